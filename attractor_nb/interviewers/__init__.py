@@ -1,6 +1,6 @@
-"""Ways to ask people, and ways to do without them (spec 6).
+"""Interviewers: they put questions to people, or answer without them (spec 6).
 
-An interviewer knows questions and answers; never a handler, a run or the notebook.
+An interviewer knows only questions and answers, not handlers, runs or the notebook.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def resolve_interviewer(spec: str | Interviewer | Callable[..., object] | None) 
     """The interviewer that an argument or option means.
 
     Args:
-        spec: A name of ``NAMED``, an interviewer, or a function of a question. None: the console
-            where there is one, and otherwise nobody.
+        spec: A name of ``NAMED``, an interviewer, or a function that receives a question. None: the
+            console if there is one, otherwise an interviewer that refuses each question.
 
     Raises:
-        OptionError: It means none.
+        OptionError: It is none of these.
     """
     if spec is None:
         console = ConsoleInterviewer()

@@ -1,4 +1,4 @@
-"""Nobody is asked: yes, and the first option (spec 6.4). For tests, CI and demos."""
+"""Answers with yes or the first option, without asking anybody (spec 6.4). For tests, CI and demos."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT = "auto-approved"
 
 
 class AutoApproveInterviewer(SequentialInterviewer):
-    """Approves everything at once. The record says that no person approved."""
+    """Approves everything at once. The record of the answer says that no person approved."""
 
     async def ask(self, question: Question) -> Answer:
         """YES, the first option, or the text ``auto-approved``; a form is left to its defaults.

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class CallbackInterviewer(SequentialInterviewer):
-    """Delegates to a function, plain or async; a plain one may block, it has a thread of its own.
+    """Passes each question to a function. A plain function runs in its own thread, so it may block.
 
     Args:
-        callback: Given the question, returns an Answer, an Option, a word, a truth value, several of
-            them, or None to skip.
-        on_inform: Given ``(message, stage)`` of news, if somebody wants it.
+        callback: Plain or async. It receives the question and returns an Answer, an Option, a word, True or
+            False, several of them, or None to skip.
+        on_inform: Receives the message and the stage of each ``inform``; optional.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Questions at a terminal, or over a pipe (spec 6.4).
 
-At a terminal there are menus with keys; over a pipe one line is one answer. A wrong answer is asked
-for again, and the end of the input is a skipped question, never an approval. Prompts go to stderr,
-so that stdout stays the program's own.
+A terminal shows menus with keys; over a pipe each line is an answer. After a wrong answer the question is
+asked again. The end of the input skips the question and never approves it. Questions go to stderr, so that
+stdout stays free for the program.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The answer comes by another way: a button, ``run.answer(…)``, an HTTP request.
+"""Waits for an answer from elsewhere: a button, ``run.answer(…)``, an HTTP request.
 
-It never answers by itself. Whoever offers the other way ends the waiting by cancelling it.
+The interviewer never answers by itself. The code that receives the answer cancels the waiting.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class DeferredInterviewer(SequentialInterviewer):
     """Waits, for the question's time or for ever.
 
     Attributes:
-        waits_for_others: It never answers by itself; whoever asks through it has to know.
+        waits_for_others: True: it never answers by itself, and the caller must get the answer elsewhere.
     """
 
     waits_for_others = True
 
     async def ask(self, question: Question) -> Answer:
-        """The default or TIMEOUT when the time is over; otherwise nothing, until it is cancelled."""
+        """Wait until cancelled; when the question's time is over, return its default or TIMEOUT."""
         return await answer_within(question, _forever())
 
     async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:

@@ -1,4 +1,4 @@
-"""A form filled in one field after the other, by whatever asks for a line of text."""
+"""Fills in a form one field after the other, with a function that asks for a line of text."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ AskField = Callable[["FormField"], Awaitable[str | None]]
 
 
 async def fill_in(form: Form, ask: AskField, tell: Callable[[str], None]) -> dict[str, Any] | None:
-    """The values, which the form takes; None when the input ends, or is wrong again and again.
+    """The checked values of the form; None when the input ends, or is wrong too many times.
 
-    An empty line leaves out a field that can be left out. When all fields together will not do, those that
-    are at fault are asked for again.
+    An empty line leaves out an optional field. When the form does not accept all fields together, the wrong
+    ones are asked for again.
     """
     values: dict[str, Any] = {}
     wrong = 0

@@ -1,7 +1,7 @@
-"""Lines of text without blocking the loop and without a thread that outlives the question.
+"""Reads lines without blocking the event loop and without a thread that outlives the question.
 
-A pipe or terminal is read when the loop says that something is there; a file never makes anybody
-wait. What has no file descriptor (a text in memory) is read directly.
+A pipe or terminal is read when the loop reports input. A file is read at once, and a stream without a file
+descriptor (a text in memory) is read directly.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHUNK_BYTES = 4096
 
 
 class LineInput:
-    """Reads lines of a stream. Keeps what came after a line for the next one."""
+    """Reads lines of a stream, and buffers input after a line for the next one."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

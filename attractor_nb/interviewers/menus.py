@@ -62,7 +62,7 @@ async def _answered(question: Question, text: str, terminal: dict[str, Any]) -> 
 
 
 def field_menu(stdin: TextIO, stderr: TextIO) -> AskField:
-    """What asks for the fields of a form; each answer is the text that a line over a pipe would be."""
+    """A function that asks for a field of a form; each answer is the text that one would type over a pipe."""
 
     async def ask(entry: FormField) -> str | None:
         terminal: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Answers that were given beforehand (spec 6.4). For tests and replays."""
+"""Gives answers that were prepared before (spec 6.4). For tests and replays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class QueueInterviewer(SequentialInterviewer):
-    """Takes answers from a queue in order; an empty queue is SKIPPED, never approval."""
+    """Takes answers from a queue, in order. An empty queue skips the question and never approves it."""
 
     def __init__(self, answers: Iterable[AnswerLike] = ()) -> None:
         self.answers: deque[AnswerLike] = deque(answers)

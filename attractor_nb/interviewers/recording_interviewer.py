@@ -1,4 +1,4 @@
-"""Questions and answers on record, and answers from a record (spec 6.4)."""
+"""Records questions and answers, and answers from such a recording (spec 6.4)."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ class RecordingInterviewer:
 
 
 class ReplayInterviewer(SequentialInterviewer):
-    """Answers as recorded: each stage's answers in their order.
+    """Gives the recorded answers of each stage, in order.
 
-    A question that was never recorded, or that reads differently now, is an error and not a guess.
+    A question that was not recorded, or whose text has changed, is an error.
     """
 
     def __init__(self, recordings: Sequence[Recording]) -> None:

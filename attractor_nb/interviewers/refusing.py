@@ -1,4 +1,4 @@
-"""Fails every gate when there is nobody to ask: a gate must neither wait forever nor approve itself."""
+"""Fails every gate when nobody can be asked: a gate must neither wait forever nor approve itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RefusingInterviewer(SequentialInterviewer):
-    """Fails each question at once, saying how to get it answered."""
+    """Fails each question at once, with a message that says how to get it answered."""
 
     refuses_all = True
 

@@ -1,4 +1,4 @@
-"""What most interviewers share: several questions are one after another, and news may be ignored."""
+"""The base of most interviewers: it asks several questions one after another, and ignores messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SequentialInterviewer(ABC):
-    """An interviewer that puts one question at a time; subclasses say how."""
+    """An interviewer that asks one question at a time; subclasses implement ``ask``."""
 
     @abstractmethod
     async def ask(self, question: Question) -> Answer:
@@ -33,7 +33,7 @@ class SequentialInterviewer(ABC):
 
 
 async def answer_within(question: Question, waiting: Coroutine[Any, Any, Answer]) -> Answer:
-    """The awaited answer; when the question's time is over its default, else TIMEOUT (spec 6.5)."""
+    """The awaited answer; when the question's time is over, its default or else TIMEOUT (spec 6.5)."""
     limit = asyncio.timeout(question.timeout_seconds)
     try:
         async with limit:

@@ -17,7 +17,7 @@ AnswerLike = Answer | Option | str | bool | Sequence[Any] | None
 
 
 def answer_of(value: Any, question: Question, answered_by: str) -> Answer:
-    """The answer that a value means; whether it fits the question is checked by whoever asked.
+    """The answer that a value means; the caller checks whether it fits the question.
 
     Args:
         value: An Answer as it is; an Option; a word (an option's key or label, yes or no, or the

@@ -54,26 +54,25 @@ def load_pipeline(
         logs_root: The directory.
         backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
         interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by
-            default whoever shows the run, else the terminal.
-        executor: Where tool and model stages are done: a concurrent.futures.Executor, or a function that
-            makes one; here by default.
+            default the view of the run, or the terminal when there is none.
+        executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes
+            one; by default in this process.
         handlers: Custom handlers by type.
-        transforms: Custom transforms, after the built-in ones.
+        transforms: Custom transforms; they run after the built-in ones.
         rules: Custom lint rules.
-        severity: Severities in place of the rules' own, by the name of the rule.
-        params: Values that every run's context starts with.
-        name: Name to show, in place of the graph's.
+        severity: Severities by the name of a rule; they replace the rule's own.
+        params: Inputs of every run, by name.
+        name: Name to show instead of the graph's.
         runs_dir: Where run directories are made; .attractor/runs by default.
-        strict: Generous readings of DOT are errors.
-        allow_many_exits: More than one exit node may stand (ruling 7).
-        pipelines: Pipelines that nodes run by name (pipeline.name, stack.child_pipeline).
-        guards: Functions by name that judge a supervised child (manager.guard_function).
-        schemas: Pydantic models by name that response_schema or human.form of a node, or inputs_schema of the
-            graph, may name.
-        tools: Functions by name that allowed_tools of a node may name, for models that are asked directly
-            (backend=llm).
-        child_roots: Directories in which child files may be, besides those below the file that names them and
-            below the working directory.
+        strict: Refuse attributes without commas between them.
+        allow_many_exits: Allow more than one exit node (ruling 7).
+        pipelines: Pipelines by name, which nodes run as child runs (pipeline.name, stack.child_pipeline).
+        guards: Functions by name, which judge a supervised child run (manager.guard_function).
+        schemas: Pydantic models by name, for response_schema and human.form of a node and inputs_schema of
+            the graph.
+        tools: Functions by name, which allowed_tools of a node gives to its model (only with backend=llm).
+        child_roots: Directories where files of child pipelines may be, in addition to the directory of the
+            file that names them and the working directory.
         **unknown: Any other keyword: an error that names the nearest option.
 
     Raises:

@@ -83,13 +83,13 @@ class Sharing(Definition):
             params: Inputs of the run: conditions on the likely path see them, and prompts have their text.
             backend: The backend whose own model holds for nodes that nobody names one for.
             assumptions: What is taken for granted where nothing says otherwise.
-            max_steps: Stop after so many stages.
-            max_node_visits: Stop after so many visits to one node.
-            max_restarts: Stop after so many loop_restarts.
-            max_goal_gate_redirects: Stop after so many ways back from unsatisfied goal gates.
-            max_budget_usd: Stop at this price in US dollars.
-            max_tokens_total: Stop at so many tokens.
-            max_duration: Stop after 90s, 15m, 2h of running time, in the middle of a stage if need be.
+            max_steps: Stop after this many stages.
+            max_node_visits: Stop after this many visits to one node.
+            max_restarts: Stop after this many restarts by loop_restart edges.
+            max_goal_gate_redirects: Stop after unsatisfied goal gates have sent the run back this many times.
+            max_budget_usd: Stop at this cost in US dollars.
+            max_tokens_total: Stop at this many tokens.
+            max_duration: Stop after this running time (90s, 15m, 2h), even in the middle of a stage.
             **unknown: Any other keyword: an error that names the nearest option.
 
         Raises:

@@ -1,15 +1,15 @@
 """What the tests of a user's own handlers, backends and interviewers need.
 
-Nothing here touches the network, the clock or chance; each piece stands in for one seam of
+Nothing here uses the network, the real clock or real randomness. Each object replaces one protocol of
 ``protocols.py``:
 
 - ``ScriptedBackend``: responses, outcomes and exceptions by node, and a record of all calls
 - ``ScriptedInterviewer``: answers by gate, and a record of all questions
 - ``FakeProcesses``: results of commands, and a record of what was run
-- ``ManualClock``, ``SeededRandomness``: time that passes when told to, chance that repeats itself
+- ``ManualClock``, ``SeededRandomness``: time that the test controls, randomness that repeats itself
 - ``try_stage``: one attempt of one handler, outside a run, with its files and events
-- ``verify_handler``, ``verify_backend``, ``verify_interviewer``: does an implementation keep its
-  seam's contract?
+- ``verify_handler``, ``verify_backend``, ``verify_interviewer``: check that an implementation keeps
+  the contract of its protocol
 """
 
 from __future__ import annotations

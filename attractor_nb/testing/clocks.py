@@ -1,4 +1,4 @@
-"""Time and chance in the hands of a test."""
+"""A clock and a source of randomness that a test controls."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 class ManualClock:
     """A clock (``protocols.Clock``) on which waiting takes no time.
 
-    ``sleep`` lets other tasks do what they can do without waiting, then moves the clock on: work that
-    races a timer loses only if it really waits.
+    ``sleep`` lets the other tasks run for some turns of the event loop, then moves the clock forward. So
+    work that races a timer loses only if it really waits.
 
     Attributes:
         sleeps: The seconds of every ``sleep``, in order.
@@ -34,7 +34,7 @@ class ManualClock:
         return self._monotonic
 
     async def sleep(self, seconds: float) -> None:
-        """Wait, in no time."""
+        """Move the clock forward, without real waiting."""
         self.sleeps.append(seconds)
         for _ in range(TURNS):
             await asyncio.sleep(0)

@@ -1,7 +1,7 @@
-"""Does an implementation keep the contract of its seam?
+"""Checks that an implementation keeps the contract of its protocol.
 
-One function per seam, for the tests of whoever implements it. Each raises an AssertionError that
-says what the contract asks for; the built-in implementations pass the same functions.
+There is one function for each protocol, for the tests of your own implementations. Each raises an
+AssertionError that says what the contract requires; the built-in implementations pass the same checks.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ QUESTIONS = (
 async def verify_handler(
     handler: Any, node: Node | None = None, graph: Graph | None = None
 ) -> Outcome | None:
-    """Check a handler on a node (spec 4.1, 4.12), and give its outcome.
+    """Check a handler on a node (spec 4.1, 4.12), and return its outcome.
 
-    It must return an Outcome or None, leave node and graph as they are, use only what the context
-    can keep, and do the same when several of its stages run at the same time.
+    The handler must return an Outcome or None, leave node and graph unchanged, put only values into
+    the context that it can store, and do the same when several of its stages run at the same time.
     """
     assert isinstance(handler, Handler), "a handler has execute(node, context, graph, logs_root)"
     node = node or Node("stage", {"prompt": "Say something.", "tool_command": "true"})
@@ -73,10 +73,10 @@ async def verify_handler(
 
 
 async def verify_backend(backend: Any, node: Node | None = None) -> str | Outcome:
-    """Check a backend (spec 4.5), and give its response.
+    """Check a backend (spec 4.5), and return its response.
 
-    It must return a text or an Outcome, serve several calls at the same time, and work outside a
-    run; one with a lifetime must survive being closed twice and opened again.
+    The backend must return a text or an Outcome, serve several calls at the same time, and work
+    outside a run. If it can be opened and closed, it must accept a second close and a new open.
     """
     assert isinstance(backend, CodergenBackend), "a backend has run(node, prompt, context)"
     node = node or Node("stage", {"prompt": "Say hello."})
@@ -101,10 +101,10 @@ async def verify_backend(backend: Any, node: Node | None = None) -> str | Outcom
 
 
 async def verify_interviewer(interviewer: Any, questions: Iterable[Question] = QUESTIONS) -> list[Answer]:
-    """Check an interviewer on questions of every type (spec 6.1), and give its answers.
+    """Check an interviewer on questions of every type (spec 6.1), and return its answers.
 
-    Each answer must fit its question, or say that it was skipped or timed out; ``ask_multiple`` must
-    answer in order, and ``inform`` must return.
+    Each answer must fit its question, or say that the question was skipped or timed out.
+    ``ask_multiple`` must return the answers in order, and ``inform`` must return.
     """
     assert isinstance(interviewer, Interviewer), "an interviewer has ask, ask_multiple and inform"
     asked = tuple(questions)

@@ -1,4 +1,4 @@
-"""Commands that are not run."""
+"""A fake for tests that starts no commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FakeResult:
-    """How a command shall end (``protocols.CommandResult``)."""
+    """The result of a command (``protocols.CommandResult``)."""
 
     stdout: str = ""
     stderr: str = ""
@@ -34,11 +34,11 @@ class FakeCommand:
 
 @dataclass
 class FakeProcesses:
-    """Runs nothing (``protocols.Processes``).
+    """Starts no command; gives the results that it was told (``protocols.Processes``).
 
     Attributes:
-        results: How the next commands end, in order; after the last one the last one again.
-        commands: What was run.
+        results: The results of the next commands, in order; the last one is repeated.
+        commands: The commands that it was asked to run.
     """
 
     starts_nothing: ClassVar[bool] = True
@@ -59,7 +59,7 @@ class FakeProcesses:
         output_directory: Path | None = None,
         on_output: Any = None,
     ) -> FakeResult:
-        """Record the command and give the next result, its output streamed first."""
+        """Record the command, stream the output of the next result, and return that result."""
         self.commands.append(
             FakeCommand(command, cwd, dict(env or {}), stdin, timeout_seconds, output_directory)
         )

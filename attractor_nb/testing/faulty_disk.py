@@ -1,7 +1,7 @@
 """A disk that fails, or ends the process, at a chosen operation.
 
-Give it to a run, ``pipeline.run(…, disk=FaultyDisk(fail_at=40))``: it counts every operation that changes
-what is on disk, so that a test can walk through all of them and look at what is left behind.
+Pass it to a run: ``pipeline.run(…, disk=FaultyDisk(fail_at=40))``. It counts every operation that changes
+the disk, so a test can let each of them fail in turn and check the files that remain.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ FOR_EVER = 10**9
 
 
 class FaultyDisk(Disk):
-    """Counts the operations of the real disk, and lets the k-th one go wrong.
+    """Counts the operations on the real disk, and lets a chosen one fail.
 
-    A write that goes wrong has written its first half: disks are like that.
+    A write that fails has written its first half, as on a real disk.
 
     Attributes:
-        operations: What was done so far, in order: ``("write", "events.jsonl")`` …; the second entry
-            is the name of the file or directory that it was done to.
+        operations: The operations so far, in order, as ``("write", "events.jsonl")``: the operation and
+            the name of its file or directory.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class FaultyDisk(Disk):
         lasts: int = 1,
         is_halfway: bool = True,
     ) -> None:
-        """Set the fault.
+        """Choose the fault.
 
         Args:
             fail_at: Number of the operation that fails, from 1; None for none.
-            error: With which ``errno``.
-            kill_at: Number of the operation at which the process kills itself, half way through it.
-            lasts: How many operations fail from there on.
-            is_halfway: A write that goes wrong has written its first half; else nothing of it.
+            error: The ``errno`` of the failure.
+            kill_at: Number of the operation in the middle of which the process kills itself.
+            lasts: How many operations fail, from ``fail_at`` on.
+            is_halfway: Whether a write that fails has written its first half, rather than nothing.
         """
         self.operations: list[tuple[str, str]] = []
         self._fail_at = fail_at

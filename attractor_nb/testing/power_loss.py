@@ -1,20 +1,20 @@
-"""What may be on a disk after a power loss, made of the record of what was done to it.
+"""The possible contents of a disk after a power loss, computed from a record of the operations on it.
 
-The model is that of POSIX and of a drive that reorders, so it is harsher than any one file system:
+The model is POSIX with a drive that reorders writes, so it is harsher than any real file system:
 
 - A flush of a file makes its data and its size durable, and nothing else: not its name. A flush of a
   directory makes the changes of its entries durable (names made, replaced and removed), and nothing else.
-- What was written to a file since its last flush is lost or not, sector by sector of 512 bytes and in any
-  order: each sector has any of the contents that it had since then. The size is any of those that the file
-  had since then, whatever became of the data; sectors within it that were never written are zeros.
-- Of the changes of a directory since its last flush any subset has happened, each of them whole; those of one
-  name in their order. A rename within a directory is one change. One between two directories is flushed with
-  either: file systems journal it as one transaction. Directories move between others in the order in which
-  they were moved: file systems see to it, because otherwise one could end up within itself.
-- A file or directory whose name is lost is not there, flushed or not.
+- Data written to a file since its last flush may be lost, sector by sector (512 bytes) and in any order:
+  each sector has any of the contents that it had since then. The size is any size that the file had since
+  then, independently of the data; sectors within it that were never written are zeros.
+- Of the changes to a directory since its last flush, any subset has happened. Each change is whole, and the
+  changes to one name keep their order. A rename within a directory is one change. A rename between two
+  directories is durable when either is flushed: file systems journal it as one transaction. Moves of
+  directories keep their order, because otherwise a directory could end up within itself.
+- A file or directory whose name is lost is gone, even if its data was flushed.
 
-Not modelled, because the store does not promise it: drives that lie about a flush, torn sectors, contents of
-other files that show up in unwritten space (file systems clear it).
+Not modelled, because the store does not promise it: drives that report a flush before it is done, torn
+sectors, and contents of other files in unwritten space (file systems clear it).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class _Choice:
 
 
 class PowerLoss:
-    """Goes along a record, and says at each point what a power loss may leave."""
+    """Steps through a record, and gives at each point what a power loss may leave."""
 
     def __init__(self, disk: RecordedDisk) -> None:
         """Begin before the first operation."""
@@ -149,11 +149,11 @@ class PowerLoss:
         return len(places) > 1 and operation.changes[-1][2] in self._directories
 
     def images(self, count: int, seed: int) -> Iterator[Image]:
-        """What a power loss here may leave: the plain cases first, then others by chance.
+        """What a power loss here may leave: first the simple cases, then random ones.
 
         Args:
-            count: How many are made; they are not all different.
-            seed: Chance repeats itself for the same one.
+            count: The number of images; some may be equal.
+            seed: The same seed gives the same images.
         """
         chance = random.Random(seed * 1_000_003 + self._place)  # noqa: S311 - repeatable on purpose
         for choice in islice(self._choices(chance), count):

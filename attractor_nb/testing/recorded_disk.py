@@ -1,8 +1,8 @@
-"""A disk that keeps a record of everything that was done to it, data included.
+"""A disk that records every operation on it, with the data.
 
-``power_loss.py`` makes of such a record what may be left when the power goes. Files and directories
-have numbers here, because names come and go: a name is an entry of a directory, and is as durable as
-the directory's last flush, while the data is as durable as the file's own.
+``power_loss.py`` computes from such a record what may be left after a power loss. The record names files
+and directories by numbers, because names change. A name is an entry of a directory and becomes durable
+with a flush of the directory; the data becomes durable with a flush of the file.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Renamed:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Something that a test wants to find again: a promise that was made at this point."""
+    """A mark that a test has set in the record, such as a promise that was made at this point."""
 
     subject: Any
 
@@ -76,13 +76,13 @@ class FoundFile:
 
 
 class RecordedDisk(Disk):
-    """The real disk, and a record of what was done to it.
+    """The real disk, and a record of the operations on it.
 
     Attributes:
-        root: The directory under which it records; it counts as durable, and so does what is in it now.
-        operations: What was done, in order.
-        found: What was there before, by the number of its directory and its name.
-        directories: The numbers that are those of directories.
+        root: The directory that it records; the directory and its present contents count as durable.
+        operations: The operations, in order.
+        found: The files and directories that existed before, by directory number and name.
+        directories: The numbers that belong to directories.
     """
 
     def __init__(self, root: Path) -> None:

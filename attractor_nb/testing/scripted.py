@@ -31,7 +31,7 @@ class BackendCall:
 
 
 class ScriptedBackend:
-    """Gives each node its scripted replies, in order; after the last one the last one again.
+    """Gives each node its scripted replies, in order; the last one is repeated.
 
     Args:
         replies: By node id: a text, an Outcome, an exception to raise, or a list of them.
@@ -72,13 +72,13 @@ class ScriptedBackend:
 
 
 class ScriptedInterviewer(SequentialInterviewer):
-    """Gives each gate its scripted answers, in order; after the last one the last one again.
+    """Gives each gate its scripted answers, in order; the last one is repeated.
 
     A gate that is not in the script is skipped, never approved.
 
     Attributes:
         questions: All questions so far.
-        messages: All ``(message, stage)`` of news so far.
+        messages: All messages so far, as ``(message, stage)``.
     """
 
     def __init__(self, answers: Mapping[str, AnswerLike | Iterable[AnswerLike]]) -> None:
@@ -93,7 +93,7 @@ class ScriptedInterviewer(SequentialInterviewer):
         return answer_of(left.pop(0) if len(left) > 1 else left[0], question, "script")
 
     async def inform(self, message: str, stage: str) -> None:
-        """Remember the news."""
+        """Record the message."""
         self.messages.append((message, stage))
 
 

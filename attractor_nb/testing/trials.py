@@ -75,9 +75,9 @@ class StageTrial:
 
     Attributes:
         outcome: What the handler returned.
-        events: What it announced.
-        files: What it wrote.
-        context: The context it was given, with its own changes.
+        events: The events that it emitted.
+        files: The files that it wrote.
+        context: The context that it was given, with its own changes.
     """
 
     outcome: Outcome | None
@@ -98,16 +98,16 @@ async def try_stage(
     visit: int = 1,
     attempt: int = 1,
 ) -> StageTrial:
-    """Run one attempt of a handler with a stage scope of its own, as the engine would.
+    """Run one attempt of a handler in its own stage scope, as the engine would.
 
     Args:
-        handler: What to try.
+        handler: The handler to try.
         node: The node it executes.
         logs_root: The run directory; the stage's folder is made in it.
         graph: The node's graph; by default one of this node alone.
         context: The run's context; by default an empty one.
         preamble: Context carried into a model's prompt.
-        complaint: What was wrong with the visit's last answer.
+        complaint: What was wrong with the last response of this visit.
         visit: Which visit of the node it is.
         attempt: Which attempt of the visit it is.
     """

@@ -1,7 +1,7 @@
-"""Rewritings of a graph between parsing and lint (spec 9.1, 9.2; ruling 9).
+"""Transforms: they change a graph between parsing and lint (spec 9.1, 9.2; ruling 9).
 
-One file a transform. None changes the graph it is given; none knows lint, the engine or another
-transform. Those that people register run after these, in the order of registration.
+Each transform has its own file. A transform returns a new graph, and depends neither on lint, nor on the
+engine, nor on another transform. Custom transforms run after these, in the order of registration.
 """
 
 from __future__ import annotations

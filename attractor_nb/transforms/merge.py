@@ -1,4 +1,4 @@
-"""One graph's inside in another: beside its nodes, or in place of one of them (spec 9.4)."""
+"""Merges the nodes of one graph into another: beside its nodes, or in place of one of them (spec 9.4)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Connections = Mapping[str, str | Sequence[str]]
 
 
 class MergeTransform:
-    """Puts the inside of another graph beside a pipeline's nodes, and connects both.
+    """Adds the nodes of another graph, except its start and exit, to a pipeline, and connects both.
 
     >>> from attractor_nb.languages.dot import parse_dot
     >>> frame = "digraph { s [shape=Mdiamond] e [shape=Msquare] s -> %s -> e }"
@@ -43,12 +43,13 @@ class MergeTransform:
 
         Args:
             other: A ``Graph``, DOT text, or a ``Pipeline``.
-            prefix: What its ids get in front.
-            connect: Edges from source to target, or to several. The prefixed ids of its start and exit stand
-                for all the nodes where it begins and ends; they are no nodes themselves.
+            prefix: The prefix for its ids.
+            connect: Edges from a source to one target or several. The prefixed id of its start stands for all
+                its first nodes, the prefixed id of its exit for all its last nodes; both are not nodes of the
+                merged graph.
 
         Raises:
-            OptionError: It is no graph, or has not one start and one exit.
+            OptionError: It is no graph, or does not have exactly one start and one exit.
             DotSyntaxError: Its text does not parse.
         """
         given = graph_of(other)
@@ -65,7 +66,7 @@ class MergeTransform:
         """Return both graphs merged into one; the given graph stays unchanged.
 
         Raises:
-            OptionError: Both have a node of the same id, or a connection names none.
+            OptionError: Both have a node with the same id, or a connection names an unknown node.
         """
         known = {
             *graph.nodes,
@@ -95,20 +96,22 @@ def _connected(inside: Inside, source: str, target: str) -> Iterator[Edge]:
 
 
 def replaced(graph: Graph, node_id: str, other: Any, prefix: str) -> Graph:
-    """Return a graph in which the inside of another graph replaces a node.
+    """Return a graph in which the nodes of another graph, except its start and exit, replace one node.
 
-    Edges into the node lead to where the other begins, edges out of it leave from where the other ends; an
-    edge is taken when the conditions of both hold. What named the node as a target names where the other
-    begins. The node's own attributes go with it.
+    Edges into the node now lead to the first nodes of the other graph, and edges out of it leave from the
+    last ones. Such an edge can be taken when the conditions of both original edges hold. Attributes that
+    named the node as a target now name the first node of the other graph. The node's own attributes are
+    dropped.
 
     Args:
         graph: The graph.
         node_id: The node.
         other: A ``Graph``, DOT text, or a ``Pipeline``.
-        prefix: What the other's ids get in front.
+        prefix: The prefix for the ids of the other graph.
 
     Raises:
-        OptionError: There is no such node, it is an end, or the other has not one start and one exit.
+        OptionError: There is no such node, it is a start or exit node, or the other graph does not have
+            exactly one start and one exit.
     """
     if node_id not in graph.nodes:
         raise OptionError(f'the pipeline has no node "{node_id}"{did_you_mean(node_id, graph.nodes)}')

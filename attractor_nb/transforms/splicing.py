@@ -1,7 +1,7 @@
-"""The inside of a graph, ready to stand in another one (spec 9.4).
+"""The nodes and edges of a graph, prepared to be merged into another one (spec 9.4).
 
-Start and exit are left out, ids get a prefix, and what the graph as a whole said about its nodes (goal,
-stylesheet, default retries) is written on the nodes: the other graph says it differently.
+Start and exit are left out, and ids get a prefix. Graph attributes that affect the nodes (goal, stylesheet,
+default retries) are written on the nodes, because the other graph may have different ones.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HOOKS: Final = ("tool_hooks.pre", "tool_hooks.post", "tool_hooks.timeout")
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The inside of a graph, ids prefixed.
+    """The nodes and edges of a graph without its start and exit, with prefixed ids.
 
     Attributes:
         start: Prefixed id of the start that is left out.
@@ -54,10 +54,10 @@ class Inside:
     subgraphs: tuple[Subgraph, ...]
 
     def entry_for(self, what: str) -> str:
-        """The one node at which it begins.
+        """The first node, when there is only one.
 
         Raises:
-            OptionError: It begins at several, and ``what`` needs one.
+            OptionError: It begins with several nodes, and ``what`` needs one.
         """
         targets = list(dict.fromkeys(edge.target for edge in self.entries))
         if len(targets) != 1:
@@ -142,7 +142,7 @@ def with_inside(host: Graph, inside: Inside, edges: Iterable[Edge]) -> Graph:
 
 
 def joined(outer: Edge, inner: Edge, source: str, target: str) -> Edge:
-    """One edge in place of two in a row: both conditions must hold, else the outer one's word counts."""
+    """One edge that replaces two in a row: both conditions must hold, and other outer values win."""
     attrs = {**inner.attrs, **outer.attrs}
     conditions = [edge.condition.strip() for edge in (outer, inner) if edge.condition.strip()]
     if conditions:

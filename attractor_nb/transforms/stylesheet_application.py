@@ -40,7 +40,7 @@ INHERITED: Final = (
 class StylesheetApplication:
     """Resolves the model properties of every node.
 
-    A stylesheet that does not parse is passed over here: lint reports it, with its place.
+    A stylesheet that does not parse is ignored here; lint reports it, with its place.
     """
 
     def apply(self, graph: Graph) -> Graph:

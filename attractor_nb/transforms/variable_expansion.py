@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class VariableExpansion:
-    """Replaces `$goal` in the prompt of each node; a graph without a goal stays as it is.
+    """Replaces `$goal` in the prompt of each node; a graph without a goal stays unchanged.
 
-    Other variables have no values before a stage begins (ruling 34). The goal's own text is not looked at
-    again, now or then.
+    Other variables get their values when a stage begins (ruling 34). Variables in the text of the goal are
+    never replaced.
     """
 
     def apply(self, graph: Graph) -> Graph:

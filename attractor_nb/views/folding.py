@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from attractor_nb.views.state import Delta, RunView
 
 _PENDING: Final = NodeState()
-STANDS: Final = "stands here"
+STANDS: Final = "stopped here"
 """The note of a node at which a debugger has stopped the run."""
 _STATUS_OF_OUTCOME: Final = {
     StageStatus.SUCCESS: NodeStatus.SUCCESS,

@@ -69,7 +69,7 @@ def test_a_page_without_a_kernel_has_no_buttons(opened):
 
 def test_a_button_that_is_off_can_be_reached_and_says_why(opened):
     view = opened()
-    rewind = view.page.get_by_role("button", name="Rewind to before this")
+    rewind = view.page.get_by_role("button", name="Rewind to before this stage")
     assert rewind.get_attribute("aria-disabled") == "true"
     rewind.focus()
     rewind.press("Enter")

@@ -38,7 +38,7 @@ def test_a_fork_begins_by_a_click_and_its_gate_is_answered_beneath(jupyter, open
     open_stage(notebook, "draft")
     bar = page.locator(".as-actions").first
     assert bar.locator(".as-button").all_text_contents() == [
-        "Edit prompt and fork from here", "Rewind to before this", "Pin this answer"
+        "Edit prompt and fork from here", "Rewind to before this stage", "Pin this answer"
     ]  # fmt: skip
     page.get_by_text("Edit prompt and fork from here").click()
     field = page.locator(".as-prompt")
@@ -80,14 +80,14 @@ def test_a_rewind_asks_once_and_goes_on_beneath(jupyter, open_notebook, pictures
         notebook.run_cell(index)
         notebook.wait_until_idle()
     open_stage(notebook, "check")
-    page.get_by_text("Rewind to before this").click()
-    assert "It stays in the log, and nothing is lost." in page.locator(".as-form").text_content()
+    page.get_by_text("Rewind to before this stage").click()
+    assert "They stay in the log, and nothing is lost." in page.locator(".as-form").text_content()
     assert 'review = review.rewind("check")' in page.locator(".as-call pre").text_content()
     page.locator(".as-actions").scroll_into_view_if_needed()
     page.screenshot(path=pictures / "acting-rewind.png")
     page.get_by_role("button", name="Not now").click()
     assert page.locator(".as-form").count() == 0
-    page.get_by_text("Rewind to before this").click()
+    page.get_by_text("Rewind to before this stage").click()
     page.get_by_role("button", name="Rewind and run").click()
     notebook.wait_for(".an-run [data-node=gate].state-waiting")
     assert page.locator(".an-title").text_content() == "Rewound to before check, visit 1"
@@ -113,7 +113,7 @@ def test_the_same_buttons_are_where_else_a_stage_is_looked_at(jupyter, open_note
     page.get_by_text("Pin this answer").click()
     notebook.wait_for_text("check is pinned")
     assert page.get_by_text("Unpin this answer").count() == 1
-    page.get_by_text("Rewind to before this").scroll_into_view_if_needed()
+    page.get_by_text("Rewind to before this stage").scroll_into_view_if_needed()
     page.screenshot(
         path=pictures
         / f"acting-{'inspect' if cell == INSPECT else 'replay' if cell == REPLAY else 'loaded'}.png"

@@ -71,5 +71,5 @@ def test_tab_and_shift_tab_tell_what_fits(lab, open_notebook, pictures):
     press(notebook, 5, "Shift+Tab")
     told = notebook.wait_for(".jp-Tooltip").inner_text()
     assert "max_steps: 'int | None' = None" in told
-    assert "max_steps: Stop after so many stages." in told
+    assert "max_steps: Stop after this many stages." in told
     notebook.shoot(pictures / "shift_tab.png")

@@ -67,7 +67,7 @@ def open_bar(open_view):
         nodes = {
             "start": {"status": "success"},
             "plan": {"status": "success", "visits": 1},
-            "implement": {"status": "waiting", "visits": 1, "note": "stands here"},
+            "implement": {"status": "waiting", "visits": 1, "note": "stopped here"},
             "tests": {"status": "fail", "visits": 1, "reason": "the command ended with exit code 2"},
         }
         states = {
@@ -103,14 +103,14 @@ def test_where_it_stands_and_what_can_be_changed_is_shown(open_bar, dark):
     page = view.page
     page.locator(".db-editor summary").click()
     said = page.locator(".db-said").inner_text()
-    assert "Stands before implement, visit 2, entered by tests->implement" in said
+    assert "Stopped before implement, visit 2, entered by tests->implement" in said
     assert "context.n=3" in said
     badges = page.evaluate(
         "() => Object.fromEntries([...document.querySelectorAll('[data-node]')].map((node) =>"
         " [node.dataset.node, [...node.querySelectorAll('.ad-badge title')].map((t) => t.textContent)]))"
     )
     assert badges["implement"] == [
-        "stands before it",
+        "stopped before it",
         "breakpoint implement, breakpoint plan->implement",
         "another prompt in this run",
     ]
@@ -186,7 +186,7 @@ def test_a_step_by_key_at_the_place_where_it_stands_goes_on_at_the_next(open_bar
     view.page.locator(".db-stop").press("s")
     view.tell(kind="debug", debugger=state())
     view.tell(kind="debug", debugger=state(stops=[{**STOP, "number": 2, "words": "before `tests`"}]))
-    assert focus(view).startswith("Stands before tests")
+    assert focus(view).startswith("Stopped before tests")
     view.page.keyboard.press("s")
     assert [request["call"] for request in sent(view)].count("step") == 2
 
@@ -230,7 +230,7 @@ def test_breakpoints_are_set_and_taken_on_the_drawing(open_bar):
     view.page.locator("[data-node=plan]").click(modifiers=["Alt"])
     node.focus()
     node.press("b")
-    view.page.get_by_role("button", name="Take the breakpoint plan away").click()
+    view.page.get_by_role("button", name="Remove the breakpoint plan").click()
     assert sent(view) == [
         {"call": "break", "text": "tests"},
         {"call": "clear", "text": "plan"},

@@ -30,13 +30,13 @@ def test_a_run_is_stopped_stepped_changed_and_let_go_by_clicks(jupyter, open_not
     for cell in range(3):
         notebook.run_cell(cell)
     bar = page.locator(".db-bar").first
-    bar.locator(".db-stop").filter(has_text="Stands before plan").wait_for()
+    bar.locator(".db-stop").filter(has_text="Stopped before plan").wait_for()
     bar.get_by_role("button", name="Step", exact=True).click()
-    bar.locator(".db-stop").filter(has_text="Stands before repair").wait_for()
+    bar.locator(".db-stop").filter(has_text="Stopped before repair").wait_for()
     page.locator(".al-canvas [data-node=check]").first.click(modifiers=["Alt"])
     bar.locator(".db-point").filter(has_text="check").wait_for()
     bar.get_by_role("button", name="Continue", exact=True).click()
-    bar.locator(".db-stop").filter(has_text="Stands before check").wait_for()
+    bar.locator(".db-stop").filter(has_text="Stopped before check").wait_for()
 
     bar.locator(".db-editor summary").click()
     bar.get_by_label("Prompt of check").fill("Are they green? Say yes.")
@@ -66,7 +66,7 @@ def test_texts_of_many_lines_are_edited_and_keep_their_lines(jupyter, open_noteb
         notebook.run_cell(cell)
         notebook.wait_until_idle()
     bar = page.locator(".db-bar").first
-    bar.locator(".db-stop").filter(has_text="Stands before repair").wait_for()
+    bar.locator(".db-stop").filter(has_text="Stopped before repair").wait_for()
     bar.locator(".db-editor summary").click()
     notes = bar.get_by_label("Value of notes", exact=True)
     assert notes.input_value() == "first\nsecond\n\nlast"

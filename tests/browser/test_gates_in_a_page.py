@@ -271,7 +271,7 @@ def test_an_empty_inbox_says_so_and_a_page_without_a_kernel_has_no_buttons(open_
     assert view.page.locator(".ag-none").text_content() == "No question waits now."
     still = open_gates(open_view, question(), is_live=False)
     assert still.page.locator("button").count() == 0
-    assert "where its run works" in still.page.locator(".ag-how").text_content()
+    assert "process that owns the run" in still.page.locator(".ag-how").text_content()
 
 
 def test_nothing_of_strangers_becomes_markup(open_view):

@@ -157,7 +157,7 @@ def test_a_kernel_that_is_gone_or_silent_is_told(open_view, table):
     assert view.page.locator(".ah-panel").is_hidden()
     view.page.locator("tr[data-run=well]").get_by_text("Open").click()
     view.page.wait_for_function(
-        "() => document.querySelector('.ah-panel').textContent.includes('busy, or gone')", timeout=15000
+        "() => document.querySelector('.ah-panel').textContent.includes('busy or gone')", timeout=15000
     )
     view.page.evaluate("() => window.host.lose()")
     assert "The kernel is gone." in view.page.locator(".ah-panel.is-error").text_content()

@@ -138,7 +138,7 @@ def test_a_page_that_stands_alone_has_the_texts_of_files_or_says_that_it_has_not
     for name, words in (
         ("status.json", '"outcome"'),
         ("stdout.txt", "built 12"),
-        ("large.bin", "not in this page"),
+        ("large.bin", "not part of this page"),
     ):
         view.page.get_by_role("button", name=name).click()
         assert words in view.page.locator("li", has_text=name).text_content()

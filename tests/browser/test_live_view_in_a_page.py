@@ -190,7 +190,7 @@ def test_the_states_are_a_table_too_and_those_under_way_are_one_click_away(open_
     ]
     view.tell(kind="delta", nodes={"w1": {"status": "success", "visits": 1}})
     assert view.page.locator(".al-table tbody tr:visible").count() == 1
-    view.page.get_by_label("only those that are under way").uncheck()
+    view.page.get_by_label("only active nodes").uncheck()
     row = view.page.locator(".al-table tr", has_text="Writer 2").locator("td")
     assert row.all_text_contents() == ["fail", "", "", "<i>no"]
     view.page.get_by_label("The states as a table").click()
@@ -207,7 +207,7 @@ def test_a_lost_kernel_is_said_with_what_to_do_and_nothing_can_be_asked(open_vie
     view.page.evaluate("() => window.host.lose()")
     notice = view.page.locator(".al-lost")
     assert notice.text_content() == (
-        'The kernel is gone. What is shown is the last that was heard. Run.load("runs/demo-1") shows the rest.'
+        'The kernel is gone. This is the last known state. Run.load("runs/demo-1") shows the rest.'
     )
     assert stop.is_disabled()
     assert stop.get_attribute("title") == "The kernel is gone."

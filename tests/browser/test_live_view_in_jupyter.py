@@ -83,6 +83,6 @@ def test_a_run_is_heard_walked_searched_read_as_a_table_and_outlives_its_kernel(
 
     notebook.script("(panel.sessionContext.session.kernel.restart(), 0)")
     lost = notebook.wait_for(".al-lost")
-    assert "What is shown is the last that was heard. Run.load(" in lost.text_content()
+    assert "This is the last known state. Run.load(" in lost.text_content()
     assert page.locator(".al-stop").is_disabled()
     assert notebook.browser.our_errors == []

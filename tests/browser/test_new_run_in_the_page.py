@@ -277,7 +277,7 @@ def test_files_are_read_and_what_is_too_long_is_not_sent(open_form, tmp_path, pi
         text_of(page).fill(TORN)
         page.locator(".an-sketch [data-node=plan]").wait_for()
         text_of(page).fill(TORN[:-3])
-        page.locator(".an-still", has_text="the last one that could").wait_for()
+        page.locator(".an-still", has_text="the last text that could").wait_for()
         assert page.locator(".an-sketch [data-node=plan]").count() == 1
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"
         page.screenshot(path=str(pictures / "new_run_narrow.png"), full_page=True)

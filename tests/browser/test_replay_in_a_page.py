@@ -179,7 +179,7 @@ def test_the_inspector_shows_the_visit_of_the_moment(open_view):
         view.page.get_by_label("Event", exact=True).fill(str(moment))
         inspector.get_by_text(f"prompt of plan, visit {visit}").wait_for()
     view.page.get_by_label("Event", exact=True).fill("2")
-    inspector.get_by_text("not visited by then").wait_for()
+    inspector.get_by_text("had not visited this node yet").wait_for()
     view.page.get_by_label("Event", exact=True).fill("14")
     view.shoot("replay_with_inspector")
     assert view.console == []

@@ -118,11 +118,11 @@ def test_the_browser_tells_of_a_failure_while_one_looks_elsewhere_once_it_is_all
         page.goto(f"{lab.url}/lab?reset&token={lab.token}")
         page.wait_for_selector(".jp-LauncherCard")
         page.evaluate("() => { jupyterapp.commands.execute('attractor-nb:notify'); }")
-        page.locator(".Toastify__toast", has_text="does not allow notifications").wait_for()
+        page.locator(".Toastify__toast", has_text="blocks notifications").wait_for()
 
         page.context.grant_permissions(["notifications"], origin=lab.url)
         page.evaluate("() => { jupyterapp.commands.execute('attractor-nb:notify'); }")
-        page.locator(".Toastify__toast", has_text="The browser tells you").wait_for()
+        page.locator(".Toastify__toast", has_text="the browser notifies you").wait_for()
         wait_for_looks(page)
         page.evaluate("() => { document.hasFocus = () => false; }")
         Pipeline(FAILING.replace("broken", "elsewhere")).run(

@@ -101,7 +101,7 @@ def test_an_id_that_is_taken_is_refused_and_the_text_stays(typed):
     field = page.locator(".jp-Dialog input")
     field.fill("done")
     field.press("Enter")
-    page.locator(".jp-Dialog", has_text="The text stays as it was").wait_for()
+    page.locator(".jp-Dialog", has_text="The text was not changed").wait_for()
     assert "done" in page.locator(".jp-Dialog-body").inner_text()
     page.locator(".jp-Dialog button").click()
     assert typed.script(SOURCE) == CELL

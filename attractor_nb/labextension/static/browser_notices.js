@@ -8,9 +8,9 @@ export function makeBrowserNotices({ isWanted, remember, say, words }) {
   async function allow() {
     if (!window.Notification) return say(words.__("This browser has no notifications"), "warning");
     wanted = (await window.Notification.requestPermission()) === "granted";
-    if (!wanted) return say(words.__("The browser does not allow notifications of this page; its settings of the page can change that"), "warning");
+    if (!wanted) return say(words.__("The browser blocks notifications from this page; you can allow them in its settings for this page"), "warning");
     await remember(true);
-    return say(words.__("The browser tells you when a question begins to wait and when a run fails, while you look elsewhere"), "info");
+    return say(words.__("While you look elsewhere, the browser notifies you of new questions and failed runs"), "info");
   }
 
   // One for the same matter, however many tabs tell of it.

@@ -79,7 +79,7 @@ export async function changeText(editor, server, change, { refuse, userEvent, wo
   const asked = editor.state.doc;
   const { offset, text } = bodyOf(asked.toString());
   const after = await server.changed(text, change);
-  if (after?.problem) await refuse(words.__("The text stays as it was"), after.problem);
+  if (after?.problem) await refuse(words.__("The text was not changed"), after.problem);
   if (after?.text && editor.state.doc === asked) {
     editor.dispatch({ changes: smallestChanges(text, after.text, offset), userEvent });
   }

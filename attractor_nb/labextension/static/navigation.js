@@ -30,7 +30,7 @@ export function makeNavigation({ state, view }, server, { askForText, refuse, wo
     const asked = editor.state.doc;
     const node = await nodeAt(editor, position, server);
     if (!node) return;
-    const to = await askForText(words.__("Another id for %1", node.node), node.node);
+    const to = await askForText(words.__("New id for %1", node.node), node.node);
     if (!to || to === node.node || editor.state.doc !== asked) return;
     await changeText(editor, server, { rename: { node: node.node, to } }, { refuse, userEvent: "input.rename", words });
   }

@@ -29,7 +29,7 @@ export function makePipelineCommands(app, notebooks, server, { actions, chooseFr
     if (!found) return;
     const { node, editor } = found;
     const isSet = toggleBreakpoint(place.cell.model, node);
-    const said = isSet ? words.__("A run stops before %1", node) : words.__("No run stops before %1 any more", node);
+    const said = isSet ? words.__("Runs now stop before %1", node) : words.__("Runs no longer stop before %1", node);
     editor.dispatch({ effects: EditorView.announce.of(said) });
   }
 
@@ -51,7 +51,7 @@ export function makePipelineCommands(app, notebooks, server, { actions, chooseFr
     const { panel, cell, name } = place;
     const breakpoints = await breakpointsIn(cell);
     if (place.runs && breakpoints.length) {
-      await refuse(words.__("This cell runs without breakpoints"), words.__("Take --run from its first line, or the breakpoints from its nodes."));
+      await refuse(words.__("This cell runs without breakpoints"), words.__("Remove --run from its first line, or remove the breakpoints."));
       return;
     }
     const isMade = await execute(panel, cell);

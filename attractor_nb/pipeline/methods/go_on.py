@@ -102,51 +102,52 @@ class Continuing(Definition):
             backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
                 backend.
             interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
-                interviewer; by default whoever shows the run, else the terminal.
-            trust: Vouches for the commands of a pipeline from elsewhere, for this call: True, or their hash.
-            max_steps: Stop after so many stages.
-            max_node_visits: Stop after so many visits to one node.
-            max_restarts: Stop after so many loop_restarts.
-            max_goal_gate_redirects: Stop after so many ways back from unsatisfied goal gates.
-            max_budget_usd: Stop at this price in US dollars.
-            max_tokens_total: Stop at so many tokens.
-            max_duration: Stop after 90s, 15m, 2h of running time, in the middle of a stage if need be.
+                interviewer; by default the view of the run, or the terminal when there is none.
+            trust: Trust the commands of a pipeline from another source, for this call: True, or their hash.
+            max_steps: Stop after this many stages.
+            max_node_visits: Stop after this many visits to one node.
+            max_restarts: Stop after this many restarts by loop_restart edges.
+            max_goal_gate_redirects: Stop after unsatisfied goal gates have sent the run back this many times.
+            max_budget_usd: Stop at this cost in US dollars.
+            max_tokens_total: Stop at this many tokens.
+            max_duration: Stop after this running time (90s, 15m, 2h), even in the middle of a stage.
             logs_root: The run's own directory; it must be new or empty.
             runs_dir: Where run directories are made; .attractor/runs by default.
-            durability: Commits survive a power loss (full), or a killed process (fast); none stores nothing.
+            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing
+                is stored.
             workdir: Where commands, agents and tools of models work; the current directory by default.
-            isolation: A place of the run's own: workspace (a folder in the run directory), worktree (a git
-                worktree with a branch), or none, whatever the graph says.
-            workspace_from: A folder, or a quoted pattern: a workspace begins with copies of its files.
-            cache: Take results of unchanged stages from .attractor/cache, or another directory, and keep them
-                there.
+            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a
+                git worktree with a branch) or none; overrides the graph.
+            workspace_from: A folder, or a quoted pattern, whose files are copied into the new workspace.
+            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for
+                unchanged stages.
             cassette: Record the calls of models, commands and people in this file, and replay them from it.
-            cassette_mode: replay: call nothing; record: call everything; auto, the default: what is not
-                there.
-            stop_after: Pause after so many stages.
-            breakpoints: Where the run stands until run.debugger has it go on: plan, plan->review, after:plan,
+            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not
+                recorded.
+            stop_after: Pause after this many stages.
+            breakpoints: Where the run stops until run.debugger continues it: plan, plan->review, after:plan,
                 on:error, a condition.
-            pins: Nodes that are not executed, each with what it comes to: the text of its response, an
-                Outcome, or a run, whose latest answer it is.
+            pins: Nodes that are not executed, each with its result: the text of the response, an Outcome, or
+                a run that has the result.
             observers: Functions that are called with every event.
             is_shown: Whether the notebook shows the run.
-            executor: Where tool and model stages are done: a concurrent.futures.Executor, or a function that
-                makes one; here by default.
-            worker_wait: How long an executor is waited for that does not answer or has no workers.
-            host: Where the engine works: thread, or kernel, a task in the running event loop.
-            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default what its
+            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes
+                one; by default in this process.
+            worker_wait: How long to wait for an executor that does not answer or has no workers.
+            host: Where the engine runs: thread, its own thread, or kernel, a task in the running event loop.
+            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its
                 node says.
-            take_over: For a resume: take the run from an owner that is frozen, or gone with its machine.
-            secrets: Values that must not appear in anything that is written, shown or raised.
-            session: Keep the status of parallel work in .founder-mode/status of this directory
-                (status-schema); True: of the working directory.
+            take_over: For a resume: take the run from an owner that is frozen or whose machine is gone.
+            secrets: Values that are removed from everything that is written, shown or raised.
+            session: The directory whose .founder-mode/status has the status files of parallel work
+                (status-schema); True: the working directory.
             tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a
                 Tracing.
-            checkpoint_every_stage: Write checkpoint.json after every stage, not only when it is due.
-            clock: Stands in for the clock; for tests.
-            randomness: Stands in for chance; for tests.
-            processes: Stands in for what starts commands; for tests.
-            disk: Stands in for the disk; for tests.
+            checkpoint_every_stage: Write checkpoint.json after every stage, not only from time to time.
+            clock: Replaces the clock; for tests.
+            randomness: Replaces the source of random numbers; for tests.
+            processes: Replaces the object that starts commands; for tests.
+            disk: Replaces the file system; for tests.
             **unknown: Any other keyword: an error that names the nearest option.
 
         Raises:

@@ -13,7 +13,7 @@ import { followJupyter } from "./page_theme.js";
 import { forgetToken, keptToken, keepToken, makeTokenField, takeToken } from "./page_token.js";
 
 const LOOK_AGAIN_MS = 2000; // at a server that does not answer
-const GONE = "The server does not answer. It is asked again every few seconds. What is shown is the last that was heard.";
+const GONE = "The server does not answer. This page tries again every few seconds. It shows the last known state.";
 
 function startPage() {
   followJupyter();

@@ -46,7 +46,7 @@ export function showRun(server, id, el, { go, way }) {
   way.append("/ ", back);
 
   const resuming = makeResuming(server, acting, { onDone: (next) => (next === id ? refresh() : go(next)) });
-  const resume = makeButton("al-button ap-resume", "Resume", "Go on where it stopped", () => resuming.begin(id));
+  const resume = makeButton("al-button ap-resume", "Resume", "Resume the run where it stopped", () => resuming.begin(id));
   const fork = makeButton("al-button", "Fork…", "A run of its own, from a stage of this one", () => resuming.askWhere(id, visited()));
   buttons.append(resume, fork);
   resume.hidden = fork.hidden = true;

@@ -4,7 +4,7 @@ import { makeDrawing } from "./drawing.js";
 import { make } from "./parts.js";
 
 const NOTHING_YET = "The drawing follows the text.";
-const STALE = "The text cannot be read now: this is the drawing of the last one that could.";
+const STALE = "The text cannot be parsed now: this drawing shows the last text that could.";
 
 // `onNode(id)` is called for a click on a node.
 export function makeSketch({ onNode }) {

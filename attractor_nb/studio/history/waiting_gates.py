@@ -117,7 +117,7 @@ class Inbox:
         count = len(self.questions)
         words = "no question waits" if not count else f"{count} question{'s wait' if count > 1 else ' waits'}"
         return Table(
-            "Questions that wait",
+            "Open questions",
             _COLUMNS,
             [(asked.pipeline, asked.gate, asked.event.question, _answers(asked)) for asked in self.questions],
             headline=words,

@@ -5,7 +5,7 @@ import { make, makeButton } from "./parts.js";
 
 const AFTER_THE_END = [
   { what: "replay", label: "Replay", title: "Every moment of the run, with a slider" },
-  { what: "timeline", label: "Timeline", title: "What each stage did when" },
+  { what: "timeline", label: "Timeline", title: "When each stage ran, as bars" },
 ];
 
 // `onOpen(isOpen)` is told whether something stands in the place of the drawing.
@@ -28,7 +28,7 @@ export function makeBeside(host, { nameOf, onOpen }) {
     button.setAttribute("aria-pressed", "false");
     return button;
   });
-  const resume = makeButton("al-button al-asks", "Go on", "Go on with the run where it stopped", () => {
+  const resume = makeButton("al-button al-asks", "Go on", "Resume the run where it stopped", () => {
     resume.disabled = true;
     ask("resume");
   });

@@ -16,7 +16,7 @@ export function cellAround(element) {
         return "The cell's text has been changed since it was run: run it again first.";
       }
       view.dispatch({ changes: { from: start, to: text.length, insert: after.trimEnd() } });
-      return view.state.doc.toString().slice(start) === after.trimEnd() ? "" : "The cell did not take the text: copy it.";
+      return view.state.doc.toString().slice(start) === after.trimEnd() ? "" : "The cell could not be changed: copy the text.";
     },
   };
 }

@@ -17,7 +17,7 @@ export function showCompare(host, el) {
   const { steps, a, b } = host.get("comparison");
   const root = make("div", "attractor-ui attractor-compared");
   root.setAttribute("role", "region");
-  root.setAttribute("aria-label", "Two runs beside each other");
+  root.setAttribute("aria-label", "Comparison of two runs");
   keepKeys(root);
   const stage = make("div", "ac-stage");
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select });
@@ -53,7 +53,7 @@ export function showCompare(host, el) {
     const name = drawing.nameOf(selected);
     title.textContent = name === selected ? name : `${name} (${selected})`;
     const visits = steps.filter((step) => step.node === selected);
-    body.replaceChildren(...(visits.length ? visits.map((step) => makeVisit(step, modes)) : [make("p", "al-dim", "Neither run came here.")]));
+    body.replaceChildren(...(visits.length ? visits.map((step) => makeVisit(step, modes)) : [make("p", "al-dim", "Neither run visited this node.")]));
   }
 
   root.addEventListener("keydown", (event) => {

@@ -81,7 +81,7 @@ export function makeConnecting(drawing, { onConnect, onSaid }) {
     const id = nodeAt(event.target);
     if (event.key === "c" && id !== null) {
       begun = id;
-      onSaid(`An edge from ${id}: go to another node and press Enter. Escape ends it.`);
+      onSaid(`An edge from ${id}: go to another node and press Enter. Escape cancels it.`);
     } else if (begun !== null && event.key === "Escape") stop();
     else if (begun !== null && event.key === "Enter" && id !== null) {
       const source = begun;
@@ -97,5 +97,5 @@ export function makeConnecting(drawing, { onConnect, onSaid }) {
     element.addEventListener(name, listener);
   }
   element.addEventListener("keydown", key, true);
-  drawing.describe("Dragged from node to node, or with c and then Enter, it makes an edge. Delete removes what is chosen.");
+  drawing.describe("To add an edge, drag from node to node, or press c and then Enter. Delete removes what is selected.");
 }

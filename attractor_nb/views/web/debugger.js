@@ -9,7 +9,7 @@ import { badgeIcon } from "./drawing_badges.js";
 import { make, makeButton } from "./parts.js";
 
 const TOGGLE_KEY = "b";
-const NODE_HELP = "On a node, b sets and takes a breakpoint, s steps, o steps over, c continues, p pauses.";
+const NODE_HELP = "On a node, b sets or removes a breakpoint, s steps, o steps over, c continues, p pauses.";
 
 const pathOfStop = (stop) => stop.path + stop.node;
 const isOff = (button) => button.getAttribute("aria-disabled") === "true";
@@ -29,7 +29,7 @@ export function makeDebugger(drawing, ask) {
   };
   const going = makeGoing("Continue", "Go on to the next breakpoint (c)", () => ask({ call: "continue" }));
   const step = makeGoing("Step", "Execute this stage and stop at the next (s)", call("step"));
-  const over = makeGoing("Step over", "The same; a fan-out with all its branches (o)", call("step_over"));
+  const over = makeGoing("Step over", "As Step, but execute a fan-out with all its branches (o)", call("step_over"));
   const pause = makeGoing("Pause", "Stop at the next stage (p); Alt-click on a node, or b, sets a breakpoint", () => ask({ call: "pause" }));
   pause.classList.add("db-pause");
   const pin = makeButton("al-button", "Pin", "", () => ask({ call: isPinned() ? "unpin" : "pin", node: pinnable() }));
@@ -71,7 +71,7 @@ export function makeDebugger(drawing, ask) {
     editor.setOff(!state.stops.length);
     pin.hidden = !pinnable();
     pin.textContent = isPinned() ? "Unpin" : "Pin";
-    pin.title = isPinned() ? "Execute this node again" : "Keep what this node came to last; it is not executed any more";
+    pin.title = isPinned() ? "Execute this node again" : "Keep the last outcome of this node; it is no longer executed";
     showPoints();
     showBadges();
     const stop = current();
@@ -87,13 +87,13 @@ export function makeDebugger(drawing, ask) {
   function fillSaid() {
     said.replaceChildren();
     if (!state.stops.length) {
-      said.append(make("span", "db-words", state.is_pausing ? "Pauses at the next stage." : "Goes on."));
+      said.append(make("span", "db-words", state.is_pausing ? "Pauses at the next stage." : "Running."));
       return;
     }
     for (const stop of state.stops) {
       const where = [stop.branch && `branch ${stop.branch}`, stop.path && `child run of ${stop.path.replace(/>$/, "")}`];
-      const words = ["Stands", stop.words.replaceAll("`", ""), ...where.filter(Boolean)].join(" ");
-      const row = makeButton("db-stop", words, "Look at this place", () => {
+      const words = ["Stopped", stop.words.replaceAll("`", ""), ...where.filter(Boolean)].join(" ");
+      const row = makeButton("db-stop", words, "Show the prompt and context of this stop", () => {
         chosen = stop.number;
         showSaid();
         ask({ call: "look", branch: branchOf(stop) });
@@ -117,8 +117,8 @@ export function makeDebugger(drawing, ask) {
     for (const text of state.breakpoints) {
       const item = make("li", "db-point");
       item.append(badgeIcon("breakpoint"), make("code", "", text));
-      const remove = makeButton("al-close", "×", `Take the breakpoint ${text} away`, () => ask({ call: "clear", text }));
-      remove.setAttribute("aria-label", `Take the breakpoint ${text} away`);
+      const remove = makeButton("al-close", "×", `Remove the breakpoint ${text}`, () => ask({ call: "clear", text }));
+      remove.setAttribute("aria-label", `Remove the breakpoint ${text}`);
       item.append(remove);
       points.append(item);
     }
@@ -133,7 +133,7 @@ export function makeDebugger(drawing, ask) {
       if (same) same.words += `, ${words}`;
       else badges.set(id, [...there, { kind, words }]);
     };
-    for (const stop of state.stops) put(pathOfStop(stop), "here", `stands ${stop.moment} it`);
+    for (const stop of state.stops) put(pathOfStop(stop), "here", `stopped ${stop.moment} it`);
     for (const text of state.breakpoints) {
       const id = nodeOf(text);
       if (id) put(id, "breakpoint", `breakpoint ${text}`);

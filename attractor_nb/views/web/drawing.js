@@ -17,7 +17,7 @@ const MOST_PASSES = 9999; // of more there is only room for the thousands
 const PENDING = { status: "pending" };
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 const HELP =
-  "Arrow keys move it, plus and minus zoom, 0 shows all of it, slash finds a node; Tab goes to its nodes, where f folds a group.";
+  "Arrow keys move it, plus and minus zoom, 0 shows the whole drawing, slash finds a node. Tab goes to its nodes; there f folds a group.";
 
 export const isActive = (state) => ACTIVE_STATES.has(state.status);
 export const spokenState = (state) =>

@@ -45,7 +45,7 @@ export function makeDrawingTools(viewport, nodes, { mark, look, frame, fold }) {
     following,
     tool("smaller", "Smaller ( − )", viewport.zoomOut),
     tool("larger", "Larger ( + )", viewport.zoomIn),
-    tool("whole", "Show all of it ( 0 )", viewport.fit),
+    tool("whole", "Show the whole drawing ( 0 )", viewport.fit),
   );
 
   finder.input.addEventListener("keydown", (event) => {

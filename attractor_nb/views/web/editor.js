@@ -15,7 +15,7 @@ const EDITOR_SILENCE_MS = 4000;
 const EDITOR_STILL = "Nothing can be changed here: there is no kernel. In a notebook pipeline.edit() makes changes.";
 const EDITOR_GONE = "The kernel does not answer; the last change may not have been made. Run the cell again.";
 const SERVER_GONE = "The server does not answer; the last change may not have been made.";
-const STALE_DRAWING = "The text cannot be read now: this is the drawing of the last one that could.";
+const STALE_DRAWING = "The text cannot be parsed now: this drawing shows the last text that could.";
 
 export default asWidget(showElsewhere, standEditor);
 
@@ -66,8 +66,8 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
 
   function makeTools() {
     if (!host.isLive) return { elements: [make("span", "al-dim", host.get("still") || EDITOR_STILL)], show() {} };
-    const undo = makeButton("al-button", "Undo", "Take the last change back", () => ask({ kind: "undo" }));
-    const redo = makeButton("al-button", "Redo", "Make it again", () => ask({ kind: "redo" }));
+    const undo = makeButton("al-button", "Undo", "Undo the last change", () => ask({ kind: "undo" }));
+    const redo = makeButton("al-button", "Redo", "Make the undone change again", () => ask({ kind: "redo" }));
     const id = make("input", "ae-input ax-id");
     id.placeholder = "new id";
     id.setAttribute("aria-label", "Id of a new node");

@@ -30,9 +30,9 @@ export function makeFileList(plain, onFile, modes) {
       button.setAttribute("aria-expanded", "true");
       if (problem) place.append(makeWords(problem));
       else if (known !== undefined && known !== null) place.append(makeText(known, plain.cut?.[key], { ...options, shown: shown ?? plain.shown?.[key] }));
-      else if (!plain.path) place.append(makeWords("Its text is not in this page.")); // nobody can be asked
+      else if (!plain.path) place.append(makeWords("Its text is not part of this page.")); // nobody can be asked
       else {
-        place.append(makeWords("The text is asked for."));
+        place.append(makeWords("The text is loading."));
         onFile(name);
       }
     });

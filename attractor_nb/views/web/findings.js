@@ -69,11 +69,11 @@ export function showFindings(host, el, place = el) {
       const whole = make("details", "aq-whole");
       whole.append(make("summary", "", "The whole new text"), text);
       buttons.append(makeButton("al-button", "Copy", "Copy the new text", () => copy(text, whole)));
-      buttons.append(makeButton("al-button", "Undo", "Take the last fix back", () => ask({ kind: "undo" })));
+      buttons.append(makeButton("al-button", "Undo", "Undo the last fix", () => ask({ kind: "undo" })));
       offer.replaceChildren(makeDiff(state.diff), buttons, whole);
     } else {
-      buttons.append(makeButton("al-button", "Undo", "Take the last fix back", () => ask({ kind: "undo" })));
-      const words = "The text holds a secret and is not shown here: pipeline.fixed() gives the mended pipeline.";
+      buttons.append(makeButton("al-button", "Undo", "Undo the last fix", () => ask({ kind: "undo" })));
+      const words = "The text contains a secret and is not shown here: pipeline.fixed() returns the fixed pipeline.";
       offer.replaceChildren(makeDiff(state.diff), buttons, make("p", "al-dim", words));
     }
   }
@@ -86,7 +86,7 @@ export function showFindings(host, el, place = el) {
       whole.open = true;
       text.focus();
       text.select();
-      say("It is marked: copy it with the keyboard.");
+      say("The text is selected: copy it with the keyboard.");
     }
   }
 
@@ -94,7 +94,7 @@ export function showFindings(host, el, place = el) {
     table.show(state.findings);
     offer.hidden = !state.diff;
     if (state.diff) makeOffer();
-    if (!state.findings.length) say("No finding is left.");
+    if (!state.findings.length) say("No findings are left.");
   }
 
   show();

@@ -58,9 +58,9 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
     }
     left.append(text, row);
   } else {
-    left.append(make("p", "ag-how", question.how || "It is answered where its run works."));
+    left.append(make("p", "ag-how", question.how || "Answer it in the process that owns the run."));
     if (question.can_resume && onResume) {
-      const resume = makeButton("al-button ag-resume", "Resume", "Go on with the run, and be asked again", () => {
+      const resume = makeButton("al-button ag-resume", "Resume", "Resume the run; it asks the question again", () => {
         resume.disabled = true;
         onResume({ gate: question.key });
       });

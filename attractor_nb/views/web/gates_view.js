@@ -14,7 +14,7 @@ export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el)
 export function showGates(host, el) {
   const root = make("div", "attractor-ui attractor-gate");
   root.setAttribute("role", "region");
-  root.setAttribute("aria-label", host.get("shows_all") ? "Questions that wait" : "Questions of the run");
+  root.setAttribute("aria-label", host.get("shows_all") ? "Open questions" : "Questions of the run");
   root.classList.toggle("has-gates", Boolean(host.get("has_gates")));
   const answers = make("ol", "ag-answers");
   const said = make("p", "al-unseen");

@@ -34,7 +34,7 @@ export function showHistory(host, el) {
   const wanted = host.get("actions");
   const choice = host.isLive && (!wanted || wanted.includes("Compare")) ? makeHistoryChoice({ send: ask, onChange: showRows }) : null;
   if (choice) bar.append(choice.element);
-  if (host.isLive) bar.append(makeButton("al-button", "Refresh", "Read the runs base again", look));
+  if (host.isLive) bar.append(makeButton("al-button", "Refresh", "Read the list of runs again", look));
 
   const table = make("table", "ah-table");
   const head = make("tr");
@@ -65,7 +65,7 @@ export function showHistory(host, el) {
   const headings = HISTORY_COLUMNS.map((column) => makeHeading(column));
   if (choice) head.append(choice.heading);
   head.append(...headings.map(({ element }) => element));
-  if (host.isLive) head.append(make("th", "", "do"));
+  if (host.isLive) head.append(make("th", "", "actions"));
 
   function makeHeading(column) {
     const element = make("th", column.isNumber ? "is-number" : "");
@@ -95,7 +95,7 @@ export function showHistory(host, el) {
     count.textContent = `${found.length} of ${all.length} runs${going ? `, ${going} under way` : ""}`;
     more.hidden = found.length <= room;
     more.textContent = `Show more (${found.length - room} left)`;
-    if (!all.length) body.append(makeEmpty("No runs are kept here."));
+    if (!all.length) body.append(makeEmpty("There are no runs here."));
     else if (!found.length) body.append(makeEmpty("No run has this text."));
   }
 
@@ -164,7 +164,7 @@ export function showHistory(host, el) {
   function ask(message) {
     clearTimeout(silence);
     silence = setTimeout(() => {
-      say({ title: `The ${who} has not answered yet.`, words: "It is busy, or gone. A busy one does it when it is free." });
+      say({ title: `The ${who} has not answered yet.`, words: "It is busy or gone. If it is busy, it will do this when it is free." });
     }, HISTORY_SILENCE_MS);
     host.send(message);
   }
@@ -191,7 +191,7 @@ export function showHistory(host, el) {
       if (message.kind === "said") say(message);
     }),
     host.onLost(() => {
-      const words = "What is listed is the last that was heard. Run the cell again; the runs are in their directories.";
+      const words = "The list shows the last known state. Run the cell again; the runs are in their directories.";
       say({ title: `The ${who} is gone.`, words, call: "runs()", isError: true });
     }),
   ];

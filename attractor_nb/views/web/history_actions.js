@@ -50,7 +50,7 @@ export function makeHistoryActions({ send, say, wanted }) {
     form.append(field, makeButton("al-button", "Add", "", give));
     for (const tag of row.tags) {
       const gone = makeButton("al-button", `${tag} ×`, "", () => send({ kind: "untag", key: row.key, tag }));
-      gone.setAttribute("aria-label", `Take the tag ${tag} away`);
+      gone.setAttribute("aria-label", `Remove the tag ${tag}`);
       form.append(gone);
     }
     say({ title: `Tags of ${row.key}`, extra: form, call: `runs()[${row.index}].tag("…")` });
@@ -69,7 +69,7 @@ export function makeHistoryActions({ send, say, wanted }) {
     cellOf(row) {
       const cell = make("td", "ah-actions");
       const ask = (kind) => () => send({ kind, key: row.key });
-      const why = row.is_live ? "It is running" : "Remove it for good: two clicks";
+      const why = row.is_live ? "It is running" : "Delete it permanently: click twice";
       const button = makeAction(row, "Delete", why, row.is_deletable, (self) => remove(row, self));
       if (sure && sure.key === row.key) {
         sure.button = button;
@@ -78,8 +78,8 @@ export function makeHistoryActions({ send, say, wanted }) {
       }
       const offered = {
         Open: makeAction(row, "Open", "Show it", row.is_readable, ask("open")),
-        Resume: makeAction(row, "Resume", "Go on where it stopped", row.is_resumable, ask("resume")),
-        Tag: makeAction(row, "Tag", "Put tags on it", row.is_readable, () => askForTag(row)),
+        Resume: makeAction(row, "Resume", "Resume the run where it stopped", row.is_resumable, ask("resume")),
+        Tag: makeAction(row, "Tag", "Add or remove tags", row.is_readable, () => askForTag(row)),
         Delete: button,
       };
       for (const [name, action] of Object.entries(offered)) if (!wanted || wanted.includes(name)) cell.append(action);

@@ -19,7 +19,7 @@ export function makeHistoryChoice({ send, onChange }) {
   function show() {
     const [a, b] = chosen;
     compare.disabled = chosen.length !== 2;
-    compare.title = b ? `diff(A, B): ${a} and ${b}` : "Choose two runs by their check boxes";
+    compare.title = b ? `diff(A, B): ${a} and ${b}` : "Choose two runs with their check boxes";
     words.textContent = b ? "A and B are chosen" : a ? "A is chosen; choose B" : "";
   }
 
@@ -47,7 +47,7 @@ export function makeHistoryChoice({ send, onChange }) {
       box.checked = place >= 0;
       const isFull = chosen.length === 2 && place < 0;
       box.disabled = !row.is_comparable || isFull;
-      box.title = !row.is_comparable ? "It cannot be compared" : isFull ? "Two are chosen: take one out first" : "Compare it with another run";
+      box.title = !row.is_comparable ? "It cannot be compared" : isFull ? "Two runs are chosen: deselect one first" : "Compare it with another run";
       box.setAttribute("aria-label", `Choose ${row.pipeline || "run"} ${row.key} to be compared${place >= 0 ? `: it is ${"AB"[place]}` : ""}`);
       box.dataset.focus = `choose ${row.key}`;
       box.addEventListener("change", () => toggle(row.key));

@@ -143,11 +143,11 @@ function promptOf(plain, modes) {
   const parts = [];
   if (plain.carried) {
     const box = make("details", "al-part");
-    box.append(make("summary", "", "Carried from the stages before"), textOf(plain, modes, "carried"));
+    box.append(make("summary", "", "Preamble: the run so far"), textOf(plain, modes, "carried"));
     parts.push(box);
   }
   const name = plain.handler === "tool" ? "Command" : "";
-  parts.push(textOf(plain, modes, "prompt", { name, nothing: "It sent no prompt." }));
+  parts.push(textOf(plain, modes, "prompt", { name, nothing: "No prompt was sent." }));
   return parts;
 }
 
@@ -155,7 +155,7 @@ function responseOf(plain, modes) {
   const { stdout, stderr } = plain.output || {};
   const part = make("div", "al-parts");
   if (plain.response || !(stdout || stderr)) {
-    part.append(textOf(plain, modes, "response", { nothing: "Nothing came back." }));
+    part.append(textOf(plain, modes, "response", { nothing: "There was no response." }));
   }
   if (stdout) part.append(textOf(plain, modes, "stdout", { name: "Output" }));
   if (stderr) part.append(textOf(plain, modes, "stderr", { name: "Errors" }));
@@ -178,7 +178,7 @@ function statusOf(plain, modes) {
   if (plain.usage?.calls) add("Calls", String(plain.usage.calls));
   add("Handler", plain.handler);
   add("Label", plain.label);
-  add("Works in", plain.workdir);
+  add("Working directory", plain.workdir);
   add("Branch", plain.branch);
   parts.push(list);
   if (plain.traceback) {

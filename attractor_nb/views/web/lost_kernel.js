@@ -21,9 +21,9 @@ export function makeLostKernel(host, onChange) {
     element.hidden = !text;
     element.replaceChildren();
     if (text) {
-      element.append(make("span", "", `${text} What is shown is the last that was heard. `));
+      element.append(make("span", "", `${text} This is the last known state. `));
       if (who === "kernel") element.append(make("code", "", call), make("span", "", " shows the rest."));
-      else element.append(make("span", "", "It is asked again and again."));
+      else element.append(make("span", "", "This page keeps trying to reach it."));
     }
     onChange(text);
   }
@@ -46,7 +46,7 @@ export function makeLostKernel(host, onChange) {
     // Called again and again while the run is not over.
     check() {
       const silent = (performance.now() - heardAt) / 1000;
-      if (!reason && host.get("has_beats") && silent > SILENCE_SECONDS) say(`Nothing is heard from the ${who}.`);
+      if (!reason && host.get("has_beats") && silent > SILENCE_SECONDS) say(`The ${who} does not respond.`);
     },
     close: () => stops.forEach((stop) => stop()),
   };

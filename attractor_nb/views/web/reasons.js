@@ -15,7 +15,7 @@ export function makeReasons(plain) {
   add("Went on", way ? way.words : "");
   add("But", way ? way.mismatch : "", "al-problem");
   parts.push(facts);
-  if (!way) parts.push(makeWords("It has not been left yet."));
+  if (!way) parts.push(makeWords("The run has not left this node yet."));
   if (way?.rules?.length) {
     const list = make("ol", "al-rules");
     for (const { name, words, decides } of way.rules) {

@@ -30,7 +30,7 @@ export function offerToReopen(host) {
 
   function makeOffer(run, key) {
     const offer = make("div", "attractor-ui al-reopen");
-    const button = makeButton("al-button", "Open this run", `Read ${run} again, and look into it here`, () => {
+    const button = makeButton("al-button", "Open this run", `Load ${run} and show it here`, () => {
       button.disabled = true;
       host.send({ kind: "open", run, place: key });
     });

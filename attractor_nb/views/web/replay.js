@@ -13,8 +13,8 @@ import { makeMoments, contextOf } from "./replay_frames.js";
 import { makeScrubber } from "./replay_scrubber.js";
 
 const ASK_AFTER_MS = 120; // who drags the slider asks for nothing on the way
-const NOT_YET = "It was not visited by then.";
-const REPLAY_GONE = "The kernel is gone: the texts of this visit cannot be asked for. Run.load(…) has them.";
+const NOT_YET = "The run had not visited this node yet.";
+const REPLAY_GONE = "The kernel is gone: the texts of this visit cannot be loaded. Run.load(…) has them.";
 const NOT_HERE = "The texts of this visit are not part of this page.";
 const ENDED_RUNS = new Set(["success", "fail", "interrupted"]);
 

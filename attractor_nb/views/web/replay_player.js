@@ -3,7 +3,7 @@
 const MODES = [
   { name: "1×", title: "As it happened", seconds: (gap) => gap },
   { name: "4×", title: "Four times as fast", seconds: (gap) => gap / 4 },
-  { name: "short waits", title: "Each event for a moment, however long it took", seconds: (gap) => Math.min(0.8, 0.12 + gap) },
+  { name: "short waits", title: "Show each event briefly, however long it took", seconds: (gap) => Math.min(0.8, 0.12 + gap) },
 ];
 const FASTEST_MS = 16;
 

@@ -5,13 +5,13 @@ import { make, makeButton } from "./parts.js";
 import { makeCopy } from "./texts.js";
 
 const SLOW_ACTION_MS = 1500;
-const ACTION_BUSY = "The kernel is busy. It does this when it is free.";
-const NOT_LOST = "What came after is set aside. It stays in the log, and nothing is lost.";
+const ACTION_BUSY = "The kernel is busy. It will do this when it is free.";
+const NOT_LOST = "Later stages are set aside. They stay in the log, and nothing is lost.";
 const ASIDE = { fork: "Not now", rewind: "Not now" };
 
 export function makeStageActions(onAct) {
   const element = make("section", "as-actions");
-  element.setAttribute("aria-label", "What can be done with this stage");
+  element.setAttribute("aria-label", "Actions for this stage");
   element.hidden = true;
   const bar = make("div", "as-buttons");
   const why = make("p", "as-why");
@@ -40,7 +40,7 @@ export function makeStageActions(onAct) {
   function showButtons() {
     const words = {
       fork: actions.prompt === null ? "Fork from here" : "Edit prompt and fork from here",
-      rewind: "Rewind to before this",
+      rewind: "Rewind to before this stage",
       pin: actions.is_pinned ? "Unpin this answer" : "Pin this answer",
     };
     const reasons = new Map();

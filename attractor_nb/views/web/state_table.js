@@ -12,7 +12,7 @@ export function makeStateTable(ids, { nameOf, onNode }) {
   const bar = make("label", "al-table-bar");
   const onlyActive = make("input");
   onlyActive.type = "checkbox";
-  bar.append(onlyActive, make("span", "", "only those that are under way"));
+  bar.append(onlyActive, make("span", "", "only active nodes"));
   const table = make("table");
   table.append(make("caption", "al-unseen", "States of all nodes"));
   const head = make("tr");

@@ -16,7 +16,7 @@ export function makeStatusLine(stop, onMore) {
   const word = make("span", "al-word");
   const node = make("span", "al-node");
   const attempt = make("span", "al-attempt");
-  const more = makeButton("al-link al-more", "", "Show all that is under way", onMore);
+  const more = makeButton("al-link al-more", "", "Show all running stages", onMore);
   said.append(word, node, more, attempt);
   const stages = make("span", "al-number");
   const time = make("span", "al-number");

@@ -48,7 +48,7 @@ export function makeTabs(names) {
     }
     panel.setAttribute("aria-labelledby", buttons.get(name).button.id);
     const parts = contents[name] || [];
-    panel.replaceChildren(...(parts.length ? parts : [makeWords("Nothing is known of it.")]));
+    panel.replaceChildren(...(parts.length ? parts : [makeWords("Nothing is known about it.")]));
   }
 
   choose(current);

@@ -7,7 +7,7 @@ import { importDrawing, keepKeys, make, makeButton } from "./parts.js";
 import { standIn } from "./place.js";
 
 const TINT_COLOUR = "var(--al-retrying)";
-const TIMELINE_HINT = "Point at a bar to read what it was; a click chooses its stage.";
+const TIMELINE_HINT = "Hover over a bar for its details; click it to select its stage.";
 
 export default asWidget(() => () => {}, (host) => standIn(host.get("place"), (el) => showTimeline(host, el)));
 
@@ -139,7 +139,7 @@ export function showTimeline(host, el) {
     host.on("states", showStates),
     host.on("heats", showTints),
     host.onLost(() => {
-      if (host.get("timeline").is_live) words.textContent = "The kernel is gone: this is the last that was heard. Run.load(…) has the rest.";
+      if (host.get("timeline").is_live) words.textContent = "The kernel is gone: this is the last known state. Run.load(…) has the rest.";
     }),
   ];
   showLanes();

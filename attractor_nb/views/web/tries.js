@@ -8,7 +8,7 @@ export function makeTries(plain, ask) {
   const attempts = plain.attempts || [];
   if (visits.length) box.append(listOf("Visits", visits.map((one) => visitLine(one, plain, ask))));
   if (attempts.length) box.append(listOf("Attempts of this visit", attempts.map((one) => attemptLine(one, plain, ask))));
-  if (!visits.length && !attempts.length) box.append(make("p", "al-dim", "It was not reached."));
+  if (!visits.length && !attempts.length) box.append(make("p", "al-dim", "The run did not reach this node."));
   return box;
 }
 
