@@ -43,9 +43,9 @@ class Reached:
 class BoundStanding:
     """Where a run stands; put into words only when they are needed.
 
-    >>> str(Standing(["start", "plan"], "plan")), str(Standing(["start"], "plan"))
+    >>> str(BoundStanding(["start", "plan"], "plan")), str(BoundStanding(["start"], "plan"))
     ('in the cycle plan -> plan', 'before plan')
-    >>> str(Standing(["start"], "plan", "plan was cut off"))
+    >>> str(BoundStanding(["start"], "plan", "plan was cut off"))
     'plan was cut off'
 
     Attributes:

@@ -79,7 +79,7 @@ def model_call(
         attachments: SHA-256 of what is attached, in its order.
 
     >>> sent = "## Context\n\nGoal: ship\n\nRun: k7f3\n\n## Task\n\nPlan."
-    >>> model_call("plan", sent, {"model": "m"}, place=Place("k7f3")).values
+    >>> model_call("plan", sent, {"model": "m"}, place=PlaceOfCall("k7f3")).values
     {'prompt': 'Plan.', 'carried': 'Goal: ship', 'model': 'm'}
     """
     carried, task = split_context(prompt)
@@ -109,7 +109,7 @@ def command_call(
         context: The context values that it reads (``read_values``).
         place: Where.
 
-    >>> command_call("test", "make test", {"tickets": 3}, place=Place()).values
+    >>> command_call("test", "make test", {"tickets": 3}, place=PlaceOfCall()).values
     {'command': 'make test', 'context': {'tickets': 3}}
     """
     return CallInputs(COMMAND_CALL, node_id, {"command": command, "context": context_inputs(context, place)})

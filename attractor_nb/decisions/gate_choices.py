@@ -79,7 +79,7 @@ def find_choice(choices: Sequence[GateChoice], text: str) -> GateChoice | None:
 
     Case does not count.
 
-    >>> find_choice([Choice("Y", "[Y] Yes, deploy", "ship")], "yes, deploy").target
+    >>> find_choice([GateChoice("Y", "[Y] Yes, deploy", "ship")], "yes, deploy").target
     'ship'
     """
     wanted = text.strip().casefold()

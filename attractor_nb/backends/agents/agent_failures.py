@@ -196,7 +196,7 @@ class AgentFailure:
 def kind_of(failure: AgentFailure, exit_kinds: Mapping[int, FailureKind]) -> FailureKind:
     """What went wrong: the server's status says it best, then the words, then the exit code.
 
-    >>> kind_of(Failure("429 Too Many Requests"), {}), kind_of(Failure("Invalid API key"), {})
+    >>> kind_of(AgentFailure("429 Too Many Requests"), {}), kind_of(AgentFailure("Invalid API key"), {})
     (<FailureKind.LIMIT: 3>, <FailureKind.ACCESS: 1>)
     """
     status = failure.status or _status_in(failure.words)
