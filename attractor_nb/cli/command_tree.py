@@ -8,14 +8,16 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from attractor_nb.cli.commands import directory_commands as directories
-from attractor_nb.cli.commands import fork_commands as forking
-from attractor_nb.cli.commands import graph_commands as looking
-from attractor_nb.cli.commands import machine_commands as equipping
-from attractor_nb.cli.commands import map_commands as mapping
-from attractor_nb.cli.commands import run_commands as running
-from attractor_nb.cli.commands import server_commands as serving
-from attractor_nb.cli.commands import share_commands as sharing
+from attractor_nb.cli.commands import (
+    directory_commands,
+    fork_commands,
+    graph_commands,
+    machine_commands,
+    map_commands,
+    run_commands,
+    server_commands,
+    share_commands,
+)
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.quick_values import QuickCommand, QuickValues
 
@@ -88,31 +90,35 @@ def _frame(
     pass
 
 
-app.command("parse", cls=QuickCommand, help=looking.PARSE_HELP)(looking.parse)
-app.command("validate", cls=QuickCommand, help=looking.VALIDATE_HELP)(looking.validate)
-app.command("lint", cls=QuickCommand, help=looking.LINT_HELP)(looking.validate)
-app.command("run", cls=QuickCommand, help=running.RUN_HELP)(running.run)
-app.command("resume", cls=QuickCommand, help=running.RESUME_HELP)(running.resume)
-app.command("fork", cls=QuickCommand, help=forking.FORK_HELP)(forking.fork)
-app.command("map", cls=QuickCommand, help=mapping.MAP_HELP)(mapping.map_)
-app.command("commands", cls=QuickCommand, help=looking.COMMANDS_HELP)(looking.commands)
-app.command("models", cls=QuickCommand, help=looking.MODELS_HELP)(looking.models)
-app.command("estimate", cls=QuickCommand, help=looking.ESTIMATE_HELP)(looking.estimate)
-app.command("graph", cls=QuickCommand, help=looking.GRAPH_HELP)(looking.graph)
-app.command("handlers", cls=QuickCommand, help=looking.HANDLERS_HELP)(looking.handlers)
-app.command("runs", cls=QuickCommand, help=directories.RUNS_HELP)(directories.runs)
-app.command("watch", cls=QuickCommand, help=directories.WATCH_HELP)(directories.watch)
-app.command("answer", cls=QuickCommand, help=directories.ANSWER_HELP)(directories.answer)
-app.command("doctor", cls=QuickCommand, help=directories.DOCTOR_HELP)(directories.doctor)
-app.command("cache", cls=QuickCommand, help=directories.CACHE_HELP)(directories.cache)
-app.command("diff", cls=QuickCommand, help=sharing.DIFF_HELP)(sharing.diff)
-app.command("export", cls=QuickCommand, help=sharing.EXPORT_HELP)(sharing.export)
-app.command("serve", cls=QuickCommand, help=serving.SERVE_HELP)(serving.serve)
-app.command("submit", cls=QuickCommand, help=serving.SUBMIT_HELP)(serving.submit)
-app.command("cancel", cls=QuickCommand, help=serving.CANCEL_HELP)(serving.cancel)
-app.command("demo", cls=QuickCommand, help=running.DEMO_HELP)(running.demo)
-app.command("completion", cls=QuickCommand, help=equipping.COMPLETION_HELP)(equipping.completion)
-model_app.command("install", cls=QuickCommand, help=equipping.INSTALL_HELP)(equipping.install_model)
+app.command("parse", cls=QuickCommand, help=graph_commands.PARSE_HELP)(graph_commands.parse)
+app.command("validate", cls=QuickCommand, help=graph_commands.VALIDATE_HELP)(graph_commands.validate)
+app.command("lint", cls=QuickCommand, help=graph_commands.LINT_HELP)(graph_commands.validate)
+app.command("run", cls=QuickCommand, help=run_commands.RUN_HELP)(run_commands.run)
+app.command("resume", cls=QuickCommand, help=run_commands.RESUME_HELP)(run_commands.resume)
+app.command("fork", cls=QuickCommand, help=fork_commands.FORK_HELP)(fork_commands.fork)
+app.command("map", cls=QuickCommand, help=map_commands.MAP_HELP)(map_commands.map_)
+app.command("commands", cls=QuickCommand, help=graph_commands.COMMANDS_HELP)(graph_commands.commands)
+app.command("models", cls=QuickCommand, help=graph_commands.MODELS_HELP)(graph_commands.models)
+app.command("estimate", cls=QuickCommand, help=graph_commands.ESTIMATE_HELP)(graph_commands.estimate)
+app.command("graph", cls=QuickCommand, help=graph_commands.GRAPH_HELP)(graph_commands.graph)
+app.command("handlers", cls=QuickCommand, help=graph_commands.HANDLERS_HELP)(graph_commands.handlers)
+app.command("runs", cls=QuickCommand, help=directory_commands.RUNS_HELP)(directory_commands.runs)
+app.command("watch", cls=QuickCommand, help=directory_commands.WATCH_HELP)(directory_commands.watch)
+app.command("answer", cls=QuickCommand, help=directory_commands.ANSWER_HELP)(directory_commands.answer)
+app.command("doctor", cls=QuickCommand, help=directory_commands.DOCTOR_HELP)(directory_commands.doctor)
+app.command("cache", cls=QuickCommand, help=directory_commands.CACHE_HELP)(directory_commands.cache)
+app.command("diff", cls=QuickCommand, help=share_commands.DIFF_HELP)(share_commands.diff)
+app.command("export", cls=QuickCommand, help=share_commands.EXPORT_HELP)(share_commands.export)
+app.command("serve", cls=QuickCommand, help=server_commands.SERVE_HELP)(server_commands.serve)
+app.command("submit", cls=QuickCommand, help=server_commands.SUBMIT_HELP)(server_commands.submit)
+app.command("cancel", cls=QuickCommand, help=server_commands.CANCEL_HELP)(server_commands.cancel)
+app.command("demo", cls=QuickCommand, help=run_commands.DEMO_HELP)(run_commands.demo)
+app.command("completion", cls=QuickCommand, help=machine_commands.COMPLETION_HELP)(
+    machine_commands.completion
+)
+model_app.command("install", cls=QuickCommand, help=machine_commands.INSTALL_HELP)(
+    machine_commands.install_model
+)
 
 
 @model_app.callback()

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.lint.rules import answer_rules as answers
 from attractor_nb.lint.rules import (
+    answer_rules,
     branches,
+    child_rules,
     conditions,
+    fan_out_rules,
+    gate_rules,
     handlers,
     models,
+    routing_rules,
     secrets,
     structure,
     stylesheets,
     targets,
     values,
+    variable_rules,
 )
-from attractor_nb.lint.rules import child_rules as children
-from attractor_nb.lint.rules import fan_out_rules as fan_outs
-from attractor_nb.lint.rules import gate_rules as gates
-from attractor_nb.lint.rules import routing_rules as routing
-from attractor_nb.lint.rules import variable_rules as variables
 
 if TYPE_CHECKING:
     from attractor_nb.lint.rule import Rule
@@ -31,15 +31,15 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
     *values.RULES,
     *targets.RULES,
     *conditions.RULES,
-    *routing.RULES,
-    *fan_outs.RULES,
+    *routing_rules.RULES,
+    *fan_out_rules.RULES,
     *branches.RULES,
     *stylesheets.RULES,
     *models.RULES,
-    *answers.RULES,
-    *gates.RULES,
-    *children.RULES,
-    *variables.RULES,
+    *answer_rules.RULES,
+    *gate_rules.RULES,
+    *child_rules.RULES,
+    *variable_rules.RULES,
     *secrets.RULES,
 )
 """All rules, in the order in which they run."""

@@ -13,7 +13,7 @@ from attractor_nb.pipeline.methods.go_on import Continuing
 from attractor_nb.pipeline.methods.over_rows import OverRows
 from attractor_nb.pipeline.methods.start_run import Starting
 from attractor_nb.pipeline.methods.try_out import Trying
-from attractor_nb.pipeline.preview import Sharing
+from attractor_nb.pipeline.preview import Previewing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ else:
     text_files = later("attractor_nb.model.text_files")
 
 
-class Pipeline(Starting, Continuing, OverRows, Trying, Mendable, Sharing):
+class Pipeline(Starting, Continuing, OverRows, Trying, Mendable, Previewing):
     """A pipeline that can be linted, drawn and run.
 
     Attributes:

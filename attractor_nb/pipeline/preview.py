@@ -16,35 +16,32 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
-    from attractor_nb.runtime.prepare import declared_inputs as run_inputs
+    from attractor_nb.runtime.prepare import declared_inputs
     from attractor_nb.runtime.prepare.run_options import BackendSpec, DurationSpec
     from attractor_nb.studio.edit import lint_report
     from attractor_nb.studio.edit.lint_report import LintReport
-    from attractor_nb.studio.estimate import estimated_usage as estimates
-    from attractor_nb.studio.estimate import model_report, preflight
-    from attractor_nb.studio.estimate import run_estimate as estimating
+    from attractor_nb.studio.estimate import estimated_usage, model_report, preflight, run_estimate
     from attractor_nb.studio.estimate.estimated_usage import Assumptions
     from attractor_nb.studio.estimate.hindsight import Hindsight
     from attractor_nb.studio.estimate.model_report import ModelReport
     from attractor_nb.studio.estimate.preflight import Preflight
     from attractor_nb.studio.estimate.run_estimate import Estimate
-    from attractor_nb.views import findings_table as findings
-    from attractor_nb.views import mermaid, still, svg, text_table
+    from attractor_nb.views import findings_table, mermaid, still, svg, text_table
 else:
-    estimates = later("attractor_nb.studio.estimate.estimated_usage")
-    estimating = later("attractor_nb.studio.estimate.run_estimate")
-    findings = later("attractor_nb.views.findings_table")
+    estimated_usage = later("attractor_nb.studio.estimate.estimated_usage")
+    run_estimate = later("attractor_nb.studio.estimate.run_estimate")
+    findings_table = later("attractor_nb.views.findings_table")
     lint_report = later("attractor_nb.studio.edit.lint_report")
     mermaid = later("attractor_nb.views.mermaid")
     model_report = later("attractor_nb.studio.estimate.model_report")
     preflight = later("attractor_nb.studio.estimate.preflight")
-    run_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
+    declared_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
     still = later("attractor_nb.views.still")
     svg = later("attractor_nb.views.svg")
     text_table = later("attractor_nb.views.text_table")
 
 
-class Sharing(Definition):
+class Previewing(Definition):
     """The part of a pipeline that looks at its graph and at past runs only."""
 
     def lint(self) -> LintReport:
@@ -98,14 +95,14 @@ class Sharing(Definition):
         """
         given = locals()
         self.refuse_errors()
-        return estimating.estimate(
+        return run_estimate.estimate(
             self.graph,
             name=self.name,
-            values=run_inputs.checked_inputs(
+            values=declared_inputs.checked_inputs(
                 self, {**self.params, **as_dict("params", params or {})}, is_whole=False
             ),
             backend=self._defaults["backend"] if backend is None else backend,
-            assumptions=assumptions or estimates.Assumptions(),
+            assumptions=assumptions or estimated_usage.Assumptions(),
             bounds=given_options(given, of=BOUNDS),
             schemas=self.schemas,
         )
@@ -182,7 +179,7 @@ class Sharing(Definition):
     def __str__(self) -> str:
         parts = [text_table.graph_text(self.graph)]
         if self.diagnostics:
-            parts.append(findings.findings_text(self.diagnostics))
+            parts.append(findings_table.findings_text(self.diagnostics))
         return "\n".join(parts)
 
     __repr__ = __str__

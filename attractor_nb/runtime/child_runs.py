@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.model.graph import Node
     from attractor_nb.protocols import CodergenBackend, Processes, RunStore
-    from attractor_nb.runtime import resume as resuming
+    from attractor_nb.runtime import resume
     from attractor_nb.runtime.begin import Beginning, Seams
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.workspace.workspace import Workspace
     from attractor_nb.stage import Child, StageScope
 else:
-    resuming = later("attractor_nb.runtime.resume")
+    resume = later("attractor_nb.runtime.resume")
 
 _NO_BOUNDS: dict[str, Any] = dict.fromkeys(BOUNDS)
 """A child has the bounds of its own graph, not those that a caller gave its parent."""
@@ -239,13 +239,11 @@ class ChildRuns:
         ended = finished_run(pipeline, place)
         if ended is not None:
             if is_own:
-                resuming.complete_end(pipeline, place, options, self._household.seams)
+                resume.complete_end(pipeline, place, options, self._household.seams)
             child = FinishedChild(ended, scope, place)
             announce_start(child, is_taken_up=True)
             return child
-        start = resuming.continue_run(
-            pipeline, place, options, self._household.seams, on_graph_change="error"
-        )
+        start = resume.continue_run(pipeline, place, options, self._household.seams, on_graph_change="error")
         return self._launched(pipeline, options, scope, start, is_taken_up=True)
 
     def _launched(

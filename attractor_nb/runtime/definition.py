@@ -35,10 +35,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions import plan
     from attractor_nb.decisions.bounds import RunBounds
     from attractor_nb.decisions.plan import Plan
-    from attractor_nb.handlers import answer_schemas as handlers_schemas
-    from attractor_nb.handlers import gate_forms as forms
-    from attractor_nb.handlers import handler_registry as registry
-    from attractor_nb.handlers import supervision
+    from attractor_nb.handlers import answer_schemas, gate_forms, handler_registry, supervision
     from attractor_nb.handlers.answer_schemas import SchemaModels
     from attractor_nb.handlers.supervision import GuardFunction
     from attractor_nb.languages.dot import writer
@@ -50,12 +47,14 @@ if TYPE_CHECKING:
     from attractor_nb.protocols import Handler, LintRule, Transform
     from attractor_nb.runtime import execution
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.prepare import child_pipelines as families
-    from attractor_nb.runtime.prepare import declared_inputs as run_inputs
-    from attractor_nb.runtime.prepare import known_secrets as secrets
+    from attractor_nb.runtime.prepare import (
+        child_pipelines,
+        declared_inputs,
+        known_secrets,
+        text_sources,
+        trust,
+    )
     from attractor_nb.runtime.prepare import preparation as pipeline_preparation
-    from attractor_nb.runtime.prepare import text_sources as text_files
-    from attractor_nb.runtime.prepare import trust
     from attractor_nb.runtime.prepare.child_pipelines import Ancestry, Family
     from attractor_nb.runtime.prepare.text_sources import TextFiles
     from attractor_nb.runtime.prepare.trust import Origin
@@ -63,18 +62,18 @@ if TYPE_CHECKING:
 else:
     decisions_joins = later("attractor_nb.decisions.joins")
     execution = later("attractor_nb.runtime.execution")
-    families = later("attractor_nb.runtime.prepare.child_pipelines")
-    forms = later("attractor_nb.handlers.gate_forms")
+    child_pipelines = later("attractor_nb.runtime.prepare.child_pipelines")
+    gate_forms = later("attractor_nb.handlers.gate_forms")
     functions = later("attractor_nb.backends.llm.tools.functions")
-    handlers_schemas = later("attractor_nb.handlers.answer_schemas")
+    answer_schemas = later("attractor_nb.handlers.answer_schemas")
     pipeline_preparation = later("attractor_nb.runtime.prepare.preparation")
     plan = later("attractor_nb.decisions.plan")
-    registry = later("attractor_nb.handlers.handler_registry")
+    handler_registry = later("attractor_nb.handlers.handler_registry")
     rules_handlers = later("attractor_nb.lint.rules.handlers")
-    run_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
-    secrets = later("attractor_nb.runtime.prepare.known_secrets")
+    declared_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
+    known_secrets = later("attractor_nb.runtime.prepare.known_secrets")
     supervision = later("attractor_nb.handlers.supervision")
-    text_files = later("attractor_nb.runtime.prepare.text_sources")
+    text_sources = later("attractor_nb.runtime.prepare.text_sources")
     trust = later("attractor_nb.runtime.prepare.trust")
     writer = later("attractor_nb.languages.dot.writer")
 
@@ -144,7 +143,7 @@ class Definition:
             OptionError: The source cannot be read.
         """
         check_names(unknown, OF_A_PIPELINE)
-        secrets.learn_environment()
+        known_secrets.learn_environment()
         self._own_origin = trust.absolute_origin(named_file(source) if origin is None else origin)
         self._files = _text_files(trust.absolute_origin(named_file(source)) or self._own_origin)
         self._source = read_source(source)  # once: what was looked at is what runs, whatever the file becomes
@@ -162,21 +161,21 @@ class Definition:
         }
         self.handlers: dict[str, Handler | Callable[..., Any]] = as_dict("handlers", handlers or {})
         if self.handlers:
-            registry.HandlerRegistry().register_all(self.handlers)
+            handler_registry.HandlerRegistry().register_all(self.handlers)
         self.params: dict[str, Any] = as_dict("params", params or {})
         self.pipelines: dict[str, Definition | Source] = as_dict("pipelines", pipelines or {})
         self.guards: dict[str, GuardFunction] = (
             supervision.checked_guards(as_dict("guards", guards)) if guards else {}
         )
         self.schemas: SchemaModels = (
-            handlers_schemas.checked_schemas(as_dict("schemas", schemas)) if schemas else {}
+            answer_schemas.checked_schemas(as_dict("schemas", schemas)) if schemas else {}
         )
         self.tools: dict[str, Callable[..., Any]] = (
             functions.checked_functions(as_dict("tools", tools)) if tools else {}
         )
         self._child_sources: dict[str, SourceText | Graph] = {}
         roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
-        self._ancestry = ancestry or families.Ancestry(roots=roots)
+        self._ancestry = ancestry or child_pipelines.Ancestry(roots=roots)
         self.observers: list[EventObserver] = []
         self._plan: Plan | None = None
         self._prepare()
@@ -189,8 +188,8 @@ class Definition:
             runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
             schemas=frozenset(self.schemas),
             tools=frozenset(self.tools) or None,
-            unfit_forms=forms.form_problems(self.schemas) if self.schemas else {},
-            schema_inputs=partial(run_inputs.registered_inputs, self.schemas),
+            unfit_forms=gate_forms.form_problems(self.schemas) if self.schemas else {},
+            schema_inputs=partial(declared_inputs.registered_inputs, self.schemas),
             is_strict=self._is_strict,
             are_many_exits_allowed=self._are_many_exits_allowed,
             find_children=self._find_children,
@@ -207,10 +206,10 @@ class Definition:
 
     def _find_children(self, graph: Graph) -> Family[Definition]:
         if CHILD_TYPES.isdisjoint(graph.handler_types.values()):
-            return families.Family[Definition]()
+            return child_pipelines.Family[Definition]()
         origin = self._own_origin if isinstance(self._own_origin, Path) else None
         own_types = frozenset(self.handlers)
-        return families.FamilySearch(
+        return child_pipelines.FamilySearch(
             origin, self.pipelines, self._ancestry, self._make_child, Definition, own_types
         ).find(graph)
 
@@ -240,7 +239,9 @@ class Definition:
     @property
     def origin(self) -> Origin | None:
         """Where its commands come from, its children's included."""
-        return self._own_origin if self._own_origin is not None else families.foreign_origin(self.family)
+        return (
+            self._own_origin if self._own_origin is not None else child_pipelines.foreign_origin(self.family)
+        )
 
     @property
     def run_defaults(self) -> Mapping[str, Any]:
@@ -266,7 +267,7 @@ class Definition:
             handler_type: The type, as nodes name it.
             handler: A handler, or a function of node, context, graph and directory.
         """
-        registry.HandlerRegistry().register(handler_type, handler)
+        handler_registry.HandlerRegistry().register(handler_type, handler)
         self.handlers[handler_type] = handler
         self._prepare()
 
@@ -280,7 +281,7 @@ class Definition:
         Raises:
             OptionError: The name is none, or it is no pydantic model.
         """
-        self.schemas.update(handlers_schemas.checked_schemas({name: model}))
+        self.schemas.update(answer_schemas.checked_schemas({name: model}))
         self._prepare()
 
     def register_transform(self, transform: Transform) -> None:
@@ -373,7 +374,7 @@ class Definition:
             InputsSyntaxError: Its ``inputs`` does not parse.
         """
         if self._inputs is None:
-            self._inputs = run_inputs.declared_inputs(self.graph, self.schemas)
+            self._inputs = declared_inputs.declared_inputs(self.graph, self.schemas)
         return self._inputs
 
     def to_dot(self) -> str:
@@ -426,5 +427,5 @@ class Definition:
 def _text_files(origin: Origin | None) -> TextFiles:
     """Where texts of a pipeline may be: beside its file, or in the working directory for the caller's own."""
     if isinstance(origin, str):
-        return text_files.TextFiles(None, origin)
-    return text_files.TextFiles(origin.parent if origin is not None else Path.cwd())
+        return text_sources.TextFiles(None, origin)
+    return text_sources.TextFiles(origin.parent if origin is not None else Path.cwd())

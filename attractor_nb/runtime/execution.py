@@ -37,24 +37,22 @@ if TYPE_CHECKING:
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.model.stop import Stop
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.runtime.handles import cache_verdict as pipeline_why
+    from attractor_nb.runtime.handles import cache_verdict
     from attractor_nb.runtime.handles.cache_verdict import Why
     from attractor_nb.runtime.handles.event_fold import Followed
     from attractor_nb.runtime.handles.handle import Work
-    from attractor_nb.runtime.workspace import worktree_changes as pipeline_changes
-    from attractor_nb.views import run_details, still, svg
-    from attractor_nb.views import spending_fold as spending
-    from attractor_nb.views import summary_line as summary
+    from attractor_nb.runtime.workspace import worktree_changes
+    from attractor_nb.views import run_details, spending_fold, still, summary_line, svg
     from attractor_nb.views.changes_view import Changes
     from attractor_nb.views.run_details import RunDetails
     from attractor_nb.views.state import RunView
 else:
-    pipeline_changes = later("attractor_nb.runtime.workspace.worktree_changes")
-    pipeline_why = later("attractor_nb.runtime.handles.cache_verdict")
+    worktree_changes = later("attractor_nb.runtime.workspace.worktree_changes")
+    cache_verdict = later("attractor_nb.runtime.handles.cache_verdict")
     run_details = later("attractor_nb.views.run_details")
-    spending = later("attractor_nb.views.spending_fold")
+    spending_fold = later("attractor_nb.views.spending_fold")
     still = later("attractor_nb.views.still")
-    summary = later("attractor_nb.views.summary_line")
+    summary_line = later("attractor_nb.views.summary_line")
     svg = later("attractor_nb.views.svg")
 
 
@@ -145,7 +143,7 @@ class Execution(Handle[RunResult]):
         Raises:
             OptionError: The graph has no such node.
         """
-        return pipeline_why.why(node_id, self.graph, self.view, self.read_stage_file)
+        return cache_verdict.why(node_id, self.graph, self.view, self.read_stage_file)
 
     def read_stage_file(self, node_id: str, name: str) -> str | None:
         """The text of a file in a stage's directory; None when there is none.
@@ -188,7 +186,7 @@ class Execution(Handle[RunResult]):
             OptionError: It works in no worktree.
             StorageError: The repository or the branch is gone.
         """
-        return pipeline_changes.changes_of(self.logs_root)
+        return worktree_changes.changes_of(self.logs_root)
 
     def to_svg(self) -> str:
         """The graph with its present states."""
@@ -208,10 +206,10 @@ class Execution(Handle[RunResult]):
         It is a text, and a notebook shows it as tables.
         """
         facts = {"run": self.id, "directory": str(self.logs_root), "status": str(self.status)}
-        if workdir := pipeline_changes.place_facts(self.logs_root).get("workdir"):
+        if workdir := worktree_changes.place_facts(self.logs_root).get("workdir"):
             facts["works in"] = str(workdir)
-        facts["duration"] = summary.duration_text(self.view.duration)
-        if words := summary.usage_words(spending.so_far(self.view)):
+        facts["duration"] = summary_line.duration_text(self.view.duration)
+        if words := summary_line.usage_words(spending_fold.so_far(self.view)):
             facts["used"] = ", ".join(words)
         return run_details.run_details(self.view, self.graph, facts)
 
@@ -239,8 +237,7 @@ class Execution(Handle[RunResult]):
         """
         if self._stream is not None and not self.is_done:
             return self._stream.open_feed()
-        is_stored = (self.logs_root / "events.jsonl").exists()
-        feed = EventFeed(recorded=read_run(self.logs_root).events if is_stored else ())
+        feed = EventFeed(recorded=read_run(self.logs_root).events if has_event_log(self.logs_root) else ())
         feed.close()
         return feed
 
@@ -311,7 +308,7 @@ class Execution(Handle[RunResult]):
     def __str__(self) -> str:
         waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)
         text = "\n".join(
-            [summary.run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)]
+            [summary_line.run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)]
         )
         return f"{text}\ngate {waiting} waits for an answer" if waiting else text
 
@@ -323,7 +320,7 @@ class Execution(Handle[RunResult]):
 
 
 _RUN_STATUS = {"completed": "success", "failed": "fail"}
-_LONG_STATUS = {"success": "completed", "fail": "failed"}
+_LONG_STATUS = {short: long for long, short in _RUN_STATUS.items()}
 
 
 def _nothing() -> None:
@@ -357,7 +354,7 @@ def result_of(
     manifest: Mapping[str, Any] | None = None,
 ) -> RunResult:
     """The result of a run that has stopped; its manifest is read where the caller does not have it."""
-    place = pipeline_changes.place_facts(run.logs_root) if manifest is None else manifest
+    place = worktree_changes.place_facts(run.logs_root) if manifest is None else manifest
     worktree = worktree_facts(place) or {}
     return RunResult(
         status=_RUN_STATUS.get(ended.status, ended.status),

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from attractor_nb.cassettes import Tape
     from attractor_nb.interrupts import HeldInterrupt
-    from attractor_nb.runtime import resume as resuming
+    from attractor_nb.runtime import resume
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.rewind import Rewind
 else:
-    resuming = later("attractor_nb.runtime.resume")
+    resume = later("attractor_nb.runtime.resume")
 
 
 def options_for(pipeline: Definition, given: Mapping[str, Any]) -> RunOptions:
@@ -68,12 +68,12 @@ def go_on(
     rewind: Rewind | None = None,
 ) -> Execution:
     """Take a run up where it stands, or where a rewind goes, and start its engine."""
-    options, tape = with_cassette(resuming.with_recorded_plugs(options, logs_root), is_resume=True)
+    options, tape = with_cassette(resume.with_recorded_plugs(options, logs_root), is_resume=True)
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, pipeline.tools)
     check_debugging(options, pipeline.graph, is_waited_for=is_waited_for)
     seams = seams_of(options)
-    beginning = resuming.continue_run(
+    beginning = resume.continue_run(
         pipeline, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
     )
     return _launch(pipeline, options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
@@ -88,7 +88,7 @@ def resume_run(
     rewind: Rewind | None = None,
 ) -> Execution:
     """Go on with what a run directory holds, by the options of a call; see ``Pipeline.resume``."""
-    resuming.check_own(logs_root, given)
+    resume.check_own(logs_root, given)
     chosen = options_for(pipeline, given)
     with held_interrupts() as interrupt:
         return go_on(

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import Handler
-    from attractor_nb.runtime import past as lookback
+    from attractor_nb.runtime import past
 else:
-    lookback = later("attractor_nb.runtime.past")
+    past = later("attractor_nb.runtime.past")
 
 MODEL_TYPE = "codergen"
 _NOT_TO_BE_REPLACED = {
@@ -151,7 +151,7 @@ def _saying_pin(node: str, response: str, outcome: Outcome) -> Pin:
 
 def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
     """What a node came to in a visit, the latest by default, with what it set."""
-    ended = [one for one in lookback.look_back(run).visits_of(node) if one.record.commit is not None]
+    ended = [one for one in past.look_back(run).visits_of(node) if one.record.commit is not None]
     fitting = [
         one for one in ended if (not one.is_set_aside if visit is None else one.record.number == visit)
     ]

@@ -11,7 +11,7 @@ from attractor_nb.server.desk import posted_pipeline
 from attractor_nb.server.lint_answers import place_of, plain_syntax_error
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.replies import Reply
-from attractor_nb.server.request_models import DocumentItem, DocumentList, DocumentText, Edited, Picture
+from attractor_nb.server.response_models import DocumentItem, DocumentList, DocumentText, Edited, Picture
 from attractor_nb.source import Span
 from attractor_nb.storage.document_files import DocumentConflict, NoDocument
 

@@ -8,7 +8,7 @@ from attractor_nb.errors import AlreadyAnswered, AttractorError, NoSuchGate
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 from attractor_nb.server.desk import locked_elsewhere
 from attractor_nb.server.event_trail_reader import Trail
-from attractor_nb.server.request_models import AnswerTaken, Choice, WaitingQuestion
+from attractor_nb.server.response_models import AnswerTaken, Choice, WaitingQuestion
 from attractor_nb.storage.event_log import read_log
 from attractor_nb.views.shown_questions import plain_question
 

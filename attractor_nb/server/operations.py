@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.server import document_answers, requests
-from attractor_nb.server import operation_functions as endpoints
-from attractor_nb.server import request_models as answers
-from attractor_nb.server import view_payloads as showing
+from attractor_nb.server import document_answers, endpoints, requests, response_models, view_payloads
 from attractor_nb.server.replies import JSON_TYPE
 from attractor_nb.server.run_status_answers import DOT_TYPE, MERMAID_TYPE, SVG_TYPE
 
@@ -107,50 +104,66 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "/pipelines",
         "listPipelines",
         endpoints.list_pipelines,
-        answers.PipelineList,
+        response_models.PipelineList,
         query=requests.ListQuery,
     ),
     _post(
-        "/pipelines", "submitPipeline", endpoints.submit, answers.Accepted, requests.Submission, status=201
+        "/pipelines",
+        "submitPipeline",
+        endpoints.submit,
+        response_models.Accepted,
+        requests.Submission,
+        status=201,
     ),
-    _get(_ONE, "getPipeline", endpoints.get_pipeline, answers.PipelineStatus),
+    _get(_ONE, "getPipeline", endpoints.get_pipeline, response_models.PipelineStatus),
     EVENTS,
     _post(
         f"{_ONE}/events/ticket",
         "makeTicket",
         endpoints.make_ticket,
-        answers.Ticket,
+        response_models.Ticket,
         requests.NoBody,
         status=201,
         kind="events",
         is_secret=True,
     ),
     _post(
-        f"{_ONE}/cancel", "cancelPipeline", endpoints.cancel, answers.Cancelling, requests.NoBody, status=202
+        f"{_ONE}/cancel",
+        "cancelPipeline",
+        endpoints.cancel,
+        response_models.Cancelling,
+        requests.NoBody,
+        status=202,
     ),
     _post(
         f"{_ONE}/resume",
         "resumePipeline",
         endpoints.resume,
-        answers.Accepted,
+        response_models.Accepted,
         requests.Resumption,
         status=202,
     ),
-    _post(f"{_ONE}/fork", "forkPipeline", endpoints.fork, answers.Accepted, requests.Fork, status=201),
+    _post(
+        f"{_ONE}/fork", "forkPipeline", endpoints.fork, response_models.Accepted, requests.Fork, status=201
+    ),
     _get(f"{_ONE}/graph", "getGraph", endpoints.get_graph, query=requests.GraphQuery, media=_GRAPH_TYPES),
     _get(
-        f"{_ONE}/questions", "getQuestions", endpoints.get_questions, answers.QuestionList, kind="questions"
+        f"{_ONE}/questions",
+        "getQuestions",
+        endpoints.get_questions,
+        response_models.QuestionList,
+        kind="questions",
     ),
     _post(
         f"{_ONE}/questions/{{qid:path}}/answer",
         "answerQuestion",
         endpoints.answer,
-        answers.AnswerTaken,
+        response_models.AnswerTaken,
         requests.Answer,
         kind="questions",
     ),
-    _get(f"{_ONE}/checkpoint", "getCheckpoint", endpoints.get_checkpoint, answers.CheckpointState),
-    _get(f"{_ONE}/context", "getContext", endpoints.get_context, answers.ContextState),
+    _get(f"{_ONE}/checkpoint", "getCheckpoint", endpoints.get_checkpoint, response_models.CheckpointState),
+    _get(f"{_ONE}/context", "getContext", endpoints.get_context, response_models.ContextState),
     _get(
         f"{_ONE}/inspection",
         "inspect",
@@ -165,54 +178,101 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         f"{_ONE}/stages/{{node}}/files/{{name:path}}",
         "getStageFile",
         endpoints.get_stage_file,
-        answers.StageFileText,
+        response_models.StageFileText,
         query=requests.StageQuery,
         kind="stages",
     ),
     _get(
-        f"{_ONE}/artifacts", "listArtifacts", endpoints.get_artifacts, answers.ArtifactList, kind="artifacts"
+        f"{_ONE}/artifacts",
+        "listArtifacts",
+        endpoints.get_artifacts,
+        response_models.ArtifactList,
+        kind="artifacts",
     ),
     _get(f"{_ONE}/artifacts/{{artifact}}", "getArtifact", endpoints.get_artifact, kind="artifacts"),
     _get(f"{_ONE}/session", "getSession", endpoints.get_session, kind="session"),
-    _get("/questions", "listQuestions", endpoints.get_all_questions, answers.QuestionList, kind="questions"),
-    _post("/validate", "validate", endpoints.validate, answers.Validation, requests.Source, kind="sources"),
-    _post("/edit", "edit", document_answers.edit, answers.Edited, requests.Edit, kind="sources"),
+    _get(
+        "/questions",
+        "listQuestions",
+        endpoints.get_all_questions,
+        response_models.QuestionList,
+        kind="questions",
+    ),
     _post(
-        "/picture", "draw", document_answers.picture, answers.Picture, requests.PictureWish, kind="sources"
+        "/validate",
+        "validate",
+        endpoints.validate,
+        response_models.Validation,
+        requests.Source,
+        kind="sources",
+    ),
+    _post("/edit", "edit", document_answers.edit, response_models.Edited, requests.Edit, kind="sources"),
+    _post(
+        "/picture",
+        "draw",
+        document_answers.picture,
+        response_models.Picture,
+        requests.PictureWish,
+        kind="sources",
     ),
     _get(
-        "/documents", "listDocuments", document_answers.list_documents, answers.DocumentList, kind="documents"
+        "/documents",
+        "listDocuments",
+        document_answers.list_documents,
+        response_models.DocumentList,
+        kind="documents",
     ),
     _get(
         _DOCUMENT,
         "getDocument",
         document_answers.get_document,
-        answers.DocumentText,
+        response_models.DocumentText,
         kind="documents",
     ),
     _post(
         _DOCUMENT,
         "saveDocument",
         document_answers.save_document,
-        answers.DocumentText,
+        response_models.DocumentText,
         requests.Saving,
         kind="documents",
         is_secret=True,
     ),
     # What a front-end shows.
-    _get("/rows", "listRows", showing.get_rows, answers.Rows, query=requests.RowsQuery, kind="views"),
-    _get(f"{_ONE}/drawing", "getDrawing", showing.get_drawing, answers.Drawing, kind="views"),
-    _get(f"{_ONE}/answers", "getAnswers", showing.get_answers, answers.PastAnswers, kind="views"),
-    _get(f"{_ONE}/timeline", "getTimeline", showing.get_timeline, answers.TimelineState, kind="views"),
+    _get(
+        "/rows",
+        "listRows",
+        view_payloads.get_rows,
+        response_models.Rows,
+        query=requests.RowsQuery,
+        kind="views",
+    ),
+    _get(f"{_ONE}/drawing", "getDrawing", view_payloads.get_drawing, response_models.Drawing, kind="views"),
+    _get(
+        f"{_ONE}/answers", "getAnswers", view_payloads.get_answers, response_models.PastAnswers, kind="views"
+    ),
+    _get(
+        f"{_ONE}/timeline",
+        "getTimeline",
+        view_payloads.get_timeline,
+        response_models.TimelineState,
+        kind="views",
+    ),
     # The short names of spec 11.11.
     _post(
-        "/run", "run", endpoints.submit, answers.Accepted, requests.Submission, status=201, kind="short names"
+        "/run",
+        "run",
+        endpoints.submit,
+        response_models.Accepted,
+        requests.Submission,
+        status=201,
+        kind="short names",
     ),
     _get(
         "/status",
         "status",
         endpoints.get_status,
-        answers.PipelineStatus,
+        response_models.PipelineStatus,
         query=requests.StatusQuery,
         problems=(404, 409),
         kind="short names",
@@ -221,7 +281,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "/answer",
         "answer",
         endpoints.short_answer,
-        answers.AnswerTaken,
+        response_models.AnswerTaken,
         requests.ShortAnswer,
         problems=(404,),
         kind="short names",

@@ -11,7 +11,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.server.gate_answers import questions_of
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.replies import Reply
-from attractor_nb.server.request_models import (
+from attractor_nb.server.response_models import (
     CheckpointState,
     ContextState,
     PipelineLine,

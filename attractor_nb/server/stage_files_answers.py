@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import OptionError, SessionNotFound, StorageError
 from attractor_nb.server.problems import Problem
-from attractor_nb.server.request_models import ArtifactLine, ArtifactList, StageFileText
+from attractor_nb.server.response_models import ArtifactLine, ArtifactList, StageFileText
 from attractor_nb.storage.artifact_store import ArtifactStore
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.run_directory import RunDirectory

@@ -9,7 +9,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.server.event_trail_reader import Trail
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.replies import Reply
-from attractor_nb.server.request_models import Drawing, PastAnswers, Rows, TimelineState
+from attractor_nb.server.response_models import Drawing, PastAnswers, Rows, TimelineState
 from attractor_nb.server.run_status_answers import stored_run
 from attractor_nb.studio.history.history_table import has_words, run_plain
 from attractor_nb.studio.timeline.run_timeline import timeline_values

@@ -115,7 +115,7 @@ TARGETS = {
     "run_pipeline": Target("pipeline/spec_names.py", RUN),
     "load_pipeline": Target("pipeline/load_pipeline.py", PIPELINE, frozenset({"origin", "ancestry"})),
     "Definition.__init__": Target("runtime/definition.py", PIPELINE),
-    "Sharing.estimate": Target("pipeline/preview.py", {name: RUN[name] for name in BOUNDS}),
+    "Previewing.estimate": Target("pipeline/preview.py", {name: RUN[name] for name in BOUNDS}),
 }
 KEYWORDS = {"RunKeywords": RUN, "MapKeywords": MAP}
 

@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Union
 
 import msgspec
 
-from attractor_nb.model.events import call_events as calls
-from attractor_nb.model.events import child_events as children
-from attractor_nb.model.events import debugging, interviews, pipelines, stages
-from attractor_nb.model.events import fan_out_events as fan_outs
+from attractor_nb.model.events import (
+    call_events,
+    child_events,
+    debugging,
+    fan_out_events,
+    interviews,
+    pipelines,
+    stages,
+)
 from attractor_nb.model.events.event import Event, RunEvent
 from attractor_nb.model.events.stages import StageSignal
 from attractor_nb.model.record import in_words, no_values
 
-MODULES: Final = (pipelines, stages, calls, interviews, fan_outs, children, debugging)
+MODULES: Final = (pipelines, stages, call_events, interviews, fan_out_events, child_events, debugging)
 """Where events are defined: to define one there is all that it takes."""
 
 

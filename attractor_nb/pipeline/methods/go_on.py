@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline import run as pipeline_run
     from attractor_nb.pipeline.run import Run
     from attractor_nb.protocols import Clock, Processes, Randomness
-    from attractor_nb.runtime import execution
-    from attractor_nb.runtime import launch as launching
+    from attractor_nb.runtime import execution, launch
     from attractor_nb.runtime import rewind as rewinding
     from attractor_nb.runtime.prepare.run_options import (
         BackendSpec,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from attractor_nb.storage.disk import Disk
 else:
     execution = later("attractor_nb.runtime.execution")
-    launching = later("attractor_nb.runtime.launch")
+    launch = later("attractor_nb.runtime.launch")
     pipeline_run = later("attractor_nb.pipeline.run")
     rewinding = later("attractor_nb.runtime.rewind")
 
@@ -159,6 +158,6 @@ class Continuing(Definition):
         logs_root = run.logs_root if isinstance(run, pipeline_run.Run) else as_path(run)
         rewind = rewinding.read_rewind(rewind_to, visit, context, prompt)
         return execution.of_kind(
-            launching.resume_run(self, logs_root, given, on_graph_change=on_graph_change, rewind=rewind),
+            launch.resume_run(self, logs_root, given, on_graph_change=on_graph_change, rewind=rewind),
             pipeline_run.Run,
         )

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.methods.keywords import RunKeywords
     from attractor_nb.pipeline.run import Run
     from attractor_nb.protocols import Clock, Processes, Randomness
-    from attractor_nb.runtime import execution
-    from attractor_nb.runtime import launch as launching
+    from attractor_nb.runtime import execution, launch
     from attractor_nb.runtime.handles.run_result import RunResult
     from attractor_nb.runtime.prepare.run_options import (
         BackendSpec,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from attractor_nb.storage.disk import Disk
 else:
     execution = later("attractor_nb.runtime.execution")
-    launching = later("attractor_nb.runtime.launch")
+    launch = later("attractor_nb.runtime.launch")
     pipeline_run = later("attractor_nb.pipeline.run")
 
 
@@ -148,12 +147,12 @@ class Starting(Definition):
             UntrustedSource: Its commands come from elsewhere and nobody vouched for them; see ``trust``.
         """
         given = given_options(locals())
-        chosen = launching.options_for(self, given)
+        chosen = launch.options_for(self, given)
         if wait:
-            launching.refuse_own_loop(chosen)
+            launch.refuse_own_loop(chosen)
         with held_interrupts() as interrupt:
             run = execution.of_kind(
-                launching.start_run(self, chosen, interrupt, is_waited_for=wait), pipeline_run.Run
+                launch.start_run(self, chosen, interrupt, is_waited_for=wait), pipeline_run.Run
             )
             return run.result() if wait else run
 
@@ -256,6 +255,6 @@ class Starting(Definition):
             **unknown: Any other keyword: an error that names the nearest option.
         """
         given = given_options(locals())
-        chosen = launching.options_for(self, given)
+        chosen = launch.options_for(self, given)
         with held_interrupts() as interrupt:
-            return await launching.start_run(self, chosen, interrupt, is_waited_for=True)
+            return await launch.start_run(self, chosen, interrupt, is_waited_for=True)

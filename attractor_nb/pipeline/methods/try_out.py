@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import EventObserver
     from attractor_nb.protocols import Clock, Processes, Randomness
-    from attractor_nb.runtime import launch as launching
+    from attractor_nb.runtime import launch
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.handles.run_result import RunResult
     from attractor_nb.runtime.plugs import cassette as recording
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     )
     from attractor_nb.storage.disk import Disk
     from attractor_nb.studio.edit.run_form import RunForm
-    from attractor_nb.studio.estimate import recorded_check as checking
+    from attractor_nb.studio.estimate import recorded_check
 else:
-    checking = later("attractor_nb.studio.estimate.recorded_check")
-    launching = later("attractor_nb.runtime.launch")
+    recorded_check = later("attractor_nb.studio.estimate.recorded_check")
+    launch = later("attractor_nb.runtime.launch")
     recording = later("attractor_nb.runtime.plugs.cassette")
 
 
@@ -155,12 +155,12 @@ class Trying(Definition):
             OptionError: An option or the cassette is unusable.
         """
         given = given_options(locals())
-        steps, status = checking.read_expectation(path, outcome)
-        chosen = launching.options_for(self, recording.cassette_options(given, "replay"))
-        launching.refuse_own_loop(chosen)
+        steps, status = recorded_check.read_expectation(path, outcome)
+        chosen = launch.options_for(self, recording.cassette_options(given, "replay"))
+        launch.refuse_own_loop(chosen)
         with held_interrupts() as interrupt:
-            result = launching.start_run(self, chosen, interrupt, is_waited_for=True).result()
-        checking.check_result(result, steps, status, is_unused_allowed=allow_unused)
+            result = launch.start_run(self, chosen, interrupt, is_waited_for=True).result()
+        recorded_check.check_result(result, steps, status, is_unused_allowed=allow_unused)
         return result
 
     def step(
@@ -265,8 +265,8 @@ class Trying(Definition):
         before = self._stepped
         if before is None:
             self._step_options = given
-        chosen = launching.options_for(self, {**self._step_options, **given, "stop_after": 1})
-        launching.refuse_own_loop(chosen)
+        chosen = launch.options_for(self, {**self._step_options, **given, "stop_after": 1})
+        launch.refuse_own_loop(chosen)
         if chosen.durability == "none":
             raise OptionError(
                 'steps go on from a run directory, and durability="none" keeps none',
@@ -274,9 +274,9 @@ class Trying(Definition):
             )
         with held_interrupts() as interrupt:
             if before is None:
-                run = launching.start_run(self, chosen, interrupt, is_waited_for=True)
+                run = launch.start_run(self, chosen, interrupt, is_waited_for=True)
             else:
-                run = launching.go_on(self, before.logs_root, chosen, interrupt, is_waited_for=True)
+                run = launch.go_on(self, before.logs_root, chosen, interrupt, is_waited_for=True)
             self._stepped = run
             result = run.result()
         self._stepped = run if result.status in {"paused", "interrupted"} else None

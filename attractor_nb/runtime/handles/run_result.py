@@ -19,20 +19,19 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-    from attractor_nb.runtime.handles import cache_verdict as pipeline_why
+    from attractor_nb.runtime.handles import cache_verdict
     from attractor_nb.runtime.handles.cache_verdict import Why
     from attractor_nb.runtime.handles.event_fold import Followed
-    from attractor_nb.runtime.workspace import worktree_changes as pipeline_changes
-    from attractor_nb.views import still, svg
-    from attractor_nb.views import summary_line as summary
+    from attractor_nb.runtime.workspace import worktree_changes
+    from attractor_nb.views import still, summary_line, svg
     from attractor_nb.views.changes_view import Changes
     from attractor_nb.views.spending_fold import AttemptSpending
     from attractor_nb.views.state import RunView
 else:
-    pipeline_changes = later("attractor_nb.runtime.workspace.worktree_changes")
-    pipeline_why = later("attractor_nb.runtime.handles.cache_verdict")
+    worktree_changes = later("attractor_nb.runtime.workspace.worktree_changes")
+    cache_verdict = later("attractor_nb.runtime.handles.cache_verdict")
     still = later("attractor_nb.views.still")
-    summary = later("attractor_nb.views.summary_line")
+    summary_line = later("attractor_nb.views.summary_line")
     svg = later("attractor_nb.views.svg")
 
 StageReader = Callable[[str, str], str | None]
@@ -70,11 +69,12 @@ class StageView:
         parts = [f"{self.node_id}: {status}"]
         if self.outcome and self.outcome.failure_reason:
             parts.append(f"reason: {self.outcome.failure_reason}")
-        if self.usage is not None and (words := summary.usage_words(self.usage)):
+        if self.usage is not None and (words := summary_line.usage_words(self.usage)):
             parts.append(f"used: {', '.join(words)}")
         if len(self.attempts) > 1:
             parts += [
-                f"  visit {each.visit}, attempt {each.attempt}: {', '.join(summary.usage_words(each.usage))}"
+                f"  visit {each.visit}, attempt {each.attempt}: "
+                + ", ".join(summary_line.usage_words(each.usage))
                 for each in self.attempts
             ]
         carried = self.carried if is_of_thread(self.carried or "") else None  # a preamble is in the prompt
@@ -191,7 +191,7 @@ class RunResult:
 
     def changes(self) -> Changes:
         """What it has changed in its worktree; see ``Run.changes``."""
-        return pipeline_changes.changes_of(self.logs_root)
+        return worktree_changes.changes_of(self.logs_root)
 
     def why(self, node_id: str) -> Why:
         """Why a stage was executed, or why it was not; see ``Run.why``.
@@ -199,7 +199,7 @@ class RunResult:
         Args:
             node_id: The node.
         """
-        return pipeline_why.why(node_id, self.graph, self.view, self.read)
+        return cache_verdict.why(node_id, self.graph, self.view, self.read)
 
     def __getitem__(self, node_id: str) -> StageView:
         return view_stage(node_id, self.graph, self.outcomes, self.visits, self.view, self.read)
@@ -222,7 +222,7 @@ class RunResult:
     def __str__(self) -> str:
         own, run = name_of(self), name_of(self, of_run=True)
         name = own if own.strip("_") or not run else run  # `_` is its name until the next cell only
-        return summary.run_summary(self.view, self.graph, name=name, handle=run or "run", has_usage=True)
+        return summary_line.run_summary(self.view, self.graph, name=name, handle=run or "run", has_usage=True)
 
     __repr__ = __str__
 

@@ -25,9 +25,9 @@ from attractor_nb.storage.stored_run import read_facts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.views import changes_view as views_changes
+    from attractor_nb.views import changes_view
 else:
-    views_changes = later("attractor_nb.views.changes_view")
+    changes_view = later("attractor_nb.views.changes_view")
 
 BRANCH_BEGINNING: Final = "attractor/"
 _PLAIN: Final = ("--no-ext-diff", "--no-textconv", "--no-renames")
@@ -217,7 +217,7 @@ class Worktree:
             before, self._last = self._last, commit
             if commit == before:
                 return Kept(commit)
-            return Kept(commit, views_changes.cut_diff(git.ask("diff", *_PLAIN, before, commit, "--")))
+            return Kept(commit, changes_view.cut_diff(git.ask("diff", *_PLAIN, before, commit, "--")))
 
     def stand_at(self, commit: str, *, is_cut_off: bool) -> str:
         """Bring the worktree to where the log says that the run stands; what is lost by that is kept aside.

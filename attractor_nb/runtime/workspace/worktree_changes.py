@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.views import changes_view as changes
+    from attractor_nb.views import changes_view
     from attractor_nb.views.changes_view import Changes
 else:
-    changes = later("attractor_nb.views.changes_view")
+    changes_view = later("attractor_nb.views.changes_view")
 
 
 def place_facts(logs_root: Path) -> Mapping[str, Any]:
@@ -44,10 +44,10 @@ def changes_of(logs_root: Path) -> Changes:
         )
     worktree = worktree_of(first_directory(logs_root) / WORKTREE_NAME, found)
     numbers, diff = worktree.difference(worktree.base, "")
-    return changes.Changes(
+    return changes_view.Changes(
         worktree.branch,
         str(worktree.repository),
         worktree.base,
-        changes.read_numstat(redacted(numbers)),
-        changes.cut_diff(redacted(diff)),
+        changes_view.read_numstat(redacted(numbers)),
+        changes_view.cut_diff(redacted(diff)),
     )

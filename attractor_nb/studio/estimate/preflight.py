@@ -25,7 +25,7 @@ from attractor_nb.protocols import ChecksGraphs
 from attractor_nb.runtime.begin import describe_backend
 from attractor_nb.runtime.prepare.budget import check_budget
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
-from attractor_nb.studio.estimate import machine_facts as machine
+from attractor_nb.studio.estimate import machine_facts
 from attractor_nb.views.marks import STATUS_LETTERS
 from attractor_nb.views.state import NodeStatus
 from attractor_nb.views.table import Column, Table, table_html, table_text
@@ -138,13 +138,13 @@ class Preflight(Sequence[PreflightFinding]):
 def examine_machine(runs_dir: Path | None = None) -> Preflight:
     """What this machine has, whatever pipeline is to run."""
     findings = [
-        *machine.extras(),
-        *machine.keys(),
-        *machine.agents(),
-        machine.local_model(),
-        machine.drawing(),
-        machine.loopback(),
-        *machine.runs_directory(runs_dir or DEFAULT_RUNS_BASE),
+        *machine_facts.extras(),
+        *machine_facts.keys(),
+        *machine_facts.agents(),
+        machine_facts.local_model(),
+        machine_facts.drawing(),
+        machine_facts.loopback(),
+        *machine_facts.runs_directory(runs_dir or DEFAULT_RUNS_BASE),
     ]
     return Preflight("this machine", findings)
 
@@ -172,8 +172,8 @@ def examine(
         *_lint(diagnostics),
         *_answering(graph, backend, is_online=is_online),
         *_commands(graph),
-        *machine.runs_directory(runs_dir or DEFAULT_RUNS_BASE),
-        machine.drawing(),
+        *machine_facts.runs_directory(runs_dir or DEFAULT_RUNS_BASE),
+        machine_facts.drawing(),
     ]
     return Preflight(name, findings)
 
@@ -201,8 +201,8 @@ def _answering(graph: Graph, spec: BackendSpec, *, is_online: bool) -> Iterator[
         return
     yield PreflightFinding("ok", "backend", word)
     if isinstance(backend, LocalModelBackend):
-        yield machine.local_model("error")
-        yield machine.loopback("error")
+        yield machine_facts.local_model("error")
+        yield machine_facts.loopback("error")
     if isinstance(backend, ProviderBackend):
         yield from _providers(graph, backend, is_online=is_online)
     elif isinstance(backend, ChecksGraphs):
@@ -218,7 +218,7 @@ def _checked(graph: Graph, backend: ChecksGraphs) -> Iterator[PreflightFinding]:
 
 def _providers(graph: Graph, backend: ProviderBackend, *, is_online: bool) -> Iterator[PreflightFinding]:
     """Whether the models that the nodes name can be asked."""
-    if not all(map(machine.has_package, ("pydantic_ai", "openai", "anthropic"))):
+    if not all(map(machine_facts.has_package, ("pydantic_ai", "openai", "anthropic"))):
         yield PreflightFinding("error", "extra llm", "not installed", "pip install 'attractor-nb[llm]'")
     wanted: dict[Target, tuple[str, bool]] = {}
     for node_id, targets, problem in _targets(graph, backend):
@@ -270,7 +270,7 @@ def _connections(targets: Iterable[Target]) -> Iterator[PreflightFinding]:
         parts = urlsplit(address)
         if parts.hostname:
             port = parts.port or (443 if parts.scheme == "https" else 80)
-            yield machine.connection(f"server {parts.hostname}", parts.hostname, port)
+            yield machine_facts.connection(f"server {parts.hostname}", parts.hostname, port)
 
 
 def _budget(graph: Graph, backend: CodergenBackend) -> Iterator[PreflightFinding]:
