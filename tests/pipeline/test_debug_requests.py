@@ -35,6 +35,22 @@ def test_a_look_has_the_prompt_and_the_values_that_can_be_set(standing):
     assert message["debugger"]["stops"][0]["node"] == "review"
 
 
+def test_a_look_shows_no_key_that_the_graph_has_in_a_prompt(make, monkeypatch):
+    key = "a-key-that-only-this-machine-has"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    run = make(f'start -> review -> done review [prompt="Look with {key} at $goal"]').run(
+        breakpoints=["review"], durability="fast"
+    )
+    run.debugger.wait_for_stop(WAIT)
+    try:
+        look = answer_debugging(run, {"call": "look", "branch": ""})["look"]
+    finally:
+        run.cancel()
+        run.result(WAIT)
+    assert look["prompt"] == "Look with [redacted] at $goal"
+    assert key not in json.dumps(look)
+
+
 def test_ruling_34_a_look_has_the_prompt_as_it_can_be_changed_and_as_it_would_be_sent(standing):
     assert answer_debugging(standing, {"call": "look", "branch": ""})["look"]["sent"] is None
     standing.debugger.set_context("ticket", "$ticket is broken")

@@ -13,6 +13,7 @@ from attractor_nb.decisions.overrides import is_of_the_engine
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.handlers.codergen import task_of
 from attractor_nb.model.variables import lookup_in, rendered
+from attractor_nb.redaction import redacted_value
 from attractor_nb.views.prose import prose_of
 
 if TYPE_CHECKING:
@@ -77,14 +78,15 @@ def _look(run: Debugged, debugger: Debugger, branch: str | None, number: int) ->
     keys = sorted(values, key=lambda key: (is_of_the_engine(key), key))
     prompt = None if stop.path else _prompt(run.graph, stop.node, debugger.prompts)
     sent = None if prompt is None else _sent(run.graph, prompt, values)
-    return {
+    look = {
         "number": stop.number,
         "prompt": prompt,
         "sent": sent,
-        "sent_shown": prose_of(sent),
         "context": [_row(key, values[key]) for key in keys[:MAX_VALUES]],
         "more": max(0, len(keys) - MAX_VALUES),
     }
+    clean = redacted_value(look)
+    return {**clean, "sent_shown": prose_of(clean["sent"])}
 
 
 def _prompt(graph: Graph, node: str, prompts: Mapping[str, str]) -> str | None:
