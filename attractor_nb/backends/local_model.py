@@ -11,6 +11,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import json
+import os
 import sys
 import threading
 from pathlib import Path
@@ -58,6 +59,7 @@ class LocalModelBackend:
         temperature: Of the sampling, unless the node has ``llm.temperature``; 0 always gives the
             same answer.
         context_tokens: Size of the context window: prompt and response together.
+        threads: How many processor cores it uses; by default all, and on a busy machine those that are free.
         start_timeout_seconds: How long the server may take to become healthy.
         connect_timeout_seconds: How long a connection to it may take.
         read_timeout_seconds: How long it may be silent, counted anew from each byte that it sends.
@@ -71,6 +73,7 @@ class LocalModelBackend:
         max_tokens: int = 320,
         temperature: float = 0.0,
         context_tokens: int = 4096,
+        threads: int | None = None,
         start_timeout_seconds: float = 60.0,
         connect_timeout_seconds: float = CONNECT_SECONDS,
         read_timeout_seconds: float = READ_SECONDS,
@@ -80,6 +83,7 @@ class LocalModelBackend:
         self._max_tokens = max_tokens
         self._temperature = temperature
         self._context_tokens = context_tokens
+        self._threads = threads
         self._start_timeout_seconds = start_timeout_seconds
         self._connect_timeout_seconds = connect_timeout_seconds
         self._read_timeout_seconds = read_timeout_seconds
@@ -214,7 +218,8 @@ class LocalModelBackend:
     def _command(self) -> list[str]:
         check_server()
         path = find_model() if self._model_path is None else check_model(self._model_path)
-        arguments = [str(path.absolute()), str(self._context_tokens)]
+        threads = free_threads() if self._threads is None else self._threads
+        arguments = [str(path.absolute()), str(self._context_tokens), str(threads)]
         program = Path(__file__).with_name("local_server.py")
         return [sys.executable, "-P", str(program), *arguments]  # by its path: quick, and found everywhere
 
@@ -274,6 +279,18 @@ class _Server:
     def _settle(self, error: AttractorError) -> None:
         if not self._ready.done():
             self._ready.set_exception(error)
+
+
+def free_threads() -> int:
+    """How many threads a model shall have now: 0 leaves it to the engine, which takes all cores.
+
+    The engine's threads wait for each other in busy loops, and where others use the cores each wait lasts until
+    those give way: beside three busy processes on two cores, two threads took four times the processor time of
+    one, and longer.
+    """
+    cores = os.cpu_count() or 1
+    others = round(os.getloadavg()[0]) if hasattr(os, "getloadavg") else 0
+    return max(1, min(cores - others, cores // 2)) if others else 0
 
 
 def _messages(prompt: str) -> list[dict[str, str]]:

@@ -12,14 +12,19 @@ import threading
 from typing import Any
 
 
-def serve(model_path: str, context_tokens: int) -> None:
-    """Serve a GGUF file, with a context window of so many tokens, until the process is ended."""
+def serve(model_path: str, context_tokens: int, threads: int) -> None:
+    """Serve a GGUF file, with a context window of so many tokens, until the process is ended.
+
+    With 0 threads the engine chooses how many it takes.
+    """
     engine: Any = importlib.import_module("xllamacpp")  # untyped
     parameters = engine.CommonParams()
     parameters.model.path = model_path
     parameters.model_alias = {"local"}
     parameters.n_ctx = context_tokens
     parameters.n_parallel = 1
+    if threads:
+        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
     parameters.verbosity = -1
     server = engine.Server(parameters)
     sys.stdout.write(f"{server.listening_address}\n")
@@ -28,4 +33,4 @@ def serve(model_path: str, context_tokens: int) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]))
+    serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

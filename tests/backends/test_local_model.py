@@ -14,6 +14,7 @@ import pytest
 import attractor_nb
 from attractor_nb.backends import LocalModelBackend
 from attractor_nb.backends.chat_stream import complete_chat
+from attractor_nb.backends.local_model import free_threads
 from attractor_nb.context import Context
 from attractor_nb.errors import RetryableError, TerminalError
 from attractor_nb.handlers.codergen import CodergenHandler
@@ -195,7 +196,7 @@ def model(tmp_path, monkeypatch):
 
 def test_the_server_is_shared_by_all_runs_and_ended_by_the_last(model):
     processes = ServingProcesses()
-    backend = LocalModelBackend(model, context_tokens=512, processes=processes)
+    backend = LocalModelBackend(model, context_tokens=512, threads=3, processes=processes)
 
     async def use():
         await asyncio.gather(backend.open(), backend.open())
@@ -211,7 +212,7 @@ def test_the_server_is_shared_by_all_runs_and_ended_by_the_last(model):
     assert len(processes.commands) == 2
     command = processes.commands[0].command
     assert command[0] == sys.executable
-    assert command[-2:] == [str(model), "512"]
+    assert command[-3:] == [str(model), "512", "3"]
 
 
 def test_a_server_that_does_not_become_ready_is_a_failure_to_try_again(model):
@@ -352,6 +353,33 @@ def test_the_real_model_keeps_the_backend_contract_and_leaves_no_process():
     backend = LocalModelBackend.installed()
     asyncio.run(verify_backend(backend, Node("n", {"prompt": "Say hello.", "llm.max_tokens": 8})))
     assert [child for child in psutil.Process().children(recursive=True) if is_model_server(child)] == []
+
+
+@pytest.mark.parametrize(
+    ("cores", "load", "threads"),
+    [(2, 0.2, 0), (2, 0.9, 1), (2, 7.0, 1), (8, 0.4, 0), (8, 2.0, 4), (8, 6.0, 2), (1, 1.0, 1)],
+)
+def test_on_a_busy_machine_the_model_takes_the_cores_that_are_free(monkeypatch, cores, load, threads):
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    assert free_threads() == threads
+
+
+@pytest.mark.real_llm
+def test_one_thread_uses_one_core_and_gives_the_answer_of_two():
+    async def ask(threads):
+        backend = LocalModelBackend(threads=threads, max_tokens=48)
+        await backend.open()
+        try:
+            (server,) = filter(is_model_server, psutil.Process().children(recursive=True))
+            answer = await backend.run(Node("n", {}), "Name three colours.", Context())
+            return str(answer), [thread.user_time for thread in server.threads()]
+        finally:
+            await backend.close()
+
+    text, times = asyncio.run(ask(1))
+    assert sum(times) < 1.5 * max(times), "others of its threads only listen and wait"
+    assert asyncio.run(ask(2))[0] == text
 
 
 def is_model_server(process):
