@@ -284,9 +284,9 @@ class _Server:
 def free_threads() -> int:
     """How many threads a model shall have now: 0 leaves it to the engine, which takes all cores.
 
-    The engine's threads wait for each other in busy loops, and where others use the cores each wait lasts until
-    those give way: beside three busy processes on two cores, two threads took four times the processor time of
-    one, and longer.
+    The engine's threads wait for each other in busy loops, and where others use the cores each wait lasts
+    until those give way: beside three busy processes on two cores, two threads took four times the processor
+    time of one, and longer.
     """
     cores = os.cpu_count() or 1
     others = round(os.getloadavg()[0]) if hasattr(os, "getloadavg") else 0

@@ -26,6 +26,20 @@ HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the browser tests side by side at the beginning: one Chromium serves as many as follow one another."""
+    items.sort(key=lambda item: not item.path.is_relative_to(HERE))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Close Chromium behind the last browser test: while it is open, no other event loop can run in this thread."""
+    del item
+    module = sys.modules.get("attractor_browser_driver")
+    if module and not (nextitem and nextitem.path.is_relative_to(HERE)):
+        module.close_chromium()
+
+
 def _load_driver() -> ModuleType:
     spec = importlib.util.spec_from_file_location("attractor_browser_driver", HERE / "driver.py")
     assert spec is not None
@@ -42,13 +56,6 @@ def driver() -> ModuleType:
     if not Path(module.CHROMIUM).exists():
         pytest.fail(f"the browser tests need Chromium at {module.CHROMIUM}; `make test` says how to get it")
     return module
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _chromium(driver: ModuleType) -> Iterator[None]:
-    """One Chromium for a module: as long as one is open, its driver's loop runs here, and no other can."""
-    yield
-    driver.close_chromium()
 
 
 @pytest.fixture(scope="session")
