@@ -35,12 +35,12 @@ SOURCE = '''digraph NAME {
 async def model(node, prompt, context):
     return f"{node.id} <b>of caching</b>"
 def pipeline(name):
-    return Pipeline(SOURCE.replace("NAME", name), schemas={"Verdict": Verdict}, backend=model, runs_dir="kept")
+    return Pipeline(SOURCE.replace("NAME", name), schemas={"Verdict": Verdict}, backend=model, runs_dir="of_this_inbox")
 article, report = pipeline("article"), pipeline("report")"""
 RUN = "run = article.run()"
-INBOX = "gates('kept')"
+INBOX = "gates('of_this_inbox')"
 SECOND = "other = report.run()"
-RESULT = "print(run.result().context['human.gate.form'], other.result().context['human.gate.form'], len(gates('kept')))"
+RESULT = "print(run.result().context['human.gate.form'], other.result().context['human.gate.form'], len(gates('of_this_inbox')))"
 
 
 def test_forms_are_filled_in_under_the_run_and_in_the_inbox(jupyter, open_notebook, driver):
