@@ -338,4 +338,5 @@ def test_ruling_38_a_gate_lets_no_label_steer_the_terminal(sources, screen):
     assert screen.read_to_the_end() == 0
     assert r"Good\x1b]0;PWN\x07 enough?" in screen.text
     assert "\x1b[2Jain" not in screen.text
-    assert not STEERING_LEFT.search(OUR_OWN.sub("", screen.text)), screen.text
+    shown = OUR_OWN.sub("", screen.text).replace("\b", "")  # so the prompt moves its cursor back by one
+    assert not STEERING_LEFT.search(shown), screen.text
