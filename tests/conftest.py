@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from attractor_nb.redaction.redactor import REDACTOR
+from attractor_nb.runtime.handles import presenters
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A job of a script's background ignores Ctrl-C, and so would every process that a test starts.
@@ -99,6 +100,21 @@ def _own_secrets():
     if REDACTOR._values != before:
         REDACTOR._values = before
         REDACTOR._compile()
+
+
+@pytest.fixture(autouse=True)
+def _own_presenters():
+    """A shell in which a test loads the extension shows the runs of that test only: it would take the others' gates."""
+    registered = (
+        presenters._presenters,
+        presenters._waiting_rules,
+        presenters._click_rules,
+        presenters._namers,
+    )
+    before = [list(each) for each in registered]
+    yield
+    for each, earlier in zip(registered, before, strict=True):
+        each[:] = earlier
 
 
 @pytest.fixture(autouse=True)
