@@ -11,7 +11,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final, cast
 
+import typer
 import typer.core
+
+from attractor_nb.model.nearest_name import did_you_mean
 
 _UNKNOWN: Final = object()
 _CONVERTER: Final = "_runtime_param"
@@ -38,14 +41,23 @@ class _QuickValue:
     """Stands in for typer's converter of one option until a value needs that."""
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        plain = _plain(value, param.type_descriptor.annotation)
+        annotation = param.type_descriptor.annotation
+        plain = _plain(value, annotation)
         is_several = param.multiple or param.nargs == -1
+        if plain is _UNKNOWN and isinstance(annotation, type) and issubclass(annotation, Enum):
+            raise typer.BadParameter(_no_choice(str(value), annotation), ctx, param)
         if plain is not _UNKNOWN and not is_several:
             return plain
         if value is None:
             return ()
         setattr(param, _CONVERTER, None)
         return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+def _no_choice(value: str, choices: type[Enum]) -> str:
+    """What is wrong with a value that is none of an option's choices."""
+    words = [str(each.value) for each in choices]
+    return f'"{value}" is not one of {", ".join(words)}{did_you_mean(value, words)}'
 
 
 def _plain(value: Any, annotation: object) -> Any:

@@ -39,6 +39,14 @@ def test_a_usage_error_ends_with_2_and_names_the_help(command, arguments):
     assert "--help" in ended.err
 
 
+def test_a_choice_that_is_none_lists_the_choices_and_the_nearest(command):
+    done = command("run", "pipeline.dot", "--backend", "simulate")
+    assert done.code == 2
+    choices = "simulated, local, llm, claude, codex, gemini"
+    assert f'\'--backend\': "simulate" is not one of {choices}; did you mean "simulated"?' in done.err
+    assert "Value error" not in done.err
+
+
 def test_a_usage_error_is_json_for_programs(command):
     assert json.loads(command("run", "--json").out)["error"]["type"] == "OptionError"
 
