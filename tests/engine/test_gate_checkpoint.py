@@ -7,7 +7,7 @@ from attractor_nb.errors import StorageError
 from attractor_nb.model.events import StageStarted
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, ScriptedInterviewer
-from attractor_nb.testing.faulty_disk import FOR_EVER, FaultyDisk
+from tests.disks.faulty_disk import FOR_EVER, FaultyDisk
 
 GATE = """digraph Gate {
     start [shape=Mdiamond]

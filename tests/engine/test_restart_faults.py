@@ -5,7 +5,7 @@ import errno
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, current_stage
 from attractor_nb.errors import StorageError
 from attractor_nb.testing import ManualClock
-from attractor_nb.testing.faulty_disk import FaultyDisk
+from tests.disks.faulty_disk import FaultyDisk
 
 RESTARTING = """digraph Restarting {
     start [shape=Mdiamond]

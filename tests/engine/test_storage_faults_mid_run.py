@@ -15,7 +15,7 @@ from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.fence import CLOSED_MODE
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.testing import ManualClock, ScriptedBackend
-from attractor_nb.testing.faulty_disk import FaultyDisk
+from tests.disks.faulty_disk import FaultyDisk
 
 SOURCE = "digraph g { start [shape=Mdiamond] done [shape=Msquare] a b start -> a -> b -> done }"
 PATH = ("start", "a", "b", "done")

@@ -95,7 +95,9 @@ def mutated_copy(claim: Claim, place: Path) -> None:
 
 def run(test: str, package: Path) -> subprocess.CompletedProcess[str]:
     """Run a test against a copy of the package."""
-    environment = {**os.environ, "PYTHONPATH": str(package), "ATTRACTOR_PROVED_PACKAGE": str(package)}
+    # The copy first; the repository is there for `tests`, which tests import from one another.
+    path = os.pathsep.join((str(package), str(REPOSITORY)))
+    environment = {**os.environ, "PYTHONPATH": path, "ATTRACTOR_PROVED_PACKAGE": str(package)}
     command = [
         sys.executable,
         "-P",

@@ -21,7 +21,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from attractor_nb.storage.stored_run import read_run
-from attractor_nb.testing.simulation import ALL_FAULTS, simulate
+
+sys.path.append(str(Path(__file__).parents[2]))  # last: the package may be a mutated copy
+from tests.faults.simulation import ALL_FAULTS, simulate
 
 SEEDS_PER_JOB = 100
 ENOUGH_WRONG = 3

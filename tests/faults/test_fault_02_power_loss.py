@@ -21,8 +21,8 @@ from attractor_nb.storage.event_log import EventLog
 from attractor_nb.storage.sealed_file import SealedFile
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import FakeProcesses, FakeResult, ManualClock, ScriptedInterviewer, SeededRandomness
-from attractor_nb.testing.power_loss import PowerLoss, write_image
-from attractor_nb.testing.recorded_disk import Noted, RecordedDisk
+from tests.disks.power_loss import PowerLoss, write_image
+from tests.disks.recorded_disk import Noted, RecordedDisk
 
 RELEASE = """
 digraph Release {

@@ -19,7 +19,7 @@ import pytest
 
 from attractor_nb import Pipeline, Run
 from attractor_nb.errors import StorageError
-from attractor_nb.testing.faulty_disk import FOR_EVER
+from tests.disks.faulty_disk import FOR_EVER
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a process of ours"),

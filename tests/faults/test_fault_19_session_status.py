@@ -22,7 +22,7 @@ from attractor_nb.sessions import (
     start_agent,
 )
 from attractor_nb.sessions.fold import AgentUpdate
-from attractor_nb.testing.faulty_disk import FaultyDisk
+from tests.disks.faulty_disk import FaultyDisk
 
 WORKER = Path(__file__).parent / "workers/session_writer.py"
 SEED = 19

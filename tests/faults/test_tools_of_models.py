@@ -28,7 +28,7 @@ from attractor_nb.model.graph import Graph, Node
 from attractor_nb.runtime.workspace.workspace import Folder, RunWorkplace
 from attractor_nb.stage import StageScope, current_stage
 from attractor_nb.testing import FakeProcesses, FolderFiles
-from attractor_nb.testing.faulty_disk import FaultyDisk
+from tests.disks.faulty_disk import FaultyDisk
 
 PLACES = "attractor_nb/backends/llm/tools/tool_paths.py"
 CALLS = "attractor_nb/backends/llm/tools/tool_calls.py"

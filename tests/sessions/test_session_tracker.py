@@ -26,7 +26,7 @@ from attractor_nb.sessions import (
     start_agent,
 )
 from attractor_nb.sessions.fold import AgentUpdate, SessionCancelled
-from attractor_nb.testing.faulty_disk import FaultyDisk
+from tests.disks.faulty_disk import FaultyDisk
 
 BASE = ".founder-mode/status"
 

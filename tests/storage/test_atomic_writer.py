@@ -9,7 +9,7 @@ import pytest
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file, sweep, write_whole
 from attractor_nb.storage.disk import Disk, check_durability, write_all
-from attractor_nb.testing.faulty_disk import FaultyDisk
+from tests.disks.faulty_disk import FaultyDisk
 
 
 @pytest.fixture

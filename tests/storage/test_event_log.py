@@ -18,7 +18,7 @@ from attractor_nb.storage import event_log
 from attractor_nb.storage.disk import Disk
 from attractor_nb.storage.event_lines import decode_line, encode_event, scan_lines
 from attractor_nb.storage.event_log import EventLog, read_log
-from attractor_nb.testing.faulty_disk import FaultyDisk
+from tests.disks.faulty_disk import FaultyDisk
 
 
 @pytest.fixture

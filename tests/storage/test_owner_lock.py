@@ -11,7 +11,7 @@ import pytest
 from attractor_nb.errors import RunLocked, StorageError
 from attractor_nb.storage.lock import is_owned, read_owner
 from attractor_nb.storage.stored_run import read_run
-from attractor_nb.testing.faulty_disk import FaultyDisk
+from tests.disks.faulty_disk import FaultyDisk
 
 OWNER = """
 import sys

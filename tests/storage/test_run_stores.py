@@ -13,7 +13,7 @@ from attractor_nb.protocols import RunStore
 from attractor_nb.storage.memory_store import MAX_KEPT_BYTES, MemoryRunStore
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
-from attractor_nb.testing.faulty_disk import FaultyDisk
+from tests.disks.faulty_disk import FaultyDisk
 
 
 class TestEveryStore:
@@ -358,7 +358,7 @@ from pathlib import Path
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.model.events import PipelineStarted, StageStarted
 from attractor_nb.storage.run_store import DirectoryRunStore
-from attractor_nb.testing.faulty_disk import FaultyDisk
+from tests.disks.faulty_disk import FaultyDisk
 
 base, first, last = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 import os

@@ -174,7 +174,7 @@ def test_a_target_that_holds_something_is_refused(run, tmp_path):
 
 
 def test_a_salvage_that_is_cut_off_is_not_taken_for_a_run(run, tmp_path):
-    from attractor_nb.testing.faulty_disk import FaultyDisk
+    from tests.disks.faulty_disk import FaultyDisk
 
     counted = FaultyDisk()
     salvage(seen(run), {}, tmp_path / "counted", suspect=None, disk=counted, now=1.0)

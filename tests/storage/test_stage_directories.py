@@ -7,7 +7,7 @@ import pytest
 
 from attractor_nb.errors import StatusFileError, StorageError
 from attractor_nb.storage.stage_directories import MAX_STAGE_FILE_BYTES, MAX_STATUS_BYTES
-from attractor_nb.testing.faulty_disk import FaultyDisk
+from tests.disks.faulty_disk import FaultyDisk
 
 
 def tree(root):

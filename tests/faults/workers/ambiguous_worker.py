@@ -20,7 +20,9 @@ import traceback
 from pathlib import Path
 
 from attractor_nb import Pipeline
-from attractor_nb.testing.faulty_disk import FaultyDisk
+
+sys.path.append(str(Path(__file__).parents[3]))  # last: the package may be a mutated copy
+from tests.disks.faulty_disk import FaultyDisk
 
 COMMAND = "echo $ATTRACTOR_IDEMPOTENCY_KEY >> ../../effects; test -e ../../calm || kill -9 $ENGINE"
 SOURCE = f"""digraph Deploy {{

@@ -17,7 +17,9 @@ import kill_graphs
 from attractor_nb import Pipeline, Run, runs
 from attractor_nb.model.events import PipelineForked, StageEnd
 from attractor_nb.storage.stored_run import has_event_log, read_run
-from attractor_nb.testing.faulty_disk import FaultyDisk
+
+sys.path.append(str(Path(__file__).parents[3]))  # last: the package may be a mutated copy
+from tests.disks.faulty_disk import FaultyDisk
 
 GRAPH = """digraph loop { start [shape=Mdiamond] done [shape=Msquare] a b
 start -> a -> b  b -> a [condition="context.b=1"]  b -> done [condition="context.b!=1"] }"""

@@ -39,7 +39,9 @@ import kill_judge
 from attractor_nb import Run
 from attractor_nb.errors import AttractorError, RunError, RunNotFound
 from attractor_nb.storage.lock import is_owned
-from attractor_nb.testing.faulty_disk import FaultyDisk
+
+sys.path.append(str(Path(__file__).parents[3]))  # last: the package may be a mutated copy
+from tests.disks.faulty_disk import FaultyDisk
 
 for room in ("model", "storage", "engine", "handlers", "runtime", "pipeline"):
     package = import_module(f"attractor_nb.{room}")

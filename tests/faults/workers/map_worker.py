@@ -20,7 +20,9 @@ from attractor_nb.model.events import StageEnd
 from attractor_nb.storage.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.map_directory import read_map
 from attractor_nb.storage.stored_run import has_event_log, read_run
-from attractor_nb.testing.faulty_disk import FaultyDisk
+
+sys.path.append(str(Path(__file__).parents[3]))  # last: the package may be a mutated copy
+from tests.disks.faulty_disk import FaultyDisk
 
 TEXT = """digraph rows { start [shape=Mdiamond] plan [prompt="Plan"] flaky [prompt="Try", max_retries=2]
   write [prompt="Write"] done [shape=Msquare] start -> plan -> flaky -> write -> done }"""

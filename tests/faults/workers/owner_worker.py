@@ -30,7 +30,9 @@ from attractor_nb import Outcome, Pipeline, RetryableError, current_stage, runs
 from attractor_nb.errors import AttractorError, RunError, RunLocked
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.storage.stored_run import read_run
-from attractor_nb.testing.faulty_disk import FaultyDisk
+
+sys.path.append(str(Path(__file__).parents[3]))  # last: the package may be a mutated copy
+from tests.disks.faulty_disk import FaultyDisk
 
 FRAME = "digraph g {{ start [shape=Mdiamond] done [shape=Msquare] {} }}"
 LOOP = FRAME.format(

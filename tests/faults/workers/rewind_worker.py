@@ -19,7 +19,9 @@ from attractor_nb import Pipeline, Run
 from attractor_nb.model.events import PipelineRewound, StageEnd, StageStarted
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.stored_run import read_run
-from attractor_nb.testing.faulty_disk import FaultyDisk
+
+sys.path.append(str(Path(__file__).parents[3]))  # last: the package may be a mutated copy
+from tests.disks.faulty_disk import FaultyDisk
 
 GRAPHS = {
     "loop": (

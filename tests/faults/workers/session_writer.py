@@ -17,9 +17,8 @@ from attractor_nb.sessions.fold import AgentUpdate, apply_change
 
 
 def killer(kill_at):
-    from attractor_nb.testing.faulty_disk import (
-        FaultyDisk,
-    )  # its package takes as long to load as all the rest
+    sys.path.append(str(Path(__file__).parents[3]))  # last: the package may be a mutated copy
+    from tests.disks.faulty_disk import FaultyDisk
 
     return FaultyDisk(kill_at=int(kill_at))
 

@@ -13,8 +13,8 @@ from attractor_nb.runtime.prepare.run_options import read_options
 from attractor_nb.runtime.resume import continue_run
 from attractor_nb.runtime.wire import wire
 from attractor_nb.testing.clocks import SeededRandomness
-from attractor_nb.testing.faulty_disk import FOR_EVER
-from attractor_nb.testing.simulation.faults import (
+from tests.disks.faulty_disk import FOR_EVER
+from tests.faults.simulation.faults import (
     CANCEL,
     PAUSE,
     Fault,
@@ -23,8 +23,8 @@ from attractor_nb.testing.simulation.faults import (
     has_struck,
     lose_power,
 )
-from attractor_nb.testing.simulation.virtual_loop import VirtualClock, VirtualLoop
-from attractor_nb.testing.simulation.worlds import Memory, World, WorldTurn
+from tests.faults.simulation.virtual_loop import VirtualClock, VirtualLoop
+from tests.faults.simulation.worlds import Memory, World, WorldTurn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.runtime.handles.run_result import RunResult
     from attractor_nb.runtime.rewind import Rewind
-    from attractor_nb.testing.simulation.drawn_graphs import DrawnGraph
+    from tests.faults.simulation.drawn_graphs import DrawnGraph
 
 WALL = 1_700_000_000.0
 SECONDS_BETWEEN_LIVES = 60.0

@@ -20,7 +20,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.storage.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.stored_run import StoredRun, read_run
-from attractor_nb.testing.simulation.worlds import Memory
+from tests.faults.simulation.worlds import Memory
 
 if TYPE_CHECKING:
     from attractor_nb.model.events import Event

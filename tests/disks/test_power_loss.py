@@ -1,11 +1,11 @@
-"""What a power loss may leave, by the model of testing/power_loss.py: one rule a test."""
+"""What a power loss may leave, by the model of disks/power_loss.py: one rule a test."""
 
 import os
 
 import pytest
 
-from attractor_nb.testing.power_loss import PowerLoss, write_image
-from attractor_nb.testing.recorded_disk import RecordedDisk
+from tests.disks.power_loss import PowerLoss, write_image
+from tests.disks.recorded_disk import RecordedDisk
 
 
 @pytest.fixture

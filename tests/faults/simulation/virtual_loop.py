@@ -36,7 +36,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         super().__init__()
         self.turns = 0
         self._now = 0.0
-        self._chance = random.Random(seed)  # noqa: S311 - repeatable on purpose
+        self._chance = random.Random(seed)
         self._clock_resolution = _RESOLUTION_SECONDS
         self._selector = self  # what a loop asks for what happens outside; here nothing does
         self._at_turn: dict[int, Callable[[], object]] = {}

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.storage.disk import Disk
-from attractor_nb.testing.faulty_disk import FOR_EVER, FaultyDisk
-from attractor_nb.testing.power_loss import PowerLoss, write_image
-from attractor_nb.testing.recorded_disk import RecordedDisk
+from tests.disks.faulty_disk import FOR_EVER, FaultyDisk
+from tests.disks.power_loss import PowerLoss, write_image
+from tests.disks.recorded_disk import RecordedDisk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +82,7 @@ def draw_trouble(seed: int, stages: int, *, most: int) -> Trouble:
         stages: How many stages an untroubled run has.
         most: At most so many faults.
     """
-    chance = random.Random(f"trouble {seed}")  # noqa: S311 - repeatable on purpose
+    chance = random.Random(f"trouble {seed}")
     faults: list[Fault] = []
     for _ in range(chance.choices((0, 1, 2, 3), (5, 50, 30, 15))[0]):
         kind = chance.choices(KINDS, _ODDS)[0]

@@ -17,7 +17,7 @@ from attractor_nb.interviewers.typed_answers import answer_of
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.stage import current_stage
 from attractor_nb.testing.fake_processes import FakeResult
-from attractor_nb.testing.simulation.drawn_graphs import KEYS, LABELS, VALUES
+from tests.faults.simulation.drawn_graphs import KEYS, LABELS, VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Node
     from attractor_nb.model.question import Answer, Question
-    from attractor_nb.testing.simulation.drawn_graphs import DrawnGraph
-    from attractor_nb.testing.simulation.virtual_loop import VirtualClock
+    from tests.faults.simulation.drawn_graphs import DrawnGraph
+    from tests.faults.simulation.virtual_loop import VirtualClock
 
 FOREVER_SECONDS = 1e7
 LARGE_CHARACTERS = 110_000
@@ -123,7 +123,7 @@ class World:
         turn = WorldTurn(node, visit, attempt, visit - memory.offsets.get(node, 0), failures)
         if not self._is_dead() and turn not in self.turns[-1:]:
             self.turns.append(turn)
-        return turn, random.Random(f"{self._seed} {node} {turn.ordinal} {turn.failures}")  # noqa: S311 - repeatable on purpose
+        return turn, random.Random(f"{self._seed} {node} {turn.ordinal} {turn.failures}")
 
     async def _work(self, node_id: str, chance: random.Random) -> None:
         """Take some time, or as long as it takes to be cut off."""

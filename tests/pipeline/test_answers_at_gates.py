@@ -1,4 +1,4 @@
-"""Found in review: answers that were lost, misread or answered with a foreign exception."""
+"""Answers at gates survive a crash, keep their type and are refused with an error of the package."""
 
 import asyncio
 import json

@@ -15,7 +15,7 @@ from attractor_nb.runtime.handles.final_context import StoredValues
 from attractor_nb.runtime.handles.recorded_state import restored_context, restored_state
 from attractor_nb.storage.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.run_directory import VISITS_NAME
-from attractor_nb.testing.simulation.rules import judge, wrong_counts
+from tests.faults.simulation.rules import judge, wrong_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.testing.simulation.lives import Life, LifeScene
-    from attractor_nb.testing.simulation.sights import Sight, SightedDirectory, Visit
+    from tests.faults.simulation.lives import Life, LifeScene
+    from tests.faults.simulation.sights import Sight, SightedDirectory, Visit
 
 _NOT_IN_LOGS = frozenset({"elapsed_seconds"})
 """Of a state: what a checkpoint knows better than the log."""

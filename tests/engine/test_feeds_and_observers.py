@@ -1,4 +1,4 @@
-"""Found in review: feeds without an end, and observers that held up every run of the process."""
+"""Feeds and observers end with their run, and a slow one holds up no other run."""
 
 import threading
 import time

@@ -9,6 +9,6 @@
 
 from __future__ import annotations
 
-from attractor_nb.testing.simulation.simulator import ALL_FAULTS, Simulated, simulate
+from tests.faults.simulation.simulator import ALL_FAULTS, Simulated, simulate
 
 __all__ = ["ALL_FAULTS", "Simulated", "simulate"]

@@ -1,4 +1,4 @@
-"""Found in review: what an attempt writes after its time ran out must not speak for the next one."""
+"""What an attempt writes after its time limit does not count for the next attempt."""
 
 import threading
 

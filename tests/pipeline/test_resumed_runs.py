@@ -1,4 +1,4 @@
-"""Found in review: where a resumed run was not the run that a live one would have been."""
+"""A resumed run is the run that an uninterrupted one would have been."""
 
 import asyncio
 import json

@@ -90,7 +90,7 @@ def _listed(attrs: Mapping[str, object]) -> str:
 
 def draw_graph(seed: int) -> DrawnGraph:
     """The graph of a seed: a chain from start to exit with what else chance adds."""
-    chance = random.Random(f"graph {seed}")  # noqa: S311 - repeatable on purpose
+    chance = random.Random(f"graph {seed}")
     names = [f"n{number}" for number in range(1, chance.randint(1, 13) + 1)]
     nodes = {"start": DrawnNode("start", "start")}
     nodes |= {name: _node(chance, name, names) for name in names}

@@ -1,4 +1,4 @@
-"""Found in review: a replayed log must leave the state that the live run had."""
+"""A replayed log leaves the state that the live run had."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Found in review: runs whose end was lost, whose lock was kept, or for which nobody could wait."""
+"""How runs end: what is kept, released and shown, and who can wait for it."""
 
 import asyncio
 import tempfile

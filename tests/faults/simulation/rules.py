@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.model.events import GoalGateUnsatisfied, PipelineCompleted, StageEnd
-from attractor_nb.testing.simulation.sights import commits_of
+from tests.faults.simulation.sights import commits_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from attractor_nb.model.events import Event
-    from attractor_nb.testing.simulation.drawn_graphs import DrawnEdge, DrawnGraph
+    from tests.faults.simulation.drawn_graphs import DrawnEdge, DrawnGraph
 
 NOWHERE = ""
 _GOOD = {"success", "partial_success"}

@@ -19,17 +19,17 @@ from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.model.events import PipelineFailed
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.runtime.rewind import Rewind
-from attractor_nb.testing.simulation.drawn_graphs import FINAL_BOUNDS, draw_graph
-from attractor_nb.testing.simulation.faults import BOUND, REWIND, draw_trouble
-from attractor_nb.testing.simulation.lives import SECONDS_BETWEEN_LIVES, WALL, Life, LifeScene, live
-from attractor_nb.testing.simulation.oracle import wrong_end, wrong_life, wrong_sight
-from attractor_nb.testing.simulation.sights import Sight, look, memory_after
+from tests.faults.simulation.drawn_graphs import FINAL_BOUNDS, draw_graph
+from tests.faults.simulation.faults import BOUND, REWIND, draw_trouble
+from tests.faults.simulation.lives import SECONDS_BETWEEN_LIVES, WALL, Life, LifeScene, live
+from tests.faults.simulation.oracle import wrong_end, wrong_life, wrong_sight
+from tests.faults.simulation.sights import Sight, look, memory_after
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.model.events import Event
-    from attractor_nb.testing.simulation.drawn_graphs import DrawnGraph
-    from attractor_nb.testing.simulation.faults import Fault, Trouble
+    from tests.faults.simulation.drawn_graphs import DrawnGraph
+    from tests.faults.simulation.faults import Fault, Trouble
 
 SEEDS_PER_GRAPH = 4
 MAX_LIVES = 12

@@ -1,4 +1,4 @@
-"""Found in review: handlers that return garbage, leave the program or keep a cancellation to themselves."""
+"""Handlers that return malformed results, exit the program or swallow a cancellation."""
 
 import asyncio
 import threading

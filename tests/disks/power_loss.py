@@ -24,13 +24,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from attractor_nb.testing.recorded_disk import ROOT, Flushed, RecordedDisk, Renamed, Resized, Written
+from tests.disks.recorded_disk import ROOT, Flushed, RecordedDisk, Renamed, Resized, Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from attractor_nb.testing.recorded_disk import Operation
+    from tests.disks.recorded_disk import Operation
 
 SECTOR_BYTES = 512
 Image = dict[str, "bytes | None"]
@@ -155,7 +155,7 @@ class PowerLoss:
             count: The number of images; some may be equal.
             seed: The same seed gives the same images.
         """
-        chance = random.Random(seed * 1_000_003 + self._place)  # noqa: S311 - repeatable on purpose
+        chance = random.Random(seed * 1_000_003 + self._place)
         for choice in islice(self._choices(chance), count):
             yield self._image(choice)
 

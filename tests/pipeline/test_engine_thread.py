@@ -1,4 +1,4 @@
-"""Found in review: what could end, or keep waiting, the one engine thread of a process."""
+"""No run can end or block the one engine thread of a process."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Found in review: public calls that answered malformed input with somebody else's exception."""
+"""Public calls refuse malformed arguments with errors of the package."""
 
 import asyncio
 from pathlib import Path
