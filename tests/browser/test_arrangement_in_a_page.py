@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -145,19 +146,37 @@ def test_line_buttons_and_what_was_clicked_stay_in_sight_while_one_scrolls(open_
     show_stage(view, "n0")
     view.page.mouse.wheel(0, 0)
     view.page.evaluate(
-        "() => window.scrollTo(0, document.querySelector('.ad-frame').getBoundingClientRect().top - 20)"
+        "() => window.scrollBy(0, document.querySelector('.ad-frame').getBoundingClientRect().top - 20)"
     )
     for part in (".al-stop", ".al-word", ".al-inspector-title"):
         assert is_in_sight(view, part), part
 
 
-@pytest.mark.parametrize("node", ["n0", "n3", "n5"])
-def test_on_a_narrow_page_the_inspector_does_not_lie_over_what_was_clicked(open_run, node):
-    view = open_run(GRAPHS["12"], asks=False, **NARROW)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [LAPTOP, NARROW], ids=["laptop", "narrow"])
+@pytest.mark.parametrize(("name", "node"), [("12", "n1"), ("20-branches", "w1")])
+def test_around_a_flat_drawing_nothing_lies_over_card_or_inspector(open_run, name, node, size, dark, request):
+    view = open_run(GRAPHS[name], dark=dark, **size)
     show_stage(view, node)
-    clicked, inspector = box(view, f"[data-node={node}] .outline"), box(view, ".al-inspector")
-    assert clicked["y"] + clicked["height"] <= inspector["y"]
+    assert is_in_sight(view, f"[data-node={node}]")
     assert is_in_sight(view, ".al-inspector-title")
+    view.shoot(f"arrangement_flat_{request.node.callspec.id}")
+    for top in (0, 250, 5000):
+        view.page.evaluate("(top) => window.scrollTo(0, top)", top)
+        card, frame, inspector = (box(view, part) for part in (".al-questions", ".ad-frame", ".al-inspector"))
+        rows = [[frame], [card, inspector]] if size is LAPTOP else [[card], [frame], [inspector]]
+        assert all(one["y"] == row[0]["y"] for row in rows for one in row)
+        assert all(left["x"] + left["width"] <= right["x"] for row in rows for left, right in pairwise(row))
+        for upper, lower in pairwise(rows):
+            assert max(one["y"] + one["height"] for one in upper) <= lower[0]["y"]
+
+
+@pytest.mark.parametrize("node", ["n0", "n9", "n36"])
+def test_on_a_narrow_page_what_was_clicked_and_its_inspector_are_in_sight(open_run, node):
+    view = open_run(GRAPHS["40"], **NARROW)
+    show_stage(view, node)
+    for part in (f"[data-node={node}]", ".al-inspector-title"):
+        assert is_in_sight(view, part), part
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -157,7 +157,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
     choose(id, null);
     inspector.open(selected, nameOf(selected), spokenState(drawing.stateOf(selected)));
     inspector.element.scrollIntoView({ block: "nearest" });
-    drawing.uncover(selected, inspector.element);
+    drawing.uncover(selected, line.element); // which a low window may have pushed it under
     ask({ node: selected });
   }
 

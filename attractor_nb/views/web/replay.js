@@ -98,7 +98,6 @@ export function showReplay(host, el) {
     selectedVisit = -1;
     followSelected();
     inspector.element.scrollIntoView({ block: "nearest" });
-    drawing.uncover(selected, inspector.element);
   }
 
   // The inspector shows the visit that the node is in at this moment, or was in last.

@@ -89,15 +89,14 @@ export function makeViewport(frame, svg, before = null) {
     frame.scrollBy({ left: x, top: y, behavior: isStill ? "instant" : "smooth" });
   }
 
-  // Moves an element out from under another one that lies over the lower part of the frame: by the frame as far as
+  // Moves an element out from under another one that lies over what scrolls, at its upper edge: by the frame as far as
   // that goes, then by whatever holds the frame and scrolls.
   function uncover(element, cover) {
-    const [inside, over] = [element.getBoundingClientRect(), cover.getBoundingClientRect()];
-    let hidden = over.left < inside.right && over.right > inside.left ? inside.bottom + UNCOVER_PX - over.top : 0;
+    let hidden = cover.getBoundingClientRect().bottom + UNCOVER_PX - element.getBoundingClientRect().top;
     for (let holder = frame; holder && hidden > 0; holder = holder.parentElement) {
       const before = holder.scrollTop;
-      holder.scrollTop += hidden;
-      hidden -= holder.scrollTop - before;
+      holder.scrollTop -= hidden;
+      hidden -= before - holder.scrollTop;
     }
   }
 
