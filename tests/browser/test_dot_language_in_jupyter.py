@@ -180,3 +180,18 @@ def test_a_key_in_a_cell_of_2000_lines_takes_less_than_a_frame(cells):
         })()"""
     )
     assert statistics.median(milliseconds) < 16
+
+
+def test_of_a_long_notebook_only_the_cells_near_the_view_get_the_language(jupyter, open_notebook, driver):
+    text = DOT.partition("\n")[2]
+    notebook = open_notebook(jupyter, *[f"%%attractor p{number}\n{text}" for number in range(50)])
+    notebook.page.wait_for_selector(".cm-attractor-panel")
+    first = notebook.script(MIMES)
+    assert first[0] == MIME
+    assert MIME not in first[25:], "the others wait, and are not checked"
+    notebook.script("(panel.content.scrollToItem(49), 0)")
+    driver.wait_until(lambda: notebook.script(MIMES)[49] == MIME, 20, "the language of the last cell")
+    keyword = look_of(colours_of(notebook, 0), "digraph")
+    driver.wait_until(
+        lambda: look_of(colours_of(notebook, 49), "digraph") == keyword, 20, "the colours of the last cell"
+    )

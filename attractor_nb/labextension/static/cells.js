@@ -18,15 +18,54 @@ export function followCells(notebooks, languages) {
   notebooks.widgetAdded.connect((_, panel) => follow(panel));
 }
 
+const MARGIN = "50% 0px"; // so far outside of the view a cell gets its language before it is seen
+const LATEST_MS = 200;
+
+// A cell gets its language when it is in view or near it, and the page is idle: each change of a language makes the page
+// measure all cells of the notebook anew. The notebook gives every code cell the kernel's language when it hears of it, and
+// an editor takes a language when it is loaded, whatever was set in between. So ours is set when the language before it has
+// been loaded, and again whenever the notebook has set its own.
 function followNotebook(notebook, languages) {
   const followed = new WeakSet();
+  const near = new Set();
   let model = null;
+  let isPlanned = false;
+
+  const wantedOf = ({ sharedModel }) => (isPipeline(sharedModel.getSource()) ? DOT_MIME : notebook.codeMimetype);
+  const isWrong = (cell) => isPipeline(cell.sharedModel.getSource()) !== (cell.mimeType === DOT_MIME);
+
+  const observer = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) near[isIntersecting ? "add" : "delete"](target);
+      settleSoon();
+    },
+    { root: notebook.node.querySelector(".jp-WindowedPanel-outer"), rootMargin: MARGIN },
+  );
+
+  function settleSoon() {
+    if (isPlanned) return;
+    isPlanned = true;
+    requestIdleCallback(settle, { timeout: LATEST_MS });
+  }
+
+  async function settle() {
+    const asked = notebook.widgets.filter(({ node, model: cell }) => near.has(node) && isWrong(cell)).map(({ model: cell }) => [cell, cell.mimeType]);
+    await Promise.all(asked.map(([, mimeType]) => languages.getLanguage(mimeType)));
+    isPlanned = false;
+    for (const [cell, before] of asked) {
+      if (cell.isDisposed || !isWrong(cell)) continue;
+      if (cell.mimeType === before) cell.mimeType = wantedOf(cell);
+      else settleSoon();
+    }
+  }
 
   function followAll() {
-    for (const cell of model.cells) {
+    for (const { node, model: cell } of notebook.widgets) {
       if (cell.type !== "code" || followed.has(cell)) continue;
       followed.add(cell);
-      followCell(cell, notebook, languages);
+      cell.contentChanged.connect(() => isWrong(cell) && settleSoon());
+      cell.mimeTypeChanged.connect(() => isWrong(cell) && settleSoon());
+      observer.observe(node);
     }
   }
 
@@ -39,30 +78,6 @@ function followNotebook(notebook, languages) {
   }
 
   notebook.modelChanged.connect(followModel);
+  notebook.disposed.connect(() => observer.disconnect());
   followModel();
-}
-
-// The notebook gives every code cell the kernel's language when it hears of it, and an editor takes a language when it
-// is loaded, whatever was set in between. So ours is set when the language before it has been loaded, and again
-// whenever the notebook has set its own.
-function followCell(cell, notebook, languages) {
-  let isSetting = false;
-
-  async function update() {
-    const isOurs = cell.mimeType === DOT_MIME;
-    if (isSetting || isPipeline(cell.sharedModel.getSource()) === isOurs) return;
-    isSetting = true;
-    try {
-      await languages.getLanguage(cell.mimeType);
-    } finally {
-      isSetting = false;
-    }
-    if (cell.isDisposed) return;
-    const wanted = isPipeline(cell.sharedModel.getSource()) ? DOT_MIME : notebook.codeMimetype;
-    if (wanted !== cell.mimeType) cell.mimeType = wanted;
-  }
-
-  cell.contentChanged.connect(update);
-  cell.mimeTypeChanged.connect(update);
-  update();
 }

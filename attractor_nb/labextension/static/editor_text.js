@@ -4,14 +4,16 @@ import { DOT_MIME, bodyOf } from "./cells.js";
 
 const WORD = /[A-Za-z_][\w.]*/g;
 
-// An extension of CodeMirror that an editor has while its text is DOT.
-export function whileDot({ state: { Compartment }, view: { ViewPlugin } }, model, extension) {
+const NOTHING = [];
+
+// An extension of CodeMirror that an editor has while its text is DOT. It comes and goes with the transaction by which the
+// editor itself takes the language: one of its own would have the page measured once more for each cell and extension.
+export function whileDot({ state: { Compartment, EditorState } }, model, extension) {
   const place = new Compartment();
-  const wanted = () => (model.mimeType === DOT_MIME ? extension : []);
-  const following = ViewPlugin.define((editor) => {
-    const follow = () => editor.dispatch({ effects: place.reconfigure(wanted()) });
-    model.mimeTypeChanged.connect(follow);
-    return { destroy: () => model.mimeTypeChanged.disconnect(follow) };
+  const wanted = () => (model.mimeType === DOT_MIME ? extension : NOTHING);
+  const following = EditorState.transactionExtender.of(({ startState }) => {
+    const now = wanted();
+    return place.get(startState) === now ? null : { effects: place.reconfigure(now) };
   });
   return [place.of(wanted()), following];
 }

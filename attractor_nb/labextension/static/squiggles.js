@@ -104,8 +104,9 @@ export function makeSquiggles({ state, view }, server, { delay, refuse, words })
       const { offset, text } = bodyOf(asked.toString());
       const found = await server.findingsOf(text);
       if (isGone || editor.state.doc !== asked) return;
-      const placed = (found ?? []).map((each) => ({ ...each, ...rangeOf(asked, offset, each) }));
-      editor.dispatch({ effects: setFindings.of({ found: placed, isLost: server.state === "lost" }) });
+      const now = { found: (found ?? []).map((each) => ({ ...each, ...rangeOf(asked, offset, each) })), isLost: server.state === "lost" };
+      const before = editor.state.field(findings);
+      if (now.found.length || before.found.length || now.isLost !== before.isLost) editor.dispatch({ effects: setFindings.of(now) });
     }
 
     function askSoon() {
