@@ -11,7 +11,7 @@ from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import GraphFormat
 from attractor_nb.cli.reporting import diagnostic_plain, print_json, print_source
 from attractor_nb.cli.run_summary import shown_path
-from attractor_nb.cli.source_inputs import STDIN, check_output, read_pipeline, read_text
+from attractor_nb.cli.source_inputs import STDIN, check_output, read_params, read_pipeline, read_text
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import read_dot, write_dot
 from attractor_nb.model.diagnostic import Severity
@@ -25,6 +25,7 @@ from attractor_nb.views.state import NodeStatus
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from attractor_nb.decisions.model_choices import ValueChoice
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.studio.edit.lint_report import LintReport
@@ -198,3 +199,37 @@ def show_cache(directory: Path, *, is_cleared: bool, is_json: bool) -> ExitCode:
     results = f"{held.entries:,} result{'s' * (held.entries != 1)}, {held.size_bytes:,} bytes"
     print(f"{shown_path(directory)}: {f'removed {results}' if is_cleared else results}")
     return ExitCode.SUCCESS
+
+
+def show_estimate(file: str, *, params: Iterable[str], bounds: Mapping[str, Any], is_json: bool) -> ExitCode:
+    """Print what a run will consume."""
+    found = read_pipeline(file).estimate(read_params(params), **bounds)
+    if is_json:
+        print_json(found.to_plain())
+    else:
+        print(found)
+    return ExitCode.SUCCESS
+
+
+def show_models(file: str, *, is_json: bool) -> ExitCode:
+    """Print who answers each prompt, and which rule says so."""
+    found = read_pipeline(file).models()
+    if is_json:
+        plain = [
+            {
+                "node": choice.node_id,
+                "model": _plain(choice.model, choice.name.model),
+                "provider": _plain(choice.provider, choice.name.provider),
+                "reasoning_effort": _plain(choice.effort, choice.effort.value),
+            }
+            for choice in found
+        ]
+        print_json({"file": file, "nodes": plain})
+    else:
+        print(found)
+    return ExitCode.SUCCESS
+
+
+def _plain(choice: ValueChoice, value: str) -> dict[str, Any]:
+    plain = {"value": value or None, "from": choice.giver, "selector": choice.selector or None}
+    return {**plain, "line": choice.line}

@@ -6,36 +6,46 @@ import contextlib
 import json
 import shlex
 import sys
+import threading
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.console import Group
+from rich.progress_bar import ProgressBar
+from rich.text import Text
+
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.map_progress import MapProgress
 from attractor_nb.cli.option_choices import GateMode
 from attractor_nb.cli.params_file import read_params_file
 from attractor_nb.cli.reporting import print_json, report
-from attractor_nb.cli.run_execution import requests_to_end_as_interrupts
+from attractor_nb.cli.run_execution import SimulatedProcesses, requests_to_end_as_interrupts
 from attractor_nb.cli.run_summary import shown_path
-from attractor_nb.cli.simulation import SimulatedProcesses
 from attractor_nb.cli.source_inputs import check_output, read_pipeline
-from attractor_nb.cli.terminal import Tone
+from attractor_nb.cli.terminal import Line, Terminal, Tone, fitted
 from attractor_nb.cli.trusting import settled_trust
 from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
-from attractor_nb.maps.map_table import map_headline, rows_table
+from attractor_nb.maps.map_table import ROW_MARKS, map_headline, rows_table
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.storage.map_directory import read_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.user_files import write_file
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.state import first_words
+from attractor_nb.views.summary_line import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from rich.console import RenderableType
+
     from attractor_nb.cli.run_settings import Settings
     from attractor_nb.maps.map_result import MapResult
     from attractor_nb.maps.map_run import MapRun
+    from attractor_nb.maps.map_view import MapView
     from attractor_nb.model.row_result import RowResult
 
 SHOWN_FAILURES: Final = 20
@@ -44,6 +54,11 @@ _EXIT_CODES: Final = {
     "fail": ExitCode.FAILED,
     "interrupted": ExitCode.INTERRUPTED,
 }
+
+BAR_COLUMNS: Final = 40
+REASON_CHARS: Final = 100
+PATIENCE_SECONDS: Final = 5.0
+_TONES: Final = {"success": Tone.GOOD, "fail": Tone.BAD, "interrupted": Tone.WAITING}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,3 +243,67 @@ def _result_plain(result: MapResult) -> dict[str, Any]:
         "usage": result.usage.to_plain(),
         "rows": [_row_plain(result, row) for row in result],
     }
+
+
+class MapProgress:
+    """Shows how a map stands: at a terminal a bar that moves and a line for each failure, else a line a row.
+
+    Lines are written by a thread of their own: a reader that is slow holds up no row.
+
+    Args:
+        view: The map.
+        is_quiet: Show nothing.
+        terminal: Where to; stderr by default.
+    """
+
+    def __init__(self, view: MapView, *, is_quiet: bool = False, terminal: Terminal | None = None) -> None:
+        self._view = view
+        self._is_quiet = is_quiet
+        self._terminal = terminal or Terminal(name_columns=len(str(view.row_count)))
+        self._told: set[int] = set()
+        self._ended: SimpleQueue[RowResult | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._follow, name="attractor-progress", daemon=True)
+
+    def begin(self) -> None:
+        """Show the bar, where one can move, and the rows that end."""
+        if not self._is_quiet:
+            self._terminal.begin(self._block)
+            self._thread.start()
+
+    def take(self, result: RowResult) -> None:
+        """Take a row that has ended; never waits."""
+        self._ended.put(result)
+
+    def _follow(self) -> None:
+        while (result := self._ended.get()) is not None:
+            if result.row not in self._told:
+                self._told.add(result.row)
+                self._show(result)
+
+    def _show(self, result: RowResult) -> None:
+        """Write a row's line; at a terminal the bar says what succeeds."""
+        if self._terminal.is_live and result.is_success:
+            return
+        words = "read, had ended before" if result.was_finished else ""
+        if result.reason:
+            words = first_words(one_line(result.reason), REASON_CHARS)
+        time = duration_text(result.duration)
+        tone = _TONES.get(result.status, Tone.QUIET)
+        self._terminal.write(Line(ROW_MARKS[result.status], str(result.row), words, time, tone))
+
+    def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
+        """Write text, unless quiet."""
+        if not self._is_quiet:
+            self._terminal.say(text, tone)
+
+    def close(self) -> None:
+        """Take the bar away, when all lines are written, or nobody has read them for a while."""
+        if self._thread.is_alive():
+            self._ended.put(None)
+            self._thread.join(PATIENCE_SECONDS)
+        self._terminal.end()
+
+    def _block(self) -> RenderableType:
+        view = self._view
+        bar = ProgressBar(total=view.row_count, completed=view.ended_count, width=BAR_COLUMNS)
+        return Group(bar, Text(fitted(map_headline(view), self._terminal.columns - 1), no_wrap=True))

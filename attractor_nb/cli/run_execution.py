@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import signal
 import sys
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
@@ -14,7 +16,6 @@ from attractor_nb.cli.option_choices import GraphChange, OnInterrupted
 from attractor_nb.cli.progress import ProgressDisplay
 from attractor_nb.cli.reporting import print_json, report
 from attractor_nb.cli.run_summary import in_words, is_to_be_resumed, resume_command, shown_path, summary_plain
-from attractor_nb.cli.simulation import SimulatedProcesses
 from attractor_nb.cli.source_inputs import read_params, read_pipeline, read_prompt
 from attractor_nb.cli.terminal import Tone
 from attractor_nb.cli.trusting import settled_trust
@@ -271,3 +272,35 @@ def _show(run: Run, result: RunResult | None, settings: Settings, progress: Prog
         where = f"Stopped at `{node}`; continue" if node else "Continue"
         command = resume_command(run.logs_root, *settings.kept_options(run.view.bound))
         print(f"{where} with `{command}`", file=sys.stderr)
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedResult:
+    """A command that is said to have succeeded."""
+
+    stdout: str
+    exit_code: int = 0
+    stderr: str = ""
+    is_timed_out: bool = False
+
+
+class SimulatedProcesses:
+    """Starts nothing."""
+
+    starts_nothing = True
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout_seconds: float | None = None,
+        output_directory: Path | None = None,
+        on_output: Any = None,
+    ) -> SimulatedResult:
+        """Say which command would have been run."""
+        del cwd, env, stdin, timeout_seconds, output_directory, on_output
+        text = command if isinstance(command, str) else shlex.join(command)
+        return SimulatedResult(f"[Simulated] {one_line(text)}\n")

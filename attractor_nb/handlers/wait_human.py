@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.gate_choices import (
@@ -21,17 +21,18 @@ from attractor_nb.decisions.gate_choices import (
     find_choice,
     side_of,
 )
-from attractor_nb.errors import AnswerRefused
+from attractor_nb.errors import AnswerRefused, StorageError
 from attractor_nb.handlers.gate_forms import named_form
 from attractor_nb.handlers.rendering import rendered_node
-from attractor_nb.handlers.reviews import under_review
+from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.duration import Duration
+from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -45,6 +46,13 @@ MAX_ASKED = 10
 """How often a question is put before a gate that gets only refused answers fails."""
 FORM_KEY = "human.gate.form"
 """Where the context has what was filled in: whole, and each field under ``human.gate.form.<field>``."""
+
+ATTRIBUTE: Final = "human.review"
+RESPONSE: Final = "response.md"
+MAX_TEXTS: Final = 8
+MAX_CHARACTERS: Final = 16_000
+"""Of one text; the whole is in the run directory."""
+_LATEST: Final = "last_stage"
 
 
 class WaitHumanHandler:
@@ -190,3 +198,47 @@ def _outcome(question: Question, choices: Sequence[GateChoice], answer: Answer) 
         context_updates=updates,
         notes=f"{question.stage}: {updates['human.gate.label']}",
     )
+
+
+def under_review(
+    node: Node, graph: Graph, context: Context, read_file: Callable[[str, str], str | None]
+) -> list[dict[str, str]]:
+    """The texts to be judged, each with ``name``, ``text`` and ``note``.
+
+    ``human.review`` names files of stages, ``plan/response.md``, with commas; a stage's id alone means its
+    response. Without it the latest response is shown, if there is one.
+
+    Args:
+        node: The gate.
+        graph: Says which stages there are.
+        context: Says which stage was the latest.
+        read_file: Given a node and a file name, its text; None when there is none.
+    """
+    named = comma_list(node.get(ATTRIBUTE, str, ""))
+    if named:
+        return [_text(name, graph, read_file) for name in named[:MAX_TEXTS]]
+    latest = context.get(_LATEST, "")
+    found = _text(latest, graph, read_file) if isinstance(latest, str) and latest else {}
+    return [found] if found.get("text") else []
+
+
+def _text(name: str, graph: Graph, read_file: Callable[[str, str], str | None]) -> dict[str, str]:
+    stage, _, file = name.partition("/")
+    shown = f"{stage}/{file or RESPONSE}"
+    if stage not in graph.nodes:
+        return {
+            "name": shown,
+            "text": "",
+            "note": f"there is no stage {stage}{did_you_mean(stage, graph.nodes)}",
+        }
+    try:
+        text = read_file(stage, file or RESPONSE)
+    except StorageError as error:
+        return {"name": shown, "text": "", "note": f"cannot be shown: {error.message}"}
+    if text is None:
+        return {"name": shown, "text": "", "note": "there is no such file yet"}
+    if "\0" in text:
+        return {"name": shown, "text": "", "note": f"is no text: {len(text):,} characters"}
+    cut = len(text) > MAX_CHARACTERS
+    note = f"the first {MAX_CHARACTERS:,} of {len(text):,} characters" if cut else ""
+    return {"name": shown, "text": text[:MAX_CHARACTERS], "note": note}

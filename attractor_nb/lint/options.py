@@ -10,7 +10,7 @@ from attractor_nb.model.shapes import BUILT_IN_TYPES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from attractor_nb.model.child_problem import ChildProblem
+    from attractor_nb.model.child import ChildProblem
     from attractor_nb.model.inputs import Input
     from attractor_nb.model.text_files import TextFileProblem
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-# IPython's formatter registry has no types.
-# pyright: reportUnknownMemberType=false
+import sys
+from threading import get_ident
+
+# IPython's formatter registry and its matchers have no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedFunctionDecorator=false
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from attractor_nb.notebook.cell_stop import stop_runs_with_their_cell
+from IPython.core.completer import SimpleCompletion, context_matcher
+
 from attractor_nb.notebook.magics import LINE_MAGICS, AttractorMagics
-from attractor_nb.notebook.matcher import cell_matcher
 from attractor_nb.notebook.past_views import PastViews
 from attractor_nb.notebook.presenting import Presenter
 from attractor_nb.notebook.variable_names import Names
 from attractor_nb.runtime.handles.presenters import register_namer, register_presenter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from IPython.core.completer import CompletionContext, SimpleMatcherResult
     from IPython.core.interactiveshell import InteractiveShell
+
+    from attractor_nb.runtime.handles.hosts import HostedTask
 
 _RUN: Final = ("attractor_nb.pipeline.run", "Run")
 _RESULT: Final = ("attractor_nb.runtime.handles.run_result", "RunResult")
@@ -34,6 +40,9 @@ _PIPELINE: Final = ("attractor_nb.pipeline.pipeline", "Pipeline")
 _EDITOR: Final = ("attractor_nb.studio.edit.editor", "Editor")
 _FORM: Final = ("attractor_nb.studio.edit.run_form", "RunForm")
 _loaded: WeakKeyDictionary[Any, Callable[[], None]] = WeakKeyDictionary()
+
+_HOSTS: Final = "attractor_nb.runtime.handles.hosts"
+_STOPPED: Final = "the cell that had started it was stopped; run.resume() continues it"
 
 
 def load(shell: InteractiveShell) -> None:
@@ -86,3 +95,69 @@ def unload(shell: InteractiveShell) -> None:
     take_out = _loaded.pop(shell, None)
     if take_out is not None:
         take_out()
+
+
+def stop_runs_with_their_cell(shell: InteractiveShell) -> Callable[[], None]:
+    """Have Stop end what its cell began, also a run that the cell does not await; returns the undoing.
+
+    A run of an earlier cell goes on: that cell has ended, and another one was stopped.
+    """
+    earlier: dict[int, frozenset[HostedTask]] = {}  # by thread: a subshell has cells of its own
+
+    def cell_begins(_: Any = None) -> None:
+        earlier[get_ident()] = _live_jobs()
+
+    def cell_ended(result: Any = None) -> None:
+        started = _live_jobs() - earlier.pop(get_ident(), frozenset())
+        if started and _was_stopped(result):
+            from attractor_nb.runtime.handles.hosts import stop_jobs  # noqa: PLC0415 - %load_ext stays light
+
+            stop_jobs(started, _STOPPED)
+
+    shell.events.register("pre_run_cell", cell_begins)
+    shell.events.register("post_run_cell", cell_ended)
+
+    def take_out() -> None:
+        shell.events.unregister("pre_run_cell", cell_begins)
+        shell.events.unregister("post_run_cell", cell_ended)
+
+    return take_out
+
+
+def _live_jobs() -> frozenset[HostedTask]:
+    """What runs now; nothing, as long as nobody has imported what runs it."""
+    hosts: Any = sys.modules.get(_HOSTS)
+    return hosts.live_jobs() if hosts else frozenset()
+
+
+def _was_stopped(result: Any) -> bool:
+    """Whether a cell ended by Stop; one that was cancelled as a task has no result at all."""
+    import asyncio  # noqa: PLC0415 - %load_ext stays light; whoever has started a run has imported it
+
+    return result is None or isinstance(result.error_in_exec, KeyboardInterrupt | asyncio.CancelledError)
+
+
+@context_matcher(identifier="attractor_nb.cell", priority=200)
+def cell_matcher(context: CompletionContext) -> SimpleMatcherResult:
+    """Options, node ids, attributes and their values; Python names are left out of such cells."""
+    if not context.full_text.startswith("%%"):
+        return {"completions": []}
+    from attractor_nb.notebook.completion import MAGIC, suggest  # noqa: PLC0415 - %load_ext stays light
+
+    if not context.full_text.startswith(MAGIC):
+        return {"completions": []}
+    lines = context.full_text.split("\n")
+    offset = sum(len(line) + 1 for line in lines[: context.cursor_line]) + context.cursor_position
+    found = suggest(context.full_text, offset, _listed_models)
+    return {
+        "completions": [SimpleCompletion(text=item.text, type=item.kind) for item in found.items],
+        "matched_fragment": found.fragment,
+        "ordered": True,
+        "suppress": context.cursor_line > 0 or bool(found.items),
+    }
+
+
+def _listed_models(provider: str) -> Sequence[str]:
+    from attractor_nb.backends.llm.prices import listed_models  # noqa: PLC0415 - a list of a megabyte
+
+    return listed_models(provider)

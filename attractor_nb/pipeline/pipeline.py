@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from attractor_nb.errors import OptionError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.pipeline.mendable import Mendable
 from attractor_nb.pipeline.methods.go_on import Continuing
 from attractor_nb.pipeline.methods.over_rows import OverRows
 from attractor_nb.pipeline.methods.start_run import Starting
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.pipeline import run
     from attractor_nb.pipeline.run import Run
+    from attractor_nb.studio.edit.editor import Editor
     from attractor_nb.transforms import merge
 else:
     merge = later("attractor_nb.transforms.merge")
@@ -29,7 +29,7 @@ else:
     text_files = later("attractor_nb.model.text_files")
 
 
-class Pipeline(Starting, Continuing, OverRows, Trying, Mendable, Previewing):
+class Pipeline(Starting, Continuing, OverRows, Trying, Previewing):
     """A pipeline that can be linted, drawn and run.
 
     Attributes:
@@ -64,6 +64,24 @@ class Pipeline(Starting, Continuing, OverRows, Trying, Mendable, Previewing):
             OptionError: There is no such node.
         """
         return PipelineNode(self, node_id)
+
+    def edit(self) -> Editor:
+        """An editor of the text: each change is the smallest one, is linted, and can be taken back."""
+        from attractor_nb.studio.edit.editor import Editor  # noqa: PLC0415 - for who edits
+
+        return Editor(self)
+
+    def fixed(self, *rules: str) -> Self:
+        """This pipeline with the fixes of all findings, or of those of some rules, applied.
+
+        ``lint().fix()`` shows what they change; a fix may lay bare the next finding.
+
+        Args:
+            *rules: Names of rules; those of all findings without any.
+        """
+        made = self.edit().fix(*rules).pipeline()
+        assert isinstance(made, type(self)), "a definition of another text is of the same kind"
+        return made
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,21 @@
-"""A server as a process has it: its socket, its signals, its end."""
+"""A server as a process has it: its socket, its open files, its signals, its end."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import socket
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
 from attractor_nb.errors import OptionError
+from attractor_nb.logs import own_logger
 from attractor_nb.runtime.prepare.known_secrets import redact_also
 from attractor_nb.server.asgi_app import Server
 from attractor_nb.server.connection_end import Connection
-from attractor_nb.server.descriptors import make_room
 from attractor_nb.server.server_settings import (
     ServerSettings,
     check_bind,
@@ -36,6 +37,11 @@ GRACE_SECONDS = 3
 LATE_MODULES = ("attractor_nb.pipeline.pipeline", "attractor_nb.studio.inspect.inspect_run")
 """What runs and a look into them need: it takes long to load, and is loaded while the first requests come."""
 _BACKLOG = 2048
+
+LOGGER = own_logger(__name__)
+FOR_A_RUN: Final = 5
+"""The log, the directory and the lock of a run under way, and the directory of a stage or two."""
+FOR_THE_REST: Final = 256
 
 
 def run_server(
@@ -153,3 +159,39 @@ def listen(host: str, port: int) -> socket.socket:
             hint="name another port, or 0 for any that is free",
         ) from None
     return listening
+
+
+def make_room(max_runs: int, max_streams: int) -> None:
+    """Let this process open what it may come to need, as far as the system lets it."""
+    needed = needed_files(max_runs, max_streams)
+    if (allowed := raise_limit(needed)) < needed:
+        LOGGER.info(
+            "%d runs and %d streams may need %d open files, and this process may have %d",
+            max_runs,
+            max_streams,
+            needed,
+            allowed,
+        )
+
+
+def needed_files(max_runs: int, max_streams: int) -> int:
+    """How many files a server may have open at a time.
+
+    >>> needed_files(1_000, 2_000)
+    7256
+    """
+    return FOR_A_RUN * max_runs + max_streams + FOR_THE_REST
+
+
+def raise_limit(needed: int) -> int:
+    """Raise how many files this process may open, up to what it may raise it to; how many it may open then.
+
+    Many systems begin with a soft limit of 1,024, which everybody may raise up to the hard one.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft != resource.RLIM_INFINITY and wanted > soft:
+        with contextlib.suppress(ValueError, OSError):  # macOS has a limit beside the hard one
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return wanted
+    return needed if soft == resource.RLIM_INFINITY else soft

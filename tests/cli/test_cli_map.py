@@ -170,7 +170,7 @@ def test_ctrl_c_stops_the_map_and_says_how_to_go_on(started, tickets):
 def test_a_terminal_gets_a_bar_and_lines_for_failures():
     import io
 
-    from attractor_nb.cli.map_progress import MapProgress
+    from attractor_nb.cli.map_execution import MapProgress
     from attractor_nb.cli.terminal import Terminal
     from attractor_nb.maps.map_view import MapView
     from attractor_nb.model.row_result import RowResult

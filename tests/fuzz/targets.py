@@ -29,10 +29,10 @@ from attractor_nb.languages.dot.literals import quote
 from attractor_nb.languages.stylesheet import parse_stylesheet
 from attractor_nb.lint import validate
 from attractor_nb.model.checkpoint import Checkpoint
-from attractor_nb.model.manifest import Manifest
 from attractor_nb.sessions.tracker import session_of
 from attractor_nb.source import SourceText, Span
 from attractor_nb.storage.event_lines import encode_event, scan_lines, token_of
+from attractor_nb.storage.manifest_file import Manifest
 from attractor_nb.storage.sealed_file import seal, unseal, wrong_shape
 from attractor_nb.storage.status_file import read_status_file, redacted_status
 from attractor_nb.storage.strict_json import JsonProblem, json_bytes, read_json

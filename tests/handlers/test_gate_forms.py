@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from attractor_nb import Answer, Pipeline, QueueInterviewer, Run
 from attractor_nb.engine.gates import Gates
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, OptionError
-from attractor_nb.handlers.reviews import MAX_CHARACTERS, MAX_TEXTS
+from attractor_nb.handlers.wait_human import MAX_CHARACTERS, MAX_TEXTS
 from attractor_nb.interviewers import ConsoleInterviewer, DeferredInterviewer
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 from attractor_nb.model.question import Option, Question

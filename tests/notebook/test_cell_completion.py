@@ -13,8 +13,8 @@ from attractor_nb.cli.option_choices import BackendName
 from attractor_nb.notebook import extension
 from attractor_nb.notebook.cell_outline import node_ids
 from attractor_nb.notebook.completion import OPTIONS, suggest
+from attractor_nb.notebook.extension import cell_matcher
 from attractor_nb.notebook.magics import AttractorMagics
-from attractor_nb.notebook.matcher import cell_matcher
 
 PLAN = '%%attractor\ndigraph g {\n  plan [label="Plan"]\n  build [label="Build"]\n  '
 

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from attractor_nb.errors import OptionError
-from attractor_nb.server.admission import has_token, stranger
+from attractor_nb.server.guard import has_token, stranger
 from attractor_nb.server.operations import OPERATIONS
 from attractor_nb.server.page import PAGE_PATHS
 from attractor_nb.server.server_settings import check_bind, checked_prefix, checked_token, hosts_of

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb.errors import OptionError
-from attractor_nb.server import descriptors, serve
+from attractor_nb.server import serve, serving
 from attractor_nb.server.channel import RunChannel
 from attractor_nb.server.event_streams import Stream
 
@@ -133,16 +133,16 @@ class Limits:
     ],
 )
 def test_a_server_may_open_what_it_needs_as_far_as_the_system_lets_it(monkeypatch, limits, allowed):
-    monkeypatch.setattr(descriptors, "resource", limits)
+    monkeypatch.setattr(serving, "resource", limits)
     hard = limits.now[1]
-    assert descriptors.raise_limit(descriptors.needed_files(1_000, 2_000)) == allowed
+    assert serving.raise_limit(serving.needed_files(1_000, 2_000)) == allowed
     assert limits.now[1] == hard  # what everybody may raise again later
 
 
 def test_nothing_is_said_where_there_is_room(monkeypatch, caplog):
     caplog.set_level("INFO")
-    monkeypatch.setattr(descriptors, "resource", Limits(1024, 20_000))
-    descriptors.make_room(10, 10)
+    monkeypatch.setattr(serving, "resource", Limits(1024, 20_000))
+    serving.make_room(10, 10)
     assert not caplog.messages
-    descriptors.make_room(10_000, 10)
+    serving.make_room(10_000, 10)
     assert "10000 runs and 10 streams may need" in caplog.messages[0]

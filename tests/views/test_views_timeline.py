@@ -22,9 +22,9 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.model.outcome import Outcome
+from attractor_nb.studio.timeline.run_timeline import timeline_table
 from attractor_nb.studio.timeline.timeline import timeline_of
 from attractor_nb.studio.timeline.timeline_svg import MAX_LANES, timeline_svg
-from attractor_nb.studio.timeline.timeline_table import timeline_table
 from attractor_nb.views.table import table_text
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e\x00</title><script>alert(2)</script>"

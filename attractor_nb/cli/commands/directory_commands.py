@@ -183,9 +183,31 @@ def watch(
     ] = False,
 ) -> int:
     """Show what goes on."""
-    from attractor_nb.cli.watch_places import watch_place  # noqa: PLC0415 - as above
+    from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - as above
 
-    return watch_place(place, server=server, token=token, is_once=is_once, is_json=is_json)
+    address = run_address(place or "", server, token)
+    if address is not None:
+        from attractor_nb.cli.run_watching import watch_server  # noqa: PLC0415 - each kind loads its own
+
+        return watch_server(address, is_once=is_once, is_json=is_json)
+    from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
+    from attractor_nb.storage.stored_run import has_event_log  # noqa: PLC0415 - as above
+
+    path = None if place is None else Path(place)
+    if path is not None and has_event_log(path):
+        from attractor_nb.cli.run_watching import watch_directory  # noqa: PLC0415 - as above
+
+        return watch_directory(path, is_once=is_once, is_json=is_json)
+    if path is not None and is_map(path):
+        from attractor_nb.errors import OptionError  # noqa: PLC0415 - as above
+
+        raise OptionError(
+            f"{path} is a map of many runs",
+            hint=f"attractor-nb runs --runs-dir {path} lists them; watch one of them",
+        )
+    from attractor_nb.cli.session_table_watch import watch as watch_session  # noqa: PLC0415 - as above
+
+    return watch_session(path, is_once=is_once, is_json=is_json)
 
 
 ANSWER_HELP = """Answer an open question of a run. The run is inactive, or on a server.

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from attractor_nb.cli.input_names import complete_inputs
 from attractor_nb.cli.option_choices import GraphFormat
-from attractor_nb.cli.shared_options import File, Json, MaxNodeVisits, MaxSteps, Strict
+from attractor_nb.cli.shared_options import File, Json, MaxNodeVisits, MaxSteps, Strict, complete_inputs
 
 PARSE_HELP = """Print a parsed pipeline as canonical DOT or JSON.
 
@@ -125,7 +124,7 @@ def estimate(
     is_json: Json = False,
 ) -> int:
     """Say what a run will consume."""
-    from attractor_nb.cli.estimate_report import show_estimate  # noqa: PLC0415 - as above
+    from attractor_nb.cli.graph_reports import show_estimate  # noqa: PLC0415 - as above
 
     bounds = {"max_steps": max_steps, "max_node_visits": max_node_visits}
     return show_estimate(file, params=params or (), bounds=bounds, is_json=is_json)
@@ -141,7 +140,7 @@ MODELS_HELP = """List the model for each prompt, and the rule that selects it.
 
 def models(file: File, is_json: Json = False) -> int:
     """List the models."""
-    from attractor_nb.cli.estimate_report import show_models  # noqa: PLC0415 - as above
+    from attractor_nb.cli.graph_reports import show_models  # noqa: PLC0415 - as above
 
     return show_models(file, is_json=is_json)
 

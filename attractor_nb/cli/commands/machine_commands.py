@@ -3,13 +3,17 @@
 No ``from __future__ import annotations`` here: typer reads the annotations at run time.
 """
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
+from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import Shell
 from attractor_nb.cli.shared_options import Json
 
+COMMAND: Final = "attractor-nb"
+VARIABLE: Final = "_ATTRACTOR_NB_COMPLETE"
+"""By which a shell asks; typer makes the name of the command's."""
 INSTALL_HELP = """Install the model file (93 MB) into this environment; its engine comes with the extra local.
 
 \b
@@ -39,6 +43,13 @@ def completion(
     shell: Annotated[Shell, typer.Argument(help="Which shell.", show_default=False)], is_json: Json = False
 ) -> int:
     """Print a shell's completion."""
-    from attractor_nb.cli.completing import show_completion  # noqa: PLC0415 - commands load what they need
+    from typer.completion import get_completion_script  # noqa: PLC0415  # pyright: ignore[reportPrivateImportUsage] - loaded here; typer offers it as an option alone, for the shell that it guesses
 
-    return show_completion(shell, is_json=is_json)
+    from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - as above
+
+    script = get_completion_script(prog_name=COMMAND, complete_var=VARIABLE, shell=shell.value)
+    if is_json:
+        print_json({"shell": shell.value, "script": script})
+    else:
+        print(script)
+    return ExitCode.SUCCESS

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attractor_nb.cli.input_names import complete_inputs
 from attractor_nb.cli.option_choices import GraphChange, OnInterrupted
 from attractor_nb.cli.option_sets import spread
 from attractor_nb.cli.shared_options import (
@@ -20,6 +19,7 @@ from attractor_nb.cli.shared_options import (
     Simulate,
     Strict,
     Token,
+    complete_inputs,
     run_settings,
 )
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attractor_nb.cli.input_names import complete_inputs
 from attractor_nb.cli.option_sets import spread
-from attractor_nb.cli.shared_options import File, Json, RunsDir, Server, Token, run_settings
+from attractor_nb.cli.shared_options import File, Json, RunsDir, Server, Token, complete_inputs, run_settings
 
 if TYPE_CHECKING:
     from attractor_nb.cli.run_settings import Settings

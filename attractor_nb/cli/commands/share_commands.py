@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.shared_options import Json
 
 DIFF_HELP = """Compare two runs: path, texts, context, cost.
@@ -24,9 +25,15 @@ def diff(
     is_json: Json = False,
 ) -> int:
     """Compare two runs."""
-    from attractor_nb.cli.share_report import show_difference  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.studio.compare.compare_runs import diff as compare  # noqa: PLC0415 - as above
 
-    return show_difference(first, second, is_json=is_json)
+    found = compare(first, second)
+    if is_json:
+        print_json(found.to_plain())
+    else:
+        print(found.details())
+    return ExitCode.SUCCESS  # that they differ is no failure
 
 
 EXPORT_HELP = """Write a run as one HTML page. It needs no kernel and no network.
@@ -47,6 +54,16 @@ def export(
     is_json: Json = False,
 ) -> int:
     """Export a run."""
-    from attractor_nb.cli.share_report import export_run  # noqa: PLC0415 - as above
+    from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - as above
+    from attractor_nb.cli.run_summary import shown_path  # noqa: PLC0415 - as above
+    from attractor_nb.cli.source_inputs import check_output  # noqa: PLC0415 - as above
+    from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - as above
 
-    return export_run(run_dir, output, is_json=is_json)
+    check_output(output)
+    page = Run.load(run_dir).export_html(output)
+    size = page.stat().st_size
+    if is_json:
+        print_json({"page": str(page), "bytes": size})
+    else:
+        print(f"{shown_path(page)}: {size:,} bytes")
+    return ExitCode.SUCCESS

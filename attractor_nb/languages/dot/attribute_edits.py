@@ -10,12 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
-from attractor_nb.languages.dot.chains import detached, link_at
-from attractor_nb.languages.dot.declaring import declare_node, keeping, node_statements, reread
 from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.literals import is_attribute_name
 from attractor_nb.languages.dot.placing import Page
 from attractor_nb.languages.dot.respelling import spelled
+from attractor_nb.languages.dot.statements import (
+    declare_node,
+    detached,
+    keeping,
+    link_at,
+    node_statements,
+    reread,
+)
 from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.languages.dot.typing_rules import readings
 from attractor_nb.model.attributes import Scope

@@ -9,9 +9,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.dot.comments import attach
-from attractor_nb.languages.dot.layout import INDENT, statement_text
 from attractor_nb.languages.dot.literals import is_identifier, quote
 from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, SubgraphStatement
+from attractor_nb.languages.dot.writer import INDENT, statement_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,8 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.languages.dot.comments import attach
-from attractor_nb.languages.dot.layout import INDENT
 from attractor_nb.languages.dot.syntax import NodeStatement, SubgraphStatement
+from attractor_nb.languages.dot.writer import INDENT
 from attractor_nb.model.diagnostic import TextEdit
 
 if TYPE_CHECKING:

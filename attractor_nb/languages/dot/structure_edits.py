@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
-from attractor_nb.languages.dot.chains import link_at, without_edge
-from attractor_nb.languages.dot.declaring import keeping, node_statements, reread
 from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.literals import is_identifier, is_quoted, quote, text_of
 from attractor_nb.languages.dot.lower import lower
 from attractor_nb.languages.dot.placing import Page, standing
 from attractor_nb.languages.dot.respelling import spelled
+from attractor_nb.languages.dot.statements import keeping, link_at, node_statements, reread, without_edge
 from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.model.attributes import AttrType, Scope, attribute
 from attractor_nb.model.nearest_name import did_you_mean

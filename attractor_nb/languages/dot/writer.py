@@ -11,7 +11,6 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.languages.dot.layout import INDENT, statement_text
 from attractor_nb.languages.dot.literals import is_identifier, quote, spell, text_of
 from attractor_nb.model.attributes import TABLE
 
@@ -25,6 +24,9 @@ _ORDER: Final = {row.name: number for number, row in reversed(list(enumerate(TAB
 
 _Spelled = dict[str, str]
 """Attribute names as written to values as written."""
+
+INDENT: Final = "    "
+LINE_WIDTH: Final = 100
 
 
 def write_dot(graph: Graph) -> str:
@@ -214,3 +216,18 @@ def _pairs(spelled: _Spelled) -> list[str]:
 
 def _id(text: str) -> str:
     return text if is_identifier(text) else quote(text)
+
+
+def statement_text(head: str, pairs: Sequence[str], indent: str) -> str:
+    """``head [a=1, b=2]`` in one line where it fits, else one attribute a line.
+
+    Args:
+        head: What stands before the attributes.
+        pairs: ``name=value`` texts.
+        indent: What will be put before the first line.
+    """
+    line = f"{head} [{', '.join(pairs)}]"
+    if len(indent) + len(line) <= LINE_WIDTH and "\n" not in line:
+        return line
+    inner = f",\n{indent}{INDENT}".join(pairs)
+    return f"{head} [\n{indent}{INDENT}{inner}\n{indent}]"

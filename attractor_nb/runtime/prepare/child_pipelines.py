@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import AttractorError, InputsSyntaxError, SourceError
 from attractor_nb.lint import HANDLER_MISSING
-from attractor_nb.model.child_problem import ChildProblem
+from attractor_nb.model.child import ChildProblem
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.shapes import CHILD_TYPES, child_attributes

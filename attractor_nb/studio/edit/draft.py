@@ -17,7 +17,7 @@ from attractor_nb.languages.dot.attribute_edits import (
     set_graph_attribute,
     set_node_attribute,
 )
-from attractor_nb.languages.dot.declaring import reread
+from attractor_nb.languages.dot.statements import reread
 from attractor_nb.languages.dot.structure_edits import rename_node
 from attractor_nb.languages.stylesheet import SelectorKind, parse_stylesheet
 from attractor_nb.model.attributes import AttrType, Scope, attribute, coerce

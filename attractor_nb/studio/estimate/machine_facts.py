@@ -11,12 +11,12 @@ import os
 import shutil
 import socket
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
 
 from attractor_nb.backends.agents import installed_agents
 from attractor_nb.backends.model_file import check_server, find_model
 from attractor_nb.errors import OptionError
-from attractor_nb.model.finding import PreflightFinding
 from attractor_nb.model.providers import PROVIDERS
 from attractor_nb.views.layout.graphviz_dot import find_dot
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.backends.agents.installed import InstalledAgent
-    from attractor_nb.model.finding import FindingState
     from attractor_nb.model.providers import Provider
 
 FEW_BYTES: Final = 100 * 1024 * 1024
@@ -37,6 +36,26 @@ _PACKAGES: Final = (
     ("local", ("xllamacpp",), "the local model"),
     ("tracing", ("opentelemetry",), "traces"),
 )
+
+FindingState = Literal["ok", "warn", "error", "note"]
+"""``note``: a fact that matters to other pipelines than the one that was looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreflightFinding:
+    """One thing that was looked at.
+
+    Attributes:
+        state: ``ok``; ``warn``: it runs, perhaps not as meant; ``error``: it cannot run; or ``note``.
+        subject: What was looked at.
+        message: How it is. Never the value of a key.
+        remedy: What to do, or empty.
+    """
+
+    state: FindingState
+    subject: str
+    message: str
+    remedy: str = ""
 
 
 def has_package(name: str) -> bool:

@@ -20,12 +20,12 @@ from attractor_nb.backends.llm.addresses import (
 from attractor_nb.backends.llm.provider_backend import check_client
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.model.finding import PreflightFinding
 from attractor_nb.protocols import ChecksGraphs
 from attractor_nb.runtime.begin import describe_backend
 from attractor_nb.runtime.prepare.budget import check_budget
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.studio.estimate import machine_facts
+from attractor_nb.studio.estimate.machine_facts import PreflightFinding
 from attractor_nb.views.marks import STATUS_LETTERS
 from attractor_nb.views.state import NodeStatus
 from attractor_nb.views.table import Column, Table, table_html, table_text
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     from attractor_nb.backends.llm.model_requests import Target
     from attractor_nb.model.diagnostic import Diagnostic
-    from attractor_nb.model.finding import FindingState
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import CodergenBackend
     from attractor_nb.runtime.prepare.run_options import BackendSpec
+    from attractor_nb.studio.estimate.machine_facts import FindingState
 
 _COLUMNS: Final = (Column("", "state"), Column("what", "place"), Column("how it is"), Column("what to do"))
 _MARKS: Final[dict[FindingState, str]] = {

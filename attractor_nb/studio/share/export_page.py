@@ -20,16 +20,18 @@ from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.user_files import write_file
 from attractor_nb.studio.inspect.inspect_run import inspect_stage
 from attractor_nb.studio.replay.replay_run import replay_run
-from attractor_nb.studio.share.visits_page import stages_table
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.marks import STATUS_LETTERS
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.pages import json_text, page
 from attractor_nb.views.prose import shown_stage
+from attractor_nb.views.state import NodeStatus
 from attractor_nb.views.summary_line import run_summary
-from attractor_nb.views.table import table_html
+from attractor_nb.views.table import Column, Table, table_html
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from os import PathLike
 
     from attractor_nb.runtime.execution import Execution
@@ -42,6 +44,20 @@ VALUE_LIMITS: Final = (2_000, 2_000, 800, 200, 80)
 """The same for a context value of a frame."""
 FILE_SHARE: Final = 2
 """The texts of files are left out from this limit on: they are looked at least."""
+
+MAX_ROWS: Final = 500
+WORDS: Final = 160
+_LETTERS: Final = {
+    **{status.value: letter for status, letter in STATUS_LETTERS.items()},
+    "retry": STATUS_LETTERS[NodeStatus.FAIL],
+}
+_STATES: Final = {
+    "success": "ok",
+    "partial_success": "ok",
+    "fail": "error",
+    "retry": "error",
+    "cut off": "warn",
+}
 
 
 def export_html(run: Execution, path: str | PathLike[str] | None = None) -> Path:
@@ -195,3 +211,48 @@ def _with_short_values(replay: dict[str, Any], limit: int) -> dict[str, Any]:
 def _short(value: Any, limit: int) -> Any:
     text = value if isinstance(value, str) else json_text(value)
     return value if len(text) <= limit else text[:limit] + ELLIPSIS
+
+
+def stages_table(stages: Iterable[Mapping[str, Any]]) -> Table:
+    """The table of visits.
+
+    Args:
+        stages: Plain forms of inspections (``studio.inspect.inspection``), in order.
+    """
+    stages = list(stages)
+    more = len(stages) - MAX_ROWS
+    return Table(
+        "Stages",
+        (
+            Column("stage", "place"),
+            Column("status", "state"),
+            Column("attempts", "number"),
+            Column("used"),
+            Column("said"),
+            Column("why on"),
+        ),
+        [_row(stage) for stage in stages[:MAX_ROWS]],
+        states=[_STATES.get(str(stage.get("status")), "") for stage in stages[:MAX_ROWS]],
+        notes=[f"and {more:,} more visits"] if more > 0 else [],
+    )
+
+
+def _row(stage: Mapping[str, Any]) -> tuple[str, ...]:
+    status = str(stage.get("status", ""))
+    visit = stage.get("visit") or 1
+    letter = _LETTERS.get(status, "")
+    said = stage.get("reason") or stage.get("response") or stage.get("notes") or ""
+    why: Mapping[str, Any] = stage.get("why_next") or {}
+    return (
+        f"{stage['node']}" + (f", visit {visit}" if visit > 1 else ""),
+        f"{letter} {status.replace('_', ' ')}".strip(),
+        str(len(stage.get("attempts", ())) or 1),
+        str(stage.get("usage_words", "")),
+        _cut(str(said)),
+        _cut(str(why.get("words", ""))),
+    )
+
+
+def _cut(text: str) -> str:
+    line = one_line(text[: 4 * WORDS])
+    return line if len(line) <= WORDS else line[: WORDS - 1] + ELLIPSIS

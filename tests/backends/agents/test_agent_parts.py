@@ -24,7 +24,7 @@ from attractor_nb.backends.agents.agent_events import (
 from attractor_nb.backends.agents.claude import Claude
 from attractor_nb.backends.agents.codex import Codex
 from attractor_nb.backends.agents.gemini import Gemini
-from attractor_nb.backends.agents.lines import ObjectLines
+from attractor_nb.backends.agents.output_reader import ObjectLines
 from attractor_nb.backends.agents.transcript import Transcript
 from attractor_nb.model.outcome import Usage
 from attractor_nb.testing import FakeProcesses, FakeResult

@@ -19,7 +19,7 @@ from attractor_nb.languages.dot.attribute_edits import (
     set_graph_attribute,
     set_node_attribute,
 )
-from attractor_nb.languages.dot.chains import link_at
+from attractor_nb.languages.dot.statements import link_at
 from attractor_nb.languages.dot.structure_edits import (
     add_edge,
     add_node,
