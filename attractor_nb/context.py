@@ -74,7 +74,7 @@ class Context(Mapping[str, Any]):
         """Set a key.
 
         Raises:
-            ContextValueError: The value would not survive a JSON round trip, or the key is no text.
+            ContextValueError: The value would not survive a JSON round trip, or the key is not text.
         """
         kept = value if _is_plain(key, value) else self._checked(key, value)
         with self._lock:
@@ -84,7 +84,7 @@ class Context(Mapping[str, Any]):
 
     def _checked(self, key: str, value: Any) -> Any:
         if not isinstance(key, str) or not key or not _is_plain_text(key):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise ContextValueError(f"context keys are non-empty text, not {key!r}")
+            raise ContextValueError(f"context keys must be non-empty text, not {key!r}")
         kept, size = _copied(value, key, 0)
         kept = redacted_value(kept)  # at its entry, so that a resumed run sees what a live one saw
         if size > ARTIFACT_THRESHOLD_BYTES and self._store is not None:
@@ -190,7 +190,7 @@ class Context(Mapping[str, Any]):
             What was set, as JSON values, for a record of its own.
 
         Raises:
-            ContextValueError: A value would not survive a JSON round trip, or a key is no text.
+            ContextValueError: A value would not survive a JSON round trip, or a key is not text.
         """
         kept = self._all_checked(updates)
         with self._lock:
@@ -396,7 +396,7 @@ def _copied_dict(value: dict[Any, Any], key: str, depth: int) -> tuple[dict[str,
     total = 2
     for name, item in value.items():
         if type(name) is not str:
-            raise _refused(key, f"dict keys are text, not {type(name).__name__}", _REMEDY)
+            raise _refused(key, f"dict keys must be text, not {type(name).__name__}", _REMEDY)
         total += 4 + (len(name) if name.isascii() else _text_size(name, key) - 2)
         if type(item) is str and item.isascii():  # as most are, and a call for each would be most of the time
             copy[name] = item

@@ -65,7 +65,7 @@ CYCLE.append(CYCLE)
         (math.inf, "has no JSON form"),
         (2**64, "more than 64 bits"),
         ("\ud800", "lone surrogate"),
-        ({1: 2}, "dict keys are text, not int"),
+        ({1: 2}, "dict keys must be text, not int"),
         (CYCLE, "nested deeper"),
         ({"a": [{"b": object()}]}, "object values do not survive"),
         ({"type": "artifact_ref", "artifact_id": "1"}, "stand for stored artifacts"),
@@ -94,7 +94,7 @@ def test_ruling_31_other_values_are_refused_naming_the_key(value, says):
 
 @pytest.mark.parametrize("key", ["", 3, None, "\udfff"], ids=["empty", "int", "none", "surrogate"])
 def test_a_key_is_text(key):
-    with pytest.raises(ContextValueError, match="context keys are non-empty text"):
+    with pytest.raises(ContextValueError, match="context keys must be non-empty text"):
         Context().set(key, 1)
 
 

@@ -95,7 +95,7 @@ async def _read_stream(reader: asyncio.StreamReader, on_text: Callable[[str], No
             delta: dict[str, Any] = choice.get("delta") or {}
             if text := delta.get("content"):
                 if not isinstance(text, str):
-                    raise ValueError("its content is no text")
+                    raise ValueError("its content is not text")
                 parts.append(text)
                 on_text(text)
     if not finish_reason:

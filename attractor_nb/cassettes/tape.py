@@ -112,7 +112,7 @@ class Tape:
         """A tape of a cassette's file.
 
         Raises:
-            OptionError: There is none for a replay, or it is no cassette.
+            OptionError: There is none for a replay, or it is not a cassette.
         """
         cassette = read_cassette(path)
         if cassette is None and mode == REPLAY:

@@ -19,7 +19,7 @@ def usual_server() -> str | None:
 def run_address(place: str, server: str | None, token: str | None) -> ServerAddress | None:
     """The address of a run on a server; None for a run in a directory here.
 
-    A URL and ``--server`` decide it. ``ATTRACTOR_SERVER`` does so for what is no directory here.
+    A URL and ``--server`` decide it. ``ATTRACTOR_SERVER`` does so for what is not a directory here.
 
     Args:
         place: A run directory, the id of a run, or its URL; empty where none is named.

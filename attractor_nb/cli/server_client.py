@@ -250,7 +250,7 @@ def _as_json(content: bytes, url: str) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
-        raise RunError(f"what answers at {url} is no server of attractor-nb", hint=_HOW_TO_START) from None
+        raise RunError(f"what answers at {url} is not a server of attractor-nb", hint=_HOW_TO_START) from None
 
 
 def _refusal(code: int, content: bytes, url: str) -> AttractorError:
@@ -261,7 +261,7 @@ def _refusal(code: int, content: bytes, url: str) -> AttractorError:
     kind = str(problem.get("type", "")).rpartition(":")[2]
     words = clean(str(problem.get("detail") or problem.get("title") or ""))
     if not words:
-        return RunError(f"what answers at {url} is no server of attractor-nb ({code})", hint=_HOW_TO_START)
+        return RunError(f"what answers at {url} is not a server of attractor-nb ({code})", hint=_HOW_TO_START)
     if kind == "unauthorised":
         return OptionError(
             f"the server at {url} refused the token",

@@ -64,9 +64,11 @@ def policy_of(node: Node, count: int) -> FanOutPolicy:
     join = node.get("join_policy", str, WAIT_ALL)
     error = node.get("error_policy", str, CONTINUE)
     if join not in JOIN_POLICIES:
-        raise OptionError(f"{node.id}: join_policy is one of {', '.join(JOIN_POLICIES)}, not {join!r}")
+        raise OptionError(f"{node.id}: join_policy must be one of {', '.join(JOIN_POLICIES)}, not {join!r}")
     if error not in ERROR_POLICIES:
-        raise OptionError(f"{node.id}: error_policy is one of {', '.join(ERROR_POLICIES)}, not {error!r}")
+        raise OptionError(
+            f"{node.id}: error_policy must be one of {', '.join(ERROR_POLICIES)}, not {error!r}"
+        )
     return FanOutPolicy(join, error, _needed(node, join, count), count)
 
 
@@ -91,7 +93,7 @@ def _needed(node: Node, join: str, count: int) -> int:
             )
         if not 0 < quorum <= 1:
             raise OptionError(
-                f"{node.id}: join_quorum={quorum:g} is no fraction of the branches",
+                f"{node.id}: join_quorum={quorum:g} is not a fraction of the branches",
                 hint="set it above 0 and at most 1",
             )
         return max(1, math.ceil(quorum * count - _SLACK))

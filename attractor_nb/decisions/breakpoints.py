@@ -100,7 +100,7 @@ def read_breakpoint(text: object, graph: Graph) -> Breakpoint:
         ConditionSyntaxError: It is a condition outside the language.
     """
     if not isinstance(text, str) or not text.strip():
-        raise OptionError(f"a breakpoint is a text, not {text!r:.80}", hint=f"use {_FORMS}")
+        raise OptionError(f"a breakpoint must be text, not {text!r:.80}", hint=f"use {_FORMS}")
     rest, path = text.strip(), ""
     while (found := _CHILD.match(rest)) is not None:
         owner, rest = found[1], rest[found.end() :]
@@ -125,7 +125,7 @@ def _read_in(text: str, path: str, graph: Graph) -> Breakpoint:
         return Breakpoint(path + text, path, node=named[1], visit=int(named[2] or 0))
     if prefixed := _PREFIX.fullmatch(text):
         hint = f'"{prefixed[1]}" alone stops before it' if prefixed[1] in graph.nodes else f"use {_FORMS}"
-        raise OptionError(f"{text!r:.80} is no breakpoint", hint=hint)
+        raise OptionError(f"{text!r:.80} is not a breakpoint", hint=hint)
     return Breakpoint(path + text, path, condition=parse_condition(text))
 
 

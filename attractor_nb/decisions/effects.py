@@ -34,7 +34,7 @@ class RunContext(Protocol):
 
     @property
     def kept(self) -> Mapping[str, Any]:
-        """What is kept under each key; what is no text, number or boolean there only ``get`` gives."""
+        """What is kept under each key; what is not text, number or boolean there only ``get`` gives."""
         ...
 
     def set(self, key: str, value: Any) -> None:

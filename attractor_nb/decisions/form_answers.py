@@ -59,14 +59,16 @@ def form_of(name: str, schema: Mapping[str, Any]) -> Form:
         schema: As pydantic writes it: ``properties``, ``required``, ``$defs``.
 
     Raises:
-        OptionError: It is no object's, or a field cannot be filled in by a person; names the field.
+        OptionError: It is not an object's, or a field cannot be filled in by a person; names the field.
 
     >>> form_of("Review", {"type": "object", "properties": {"score": {"type": "integer"}}}).fields[0].kind
     <FieldKind.WHOLE: 'whole'>
     """
     properties = schema.get("properties")
     if not isinstance(properties, dict) or not properties:
-        raise OptionError(f"schema {name!r} has no fields, so it is no form", hint=f"fields of {FIELD_KINDS}")
+        raise OptionError(
+            f"schema {name!r} has no fields, so it is not a form", hint=f"fields of {FIELD_KINDS}"
+        )
     entries = cast("dict[str, Any]", properties)
     if len(entries) > MAX_FIELDS:
         raise OptionError(f"form {name!r} has {len(entries)} fields", hint=f"at most {MAX_FIELDS}")

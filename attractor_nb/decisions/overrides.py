@@ -135,7 +135,7 @@ def check_key(key: object) -> str:
         OptionError: It is the engine's own.
     """
     if not isinstance(key, str) or not key:
-        raise OptionError(f"a key of the context is a text, not {key!r:.80}")
+        raise OptionError(f"a key of the context must be text, not {key!r:.80}")
     if key in _ENGINES_OWN:
         hint = "routing looks at the outcome itself: set_outcome(status) at a stop after the stage"
         raise OptionError(f"the key {key!r} is the engine's own", hint=hint)

@@ -242,7 +242,7 @@ def compile_plan(graph: Graph, *, bounds: RunBounds | None = None) -> Plan:
     for index, edge in enumerate(graph.edges):
         if edge.target not in graph.nodes:
             raise OptionError(
-                f'the edge {edge.source} -> {edge.target} enters "{edge.target}", which is no node',
+                f'the edge {edge.source} -> {edge.target} enters "{edge.target}", which is not a node',
                 hint="declare the node, and lint before running",
             )
         leaving.setdefault(edge.source, []).append(index)

@@ -45,7 +45,7 @@ def native_schema(node: Node) -> dict[str, Any] | None:
 
 
 def schema_problem(text: str) -> str:
-    """Why a text is no JSON Schema; empty when it is one.
+    """Why a text is not a JSON Schema; empty when it is one.
 
     >>> schema_problem('{"type": "object"}')
     ''

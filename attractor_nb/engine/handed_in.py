@@ -36,7 +36,7 @@ def checked_form(form: object) -> dict[str, Any]:
     if isinstance(form, Mapping):
         return dict(cast("Mapping[str, Any]", form))
     raise AnswerRefused(
-        f"form is a dict of values by field, not a {type(form).__name__}",
+        f"form must be a dict of values by field, not a {type(form).__name__}",
         hint='run.answer("review", "Y", form={"score": 7})',
     )
 
@@ -50,7 +50,7 @@ def check_texts(**given: object) -> None:
     for name, value in given.items():
         if not isinstance(value, str):
             raise AnswerRefused(
-                f"{name} is a text, not a {type(value).__name__}",
+                f"{name} must be text, not a {type(value).__name__}",
                 hint='run.answer("review", "Y"), or run.answer("review", text="…")',
             )
 

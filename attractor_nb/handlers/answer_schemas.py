@@ -32,7 +32,9 @@ def checked_schemas(schemas: Mapping[Any, Any]) -> SchemaModels:
     """
     for name, model in schemas.items():
         if not isinstance(name, str) or not is_schema_name(name):
-            raise OptionError(f"a schema's name is a word, not {name!r}", hint='schemas={"Review": Review}')
+            raise OptionError(
+                f"a schema's name must be a word, not {name!r}", hint='schemas={"Review": Review}'
+            )
         if not isinstance(model, type) or not hasattr(model, "model_json_schema"):
             raise OptionError(
                 f"schema {name!r} is {type(model).__name__} {model!r}, not a pydantic model",

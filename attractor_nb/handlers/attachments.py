@@ -120,5 +120,5 @@ def _file(name: str, scope: StageScope) -> Attachment:
         ) from None
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise ContextValueError(f"{shown} cannot be read: {reason}", hint="mend the file") from None
+        raise ContextValueError(f"{shown} cannot be read: {reason}", hint="repair the file") from None
     return Attachment(data, Path(name).name)

@@ -38,7 +38,7 @@ class ParallelHandler:
         branches = current_stage().branches
         if branches is None:
             return Outcome.fail(
-                f"{node.id} has no branches here: it is no fan-out of the plan", is_terminal=True
+                f"{node.id} has no branches here: it is not a fan-out of the plan", is_terminal=True
             )
         try:
             policy = policy_of(node, len(branches.ids))

@@ -25,7 +25,7 @@ def named_form(node: Node, schemas: Mapping[str, type[BaseModel]]) -> Form | Non
     """The form that a gate names, judged by its model; None for none.
 
     Raises:
-        TerminalError: Nothing is registered under the name, or the model is no form.
+        TerminalError: Nothing is registered under the name, or the model is not a form.
     """
     name = node.get(ATTRIBUTE, str, "").strip()
     if not name:

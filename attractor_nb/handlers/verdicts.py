@@ -55,7 +55,7 @@ def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | N
 
     Raises:
         NoAnswer: The verdict is missing or invalid; the message says in what.
-        TerminalError: The node's own ``response_schema`` is no JSON Schema.
+        TerminalError: The node's own ``response_schema`` is not a JSON Schema.
     """
     schema = _schema_of(node)
     targets = [edge.target for edge in graph.outgoing_edges(node.id)]
@@ -89,7 +89,7 @@ def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | N
 def _status_complaint(value: Any, targets: list[str]) -> str:
     """What is wrong with a value as a status, or empty."""
     if not isinstance(value, dict):
-        return "is no object"
+        return "is not an object"
     try:
         outcome_from_status(cast("dict[str, Any]", value), targets=targets)
     except StatusFileError as error:
@@ -109,6 +109,6 @@ def _schema_of(node: Node) -> ResponseSchema | None:
 
 def _no_schema(node: Node, problem: str) -> TerminalError:
     return TerminalError(
-        f"response_schema of node {node.id!r} is no JSON Schema: {problem}",
+        f"response_schema of node {node.id!r} is not a JSON Schema: {problem}",
         hint='for example response_schema="{\\"type\\": \\"object\\", \\"required\\": [\\"score\\"]}"',
     )

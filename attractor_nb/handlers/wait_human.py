@@ -238,7 +238,7 @@ def _text(name: str, graph: Graph, read_file: Callable[[str, str], str | None]) 
     if text is None:
         return {"name": shown, "text": "", "note": "there is no such file yet"}
     if "\0" in text:
-        return {"name": shown, "text": "", "note": f"is no text: {len(text):,} characters"}
+        return {"name": shown, "text": "", "note": f"is not text: {len(text):,} characters"}
     cut = len(text) > MAX_CHARACTERS
     note = f"the first {MAX_CHARACTERS:,} of {len(text):,} characters" if cut else ""
     return {"name": shown, "text": text[:MAX_CHARACTERS], "note": note}

@@ -66,7 +66,7 @@ class RecordingInterviewer:
         """Write the recordings as a cassette, for ``ReplayInterviewer.load`` and for ``run(cassette=…)``.
 
         Raises:
-            OptionError: There is a file that is no cassette; it stays as it is.
+            OptionError: There is a file that is not a cassette; it stays as it is.
             StorageError: The file cannot be written; the old one is intact.
         """
         calls = [
@@ -90,7 +90,7 @@ class ReplayInterviewer(SequentialInterviewer):
         """Read the questions and answers of a cassette, such as ``RecordingInterviewer.save`` writes.
 
         Raises:
-            OptionError: There is no file, it is no cassette, or an answer in it is incomplete.
+            OptionError: There is no file, it is not a cassette, or an answer in it is incomplete.
         """
         cassette = read_cassette(path)
         if cassette is None:

@@ -27,7 +27,7 @@ class Finding(NamedTuple):
         span: Where it stands, or None for graphs that came from no text.
         node_id: The node concerned, or empty.
         edge: Source and target of the edge concerned, or None.
-        fix: How to mend it, or None.
+        fix: How to fix it, or None.
         severity: Another severity than the rule's own, or None.
         meant: For a misspelling: gives the graph without it, so that what it entails is not told, too.
     """

@@ -124,9 +124,11 @@ def continue_map(
         UntrustedSource: Nobody vouched for the pipeline's commands.
     """
     if on_graph_change not in GRAPH_CHANGES:
-        raise OptionError(f"on_graph_change is one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}")
+        raise OptionError(
+            f"on_graph_change must be one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}"
+        )
     if failed not in FAILED:
-        raise OptionError(f"failed is keep or retry, not {failed!r}")
+        raise OptionError(f"failed must be keep or retry, not {failed!r}")
     if wish.of_rows.durability == "none" or wish.own.map_dir is not None:
         raise OptionError(
             "a map goes on in its own directory", hint='leave map_dir and durability="none" out'

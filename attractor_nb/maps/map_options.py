@@ -76,15 +76,15 @@ def split_options(given: Mapping[str, Any]) -> tuple[MapOptions, dict[str, Any]]
 def _check(options: MapOptions) -> None:
     _ = options.bounds
     if type(options.max_parallel) is not int or options.max_parallel < 1:
-        raise OptionError(f"max_parallel is a whole number of at least 1, not {options.max_parallel!r}")
+        raise OptionError(f"max_parallel must be a whole number of at least 1, not {options.max_parallel!r}")
     if options.on_failure not in ON_FAILURE:
-        raise OptionError(f"on_failure is continue or stop, not {options.on_failure!r}")
+        raise OptionError(f"on_failure must be continue or stop, not {options.on_failure!r}")
     if options.ship not in (None, *SHIP):
-        raise OptionError(f"ship is rows or stages, not {options.ship!r}")
+        raise OptionError(f"ship must be rows or stages, not {options.ship!r}")
     for name in as_list("outputs", options.outputs):
         if not isinstance(name, str):
-            raise OptionError(f"outputs are keys of the context, not {name!r}", hint='outputs=["answer"]')
+            raise OptionError(f"outputs must be keys of the context, not {name!r}", hint='outputs=["answer"]')
     if options.map_dir is not None:
         as_path(options.map_dir, "map_dir")
     if not isinstance(options.session, bool | str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        raise OptionError(f"session is True or a directory, not {type(options.session).__name__}")
+        raise OptionError(f"session must be True or a directory, not {type(options.session).__name__}")

@@ -47,13 +47,13 @@ def _entries(params: object) -> Iterable[object]:
         return _frame_rows(cast("Any", params))
     if isinstance(params, str | bytes | Mapping) or not isinstance(params, Iterable):
         given = type(cast("object", params)).__name__
-        raise OptionError(f"params is a list of dicts or a DataFrame, not {given}", hint=_EXAMPLE)
+        raise OptionError(f"params must be a list of dicts or a DataFrame, not {given}", hint=_EXAMPLE)
     return cast("Iterable[object]", params)
 
 
 def _checked(row: int, entry: object, common: Mapping[str, Any], check: Check) -> dict[str, Any]:
     if not isinstance(entry, Mapping):
-        raise OptionError(f"params[{row}] is a dict, not {type(entry).__name__}", hint=_EXAMPLE)
+        raise OptionError(f"params[{row}] must be a dict, not {type(entry).__name__}", hint=_EXAMPLE)
     plain = {key: _plain(value) for key, value in cast("Mapping[Any, Any]", entry).items()}
     try:
         return Context(check({**common, **plain})).snapshot()
@@ -73,7 +73,7 @@ def _frame_rows(frame: Any) -> Iterable[dict[str, Any]]:
     for column in columns:
         if not isinstance(column, str):
             raise OptionError(
-                f"the column {column!r} of params is no text, and context keys are",
+                f"the column {column!r} of params is not text, and context keys are",
                 hint="frame.columns = frame.columns.astype(str)",
             )
         if columns.count(column) > 1:

@@ -107,7 +107,7 @@ class Attachment:
         try:
             found = cls(base64.b64decode(str(plain.get("data", "")), validate=True), name)
         except binascii.Error:
-            raise ContextValueError(f"the attachment {name} cannot be read: it is no base64") from None
+            raise ContextValueError(f"the attachment {name} cannot be read: it is not base64") from None
         if found.digest != plain.get("sha256", found.digest):
             raise ContextValueError(f"the attachment {name} is not what was attached: its SHA-256 differs")
         return found

@@ -89,7 +89,7 @@ class ChildProblem:
         attribute: The attribute that names it, or empty when none does.
         is_of_graph: The attribute stands on the graph and not on the node.
         message: What is wrong.
-        remedy: How to mend it.
+        remedy: How to fix it.
         lacks_handler: It can be read, and a node of it has no handler here.
     """
 

@@ -55,7 +55,7 @@ class Diagnostic:
         message: What is wrong, naming the thing.
         node_id: The node concerned, or empty.
         edge: Source and target of the edge concerned, or None.
-        fix: How to mend it, or None.
+        fix: How to fix it, or None.
         span: Where it stands, or None.
     """
 

@@ -77,7 +77,7 @@ def parse_inputs(text: str | SourceText) -> tuple[Input, ...]:
     for declared, position in reader.entries(partial(_one, reader)):
         span = source.span(position, position + len(declared.name))
         if declared.name in found:
-            raise InputsSyntaxError(f'"{declared.name}" is there twice', span, hint="leave one of them out")
+            raise InputsSyntaxError(f'"{declared.name}" occurs twice', span, hint="leave one of them out")
         if declared.name in ENGINE_KEYS or declared.name.startswith(ENGINE_PREFIXES):
             raise InputsSyntaxError(
                 f'"{declared.name}" is a key that the engine sets', span, hint="name the input otherwise"

@@ -85,4 +85,4 @@ def _assignment(reader: EntryReader, position: int) -> tuple[Assignment, int]:
         if _NAME.fullmatch(key)
         else _FORM
     )
-    raise MappingSyntaxError(f'"{key}" is no value', source.span(start, word.end()), hint=hint)
+    raise MappingSyntaxError(f'"{key}" is not a value', source.span(start, word.end()), hint=hint)

@@ -114,7 +114,7 @@ def written_endpoints(attrs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def endpoint_of(model: str, provider: str, names: Iterable[str]) -> ModelName | None:
-    """The model and the endpoint that ``llm_model`` and ``llm_provider`` name; None when it is no endpoint.
+    """The model and the endpoint that ``llm_model`` and ``llm_provider`` name, or None.
 
     >>> endpoint_of("local:qwen3:8b", "", ["local"]), endpoint_of("gpt-5.2", "", ["local"])
     (ModelName(model='qwen3:8b', provider='local'), None)

@@ -166,7 +166,7 @@ def usage_problem(usage: object) -> str:
     for name in _COUNTS:
         count: object = getattr(usage, name)
         if type(count) is not int or not 0 <= count <= MAX_COUNT:
-            return f"{name} {count!r:.40} is no count"
+            return f"{name} {count!r:.40} is not a count"
     cost: object = usage.cost_usd
     is_price = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost <= MAX_COST_USD
     return "" if cost is None or is_price else f"cost_usd {cost!r:.40} is no price"

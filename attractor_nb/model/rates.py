@@ -41,7 +41,7 @@ def read_rates(where: str, facts: Mapping[str, Any]) -> Rates:
     """The bounds among what is written of an endpoint or a provider.
 
     Raises:
-        ValueError: One of them is no count; the message begins with ``where``.
+        ValueError: One of them is not a count; the message begins with ``where``.
 
     >>> read_rates("endpoint.local", {"requests_per_minute": "60"})
     Rates(requests_per_minute=60, tokens_per_minute=None)
@@ -54,5 +54,5 @@ def _count(name: str, value: object) -> int | None:
         return None
     text = "" if isinstance(value, bool) else str(value).strip().replace("_", "")
     if not (text.isascii() and text.isdecimal() and int(text) > 0):
-        raise ValueError(f"{name} {value!r} is no count: write a whole number above 0, such as 60")
+        raise ValueError(f"{name} {value!r} is not a count: write a whole number above 0, such as 60")
     return int(text)

@@ -78,7 +78,7 @@ def _check_moment(text: str) -> str:
     try:
         datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError("is no ISO 8601 moment") from None
+        raise ValueError("is not an ISO 8601 time") from None
     return text
 
 
@@ -255,7 +255,7 @@ def read_session(plain: Mapping[str, Any]) -> Session:
 
 def _refuse_twins(what: str, values: Iterable[Any]) -> None:
     if twins := [value for value, count in Counter(values).items() if count > 1]:
-        raise ValueError(f"{what} {twins[0]} is there twice")
+        raise ValueError(f"{what} {twins[0]} occurs twice")
 
 
 def _counts(summary: Summary) -> str:

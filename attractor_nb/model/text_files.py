@@ -26,7 +26,7 @@ class TextFileProblem:
         node_id: The node.
         attribute: The attribute that names the file.
         message: What is wrong.
-        remedy: How to mend it.
+        remedy: How to fix it.
         near: The reference that was meant, most likely; empty when nobody can tell.
     """
 

@@ -125,7 +125,7 @@ class PipelineNode:
         inner = other if isinstance(other, type(host)) else host.with_source(other)  # pyright: ignore[reportArgumentType] - the rest is a source
         for found in inner.diagnostics:
             if found.rule == text_files.TEXT_FILE:
-                raise OptionError(found.message, hint="mend the pipeline that is put in place of the node")
+                raise OptionError(found.message, hint="fix the pipeline that takes the place of the node")
         graph = text_files.with_literal_texts(inner.graph)  # as read: none names a file of the host's
         graph = merge.replaced(host.parsed, self.id, graph, f"{self.id}_" if prefix is None else prefix)
         return host.with_source(graph, inner)

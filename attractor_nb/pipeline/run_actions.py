@@ -116,7 +116,7 @@ class ActionDesk:
 
     def _fork(self, node: str, visit: int | None, prompt: object) -> dict[str, str]:
         if prompt is not None and not isinstance(prompt, str):
-            raise OptionError(f"a prompt is a text, not {type(prompt).__name__}")
+            raise OptionError(f"a prompt must be text, not {type(prompt).__name__}")
         if prompt is not None:
             self._check_is_whole(node, visit, prompt)
         title = f"Fork before {node}" + (f", visit {visit}" if visit else "")

@@ -62,7 +62,7 @@ class RunRow(Resumable):
             *tags: The tags.
 
         Raises:
-            OptionError: A word is no tag.
+            OptionError: A word is not a tag.
             StorageError: They cannot be written.
         """
         return change_tags(self.logs_root, add=tags)

@@ -321,7 +321,7 @@ class Definition:
         joins = decisions_joins.joins_of(self.graph)
         if node_id not in joins:
             raise OptionError(
-                f"{node_id!r} is no fan-out{did_you_mean(node_id, joins)}",
+                f"{node_id!r} is not a fan-out{did_you_mean(node_id, joins)}",
                 hint="name a node of shape component",
             )
         return joins[node_id].node_id

@@ -99,7 +99,7 @@ def fork_run(
     chosen = pipeline or run.pipeline
     change = on_graph_change or ("error" if pipeline is None else "accept")
     if change not in GRAPH_CHANGES:
-        raise OptionError(f"on_graph_change is one of {', '.join(GRAPH_CHANGES)}, not {change!r}")
+        raise OptionError(f"on_graph_change must be one of {', '.join(GRAPH_CHANGES)}, not {change!r}")
     rewind = read_rewind(node, visit, context, prompt)
     if rewind is None:
         raise OptionError("a fork begins before a visit of a node", hint='run.fork("plan")')

@@ -42,7 +42,7 @@ def as_run(thing: object, name: str = "the run", pipeline: Definition | None = N
     place: Any = getattr(thing, "logs_root", thing)  # an entry of runs(), too
     if not is_path(place):
         raise OptionError(
-            f"{name} is a run, its result or its directory, not {type(thing).__name__}",
+            f"{name} must be a run, its result or its directory, not {type(thing).__name__}",
             hint='for example ".attractor/runs/first"',
         )
     return load_execution(as_path(place, name), pipeline)

@@ -66,14 +66,14 @@ def read_outcome(
 
     Raises:
         OptionError: The status is none.
-        ContextValueError: A value is no JSON value.
+        ContextValueError: A value is not a JSON value.
     """
     if isinstance(status, Outcome):
         check_values(status.context_updates)
         return status
     found = read_status(status) if isinstance(status, str) else None
     if found is None:
-        raise OptionError(f"{status!r:.80} is no status", hint=f"use one of {_STATUSES}, or an Outcome")
+        raise OptionError(f"{status!r:.80} is not a status", hint=f"use one of {_STATUSES}, or an Outcome")
     if found.is_failure and not reason:
         reason = f"{node}: set to {found.value} by hand"
     updates = dict(context_updates or {})
@@ -99,7 +99,7 @@ def pin_of(run: Execution, node: str, outcome: object, response: str | None, vis
     if visit is not None and (outcome is not None or response is not None):
         raise OptionError(f"visit {visit} is given, and what {node} comes to", hint="leave one of them out")
     if response is not None and not isinstance(response, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        raise OptionError(f"a response is a text, not a {type(response).__name__}")
+        raise OptionError(f"a response must be text, not a {type(response).__name__}")
     if outcome is None and response is None:
         return _answer_of(run, node, visit)
     given = read_outcome("success" if outcome is None else outcome, notes="by hand", node=node)
@@ -185,14 +185,14 @@ def stand_in_of(run: Execution, node: str, handler_type: str, answer: object) ->
         if callable(answer):
             return CodergenHandler(FunctionBackend(answer), run.pipeline.schemas)
         raise OptionError(
-            f"node {node} asks a model: a mock is a text or a function, not a {type(answer).__name__}",
+            f"node {node} asks a model: a mock must be text or a function, not a {type(answer).__name__}",
             hint="pin(node, outcome) takes an Outcome",
         )
     if callable(answer):
         function: Callable[..., Any] = answer
         return FunctionHandler(function)
     raise OptionError(
-        f"node {node} is of type {handler_type}: a mock is a function, not a {type(answer).__name__}",
+        f"node {node} is of type {handler_type}: a mock must be a function, not a {type(answer).__name__}",
         hint="def stand_in(node, context, graph, logs_root): return Outcome.success()",
     )
 

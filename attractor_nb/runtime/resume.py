@@ -87,7 +87,9 @@ def continue_run(
         OptionError: ``on_graph_change`` is none of its choices, or there is no such node to rewind to.
     """
     if on_graph_change not in GRAPH_CHANGES:
-        raise OptionError(f"on_graph_change is one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}")
+        raise OptionError(
+            f"on_graph_change must be one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}"
+        )
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     if rewind is not None:
         check_rewind(plan, logs_root, rewind)
@@ -528,7 +530,7 @@ def _check_end(plan: Plan, stored: StoredRun, state: RunState) -> None:
     if state.ended == "failed" and not state.is_resumable:
         raise RunError(
             f"the run has failed for good: {state.reason}",
-            hint="every stage is committed and none would run again; mend the cause, then "
+            hint="every stage is committed and none would run again; remove the cause, then "
             + _how_to_go_back(plan, stored, state),
         )
 

@@ -65,7 +65,7 @@ def read_rewind(
     if not isinstance(node_id, str):
         raise OptionError(f"the node to rewind to is named by its id, not by {type(node_id).__name__}")
     if visit is not None and (type(visit) is not int or visit < 1):
-        raise OptionError(f"a visit is a whole number of at least 1, not {visit!r}")
+        raise OptionError(f"a visit must be a whole number of at least 1, not {visit!r}")
     if prompt is not None and (not isinstance(prompt, str) or not prompt.strip()):
         raise OptionError("a prompt is a text that says something", hint="leave it out to keep the prompt")
     return Rewind(node_id, visit, _checked_context(context), redacted(prompt or ""))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def plain_finding(found: Diagnostic) -> dict[str, Any]:
-    """A finding: what, where, how to mend it; without secrets, for it cites the source."""
+    """A finding: what, where, how to fix it; without secrets, for it cites the source."""
     return redacted_value(
         {
             **finding_plain(found),

@@ -98,7 +98,7 @@ def read_values(model: type[BaseModel], body: bytes) -> BaseModel:
     """The body as what it shall be; an empty one is an empty object.
 
     Raises:
-        Problem: It is no JSON, or says something else than it may.
+        Problem: It is not JSON, or says something else than it may.
     """
     try:
         plain: Any = read_json(body) if body.strip() else {}

@@ -86,11 +86,11 @@ def checked_prefix(prefix: str) -> str:
     """A path prefix without a slash at its end; empty for none.
 
     Raises:
-        OptionError: It is no path.
+        OptionError: It is not a path.
     """
     found = prefix.rstrip("/")
     if _PREFIX.match(found) is None or ".." in found.split("/"):
-        raise OptionError(f"prefix {prefix!r} is no path", hint='for example "/attractor"')
+        raise OptionError(f"prefix {prefix!r} is not a path", hint='for example "/attractor"')
     return found
 
 
@@ -120,7 +120,7 @@ def check_documents(folder: Path | None, *, is_editing: bool) -> None:
         OptionError: It is none, there is none to edit in, or this system cannot keep links out.
     """
     if folder is not None and not folder.is_dir():
-        raise OptionError(f"{folder} is no folder", hint="name one whose DOT files the page shall show")
+        raise OptionError(f"{folder} is not a folder", hint="name one whose DOT files the page shall show")
     if is_editing and folder is None:
         raise OptionError("there are no files to edit", hint="name their folder: documents=Path(…)")
     if is_editing and not DocumentFolder.is_possible():

@@ -68,7 +68,7 @@ class SessionRecorder:
             disk: In place of the real one.
 
         Raises:
-            OptionError: There is no such source or durability, or an item is there twice.
+            OptionError: There is no such source or durability, or an item occurs twice.
             StorageError: The session of a map cannot be made.
         """
         self.session_dir: Path | None = None

@@ -91,7 +91,7 @@ def active_session(cwd: Path) -> Path | None:
     if not os.path.lexists(place):
         return None
     if place.is_symlink() or not place.is_dir() or place.resolve().parent != sessions:
-        raise SessionDamaged(f"{link} leads to {place}, which is no session directory", hint="remove it")
+        raise SessionDamaged(f"{link} leads to {place}, which is not a session directory", hint="remove it")
     return place
 
 

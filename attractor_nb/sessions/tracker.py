@@ -225,7 +225,7 @@ def session_of(data: bytes) -> tuple[dict[str, Any], Session]:
     """
     plain: Any = read_json(data)
     if not isinstance(plain, dict):
-        raise JsonProblem("has a wrong shape: it is no object")
+        raise JsonProblem("has a wrong shape: it is not an object")
     values = cast("dict[str, Any]", plain)
     if "checksum" in values:
         values = unseal(data)

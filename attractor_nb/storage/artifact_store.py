@@ -277,6 +277,6 @@ def _check_id(artifact_id: str) -> None:
     is_safe = artifact_id.isascii() and all(char.isalnum() or char in "._-" for char in artifact_id)
     if not artifact_id or not is_safe or artifact_id.startswith(".") or len(artifact_id) > _MAX_ID_LENGTH:
         raise StorageError(
-            f"{artifact_id[:80]!r} is no artifact id",
+            f"{artifact_id[:80]!r} is not an artifact id",
             hint="use letters, digits, dots, dashes and underscores",
         )

@@ -149,7 +149,7 @@ def read_plain_file(
     Links are not followed, and nothing is waited for: what stands there may have been planted.
 
     Raises:
-        StorageError: It is no plain file, larger than ``max_bytes``, or cannot be read.
+        StorageError: It is not a plain file, larger than ``max_bytes``, or cannot be read.
     """
     try:
         descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)

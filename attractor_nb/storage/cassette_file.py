@@ -1,7 +1,7 @@
 """The file of a cassette: recorded calls as JSON that people review (docs/cassettes.md).
 
 Entries stand in the order of their stages and visits, and texts of several lines as lists of lines, so that
-a changed answer is a small change of the file. It is replaced whole or not at all, and what is no cassette
+a changed answer is a small change of the file. It is replaced whole or not at all, and what is not a cassette
 is never written over. Secrets are taken out before anything is written.
 """
 
@@ -53,7 +53,7 @@ def read_cassette(path: Path) -> Cassette | None:
     """The cassette of a file; None when there is no file.
 
     Raises:
-        OptionError: It is no cassette, is damaged, or of a newer version; it stays as it is.
+        OptionError: It is not a cassette, is damaged, or of a newer version; it stays as it is.
     """
     try:
         data = read_plain_file(path, max_bytes=MAX_BYTES)
@@ -82,10 +82,10 @@ def read_cassette(path: Path) -> Cassette | None:
 
 
 def write_cassette(disk: Disk, path: Path, cassette: Cassette) -> None:
-    """Replace a cassette by another one; what is no cassette stays as it is.
+    """Replace a cassette by another one; what is not a cassette stays as it is.
 
     Raises:
-        OptionError: There is a file, and it is no cassette.
+        OptionError: There is a file, and it is not a cassette.
         StorageError: The disk refused, or it would be too large; the old file is intact.
     """
     make_directory(disk, path.absolute().parent, is_synced=False)
@@ -233,6 +233,6 @@ def _read(value: Any) -> Any:
 
 def _unreadable(path: Path, why: str) -> OptionError:
     return OptionError(
-        f"{path} is no cassette that can be read: {why}",
+        f"{path} is not a cassette that can be read: {why}",
         hint="restore it, or remove it and record again; it was left as it is",
     )

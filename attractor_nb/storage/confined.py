@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MAX_SEEN: Final = 1000
-_NO_FILE: Final = "it is no file"
+_NO_FILE: Final = "it is not a file"
 
 
 class Outside(Exception):
@@ -37,11 +37,11 @@ def read_below(folder: Path, name: str, *, max_bytes: int) -> bytes:
 
     Raises:
         Outside: It is elsewhere, or the name is none.
-        OSError: It is not there, is no plain file, or cannot be read.
+        OSError: It is not there, is not a plain file, or cannot be read.
     """
     pure = PurePosixPath(name)
     if not name or "\0" in name or "\n" in name:
-        raise Outside("is no file name", "name a file")
+        raise Outside("is not a file name", "name a file")
     if pure.is_absolute() or Path(name).is_absolute() or ".." in pure.parts:
         raise Outside(
             f"is named by a path that may lead out of {folder}", "give a path below that folder, without .."

@@ -48,7 +48,7 @@ class Disk:
         return os.open(name, flags, FILE_MODE, dir_fd=parent)
 
     def open_update(self, name: str, parent: int, *, is_append: bool = False) -> int:
-        """Open a file for reading and writing, making it if need be; refuse what is no plain file."""
+        """Open a file for reading and writing, making it if need be; refuse what is not a plain file."""
         flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _FLAGS | (os.O_APPEND if is_append else 0)
         descriptor = os.open(name, flags, FILE_MODE, dir_fd=parent)
         facts = os.fstat(descriptor)
@@ -151,7 +151,7 @@ _HINTS = {
     errno.EMLINK: "put a copy of the file in its place",
     errno.ELOOP: "a symbolic link stands in its place; remove it",
     errno.ENOTDIR: "a file stands where a directory should: name another place, or move it away",
-    errno.EINVAL: "something that is no plain file stands in its place; remove it",
+    errno.EINVAL: "something that is not a plain file stands in its place; remove it",
     errno.EMFILE: "close some files, or raise the limit of open files",
     errno.ENAMETOOLONG: "choose a shorter run directory",
 }

@@ -175,7 +175,7 @@ class DocumentFolder:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
             os.close(descriptor)
-            raise NoDocument("it is no plain file")
+            raise NoDocument("it is not a plain file")
         with os.fdopen(descriptor, "rb") as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
@@ -183,7 +183,7 @@ class DocumentFolder:
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
-            raise NoDocument("it is no text in UTF-8") from None
+            raise NoDocument("it is not text in UTF-8") from None
         return Document(path, text, hashlib.sha256(data).hexdigest(), facts.st_mtime)
 
     @contextlib.contextmanager

@@ -120,7 +120,7 @@ def fence_log(disk: Disk, fenced: FencedDisk, root: RunDirectory, name: str, *, 
 
     Raises:
         RunLocked: Somebody else took the run over meanwhile.
-        StorageError: The disk refused, or the log is no plain file.
+        StorageError: The disk refused, or the log is not a plain file.
     """
     path = root.path / name
     try:

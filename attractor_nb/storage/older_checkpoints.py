@@ -53,7 +53,7 @@ def read_legacy_checkpoint(directory: Path, names: list[str]) -> tuple[dict[str,
 
 def _converted(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise JsonProblem("is no JSON object")
+        raise JsonProblem("is not a JSON object")
     plain = cast("dict[str, Any]", value)
     logs, outcomes = _logs(plain.get("logs"))
     return {

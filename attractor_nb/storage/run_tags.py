@@ -31,12 +31,12 @@ def checked_tag(tag: object) -> str:
     """A tag as it is kept: one line, no blanks around it.
 
     Raises:
-        OptionError: It is no text, empty, too long, or holds what cannot be seen.
+        OptionError: It is not text, empty, too long, or holds what cannot be seen.
     """
     text = redacted(tag).strip() if isinstance(tag, str) else ""
     if not text or len(text) > MAX_TAG_CHARS or not text.isprintable() or "," in text:
         raise OptionError(
-            f"{tag!r:.80} is no tag", hint=f"1 to {MAX_TAG_CHARS} visible characters, without a comma"
+            f"{tag!r:.80} is not a tag", hint=f"1 to {MAX_TAG_CHARS} visible characters, without a comma"
         )
     return text
 
@@ -58,7 +58,7 @@ def read_tags(logs_root: Path) -> tuple[tuple[str, ...], str]:
         try:
             tags.append(checked_tag(tag))
         except OptionError:
-            return tuple(tags), f"{TAGS_NAME} holds something that is no tag"
+            return tuple(tags), f"{TAGS_NAME} holds something that is not a tag"
     return tuple(dict.fromkeys(tags)), ""
 
 
@@ -68,7 +68,7 @@ def change_tags(
     """Put tags on a run, and take some away; those that it has then.
 
     Raises:
-        OptionError: A word is no tag, or there would be too many.
+        OptionError: A word is not a tag, or there would be too many.
         RunNotFound: There is no such directory.
         StorageError: It is a link, or the disk refused.
     """

@@ -112,7 +112,7 @@ def salvage(
         )
     make_directory(disk, target, is_synced=True)
     if not target.is_dir():
-        raise StorageError(f"{target} is no directory", path=str(target), hint="name a new directory")
+        raise StorageError(f"{target} is not a directory", path=str(target), hint="name a new directory")
     if any(target.iterdir()):
         raise StorageError(f"{target} is not empty", path=str(target), hint="name a new directory")
     root = RunDirectory(disk, target)

@@ -30,7 +30,7 @@ def stage_contents(files: StageFiles, *, max_bytes: int) -> dict[str, bytes]:
     """The files of an attempt by their paths, with ``/`` between folders; earlier visits are not among them.
 
     Raises:
-        StorageError: There are too many, they are too large, or one of them is no plain file.
+        StorageError: There are too many, they are too large, or one of them is not a plain file.
     """
     if isinstance(files, MemoryStageFiles) and not files.is_on_disk:
         return {name: text.encode("utf-8", "surrogatepass") for name, text in files.texts.items()}
@@ -80,7 +80,7 @@ def _digest(path: Path) -> str:
     digest = hashlib.sha256()
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise StorageError(f"{path} is no plain file", path=str(path))
+            raise StorageError(f"{path} is not a plain file", path=str(path))
         with path.open("rb") as file:
             while piece := file.read(_PIECE):
                 digest.update(piece)
@@ -96,7 +96,7 @@ def _walk(directory: Path, *, is_stage: bool) -> Iterator[Path]:
 
     Raises:
         StorageError: A directory cannot be read, there are too many files, or a stage has left something that
-            is no plain file.
+            is not a plain file.
     """
     count = 0
     waiting = [directory]
@@ -116,7 +116,7 @@ def _walk(directory: Path, *, is_stage: bool) -> Iterator[Path]:
                 waiting.append(Path(entry.path))
                 continue
             if is_stage and not entry.is_file(follow_symlinks=False):
-                raise StorageError(f"{entry.path} is no plain file", path=entry.path)
+                raise StorageError(f"{entry.path} is not a plain file", path=entry.path)
             count += 1
             if count > MAX_FILES:
                 raise StorageError(f"{directory} holds more than {MAX_FILES} files", path=str(directory))

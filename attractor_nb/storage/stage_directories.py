@@ -196,7 +196,7 @@ _NOT_FILES = frozenset({".", "..", VISITS_NAME})
 
 def _check_name(name: str) -> None:
     if not name or name in _NOT_FILES or "/" in name or "\0" in name:
-        raise StorageError(f"{name!r} is no file name for a stage", hint="use a plain name without /")
+        raise StorageError(f"{name!r} is not a file name for a stage", hint="use a plain name without /")
 
 
 def read_stage_text(directory: Path, name: str) -> str | None:

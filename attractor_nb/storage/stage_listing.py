@@ -99,7 +99,7 @@ def read_beginning(directory: Path, name: str, max_bytes: int) -> tuple[str, int
     """
     *folders, last = name.split("/")
     if any(part in {"", ".", ".."} or "\0" in part for part in (*folders, last)):
-        raise StorageError(f"{name!r} is no file of a stage", hint="use a name that the list of files has")
+        raise StorageError(f"{name!r} is not a file of a stage", hint="use a name that the list of files has")
     disk, opened = Disk(), list[int]()
     try:
         opened.append(disk.open_directory(directory))

@@ -39,7 +39,7 @@ def read_json(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise JsonProblem(f"is no JSON: {error.msg.lower()} at {error.lineno}:{error.colno}") from None
+        raise JsonProblem(f"is not JSON: {error.msg.lower()} at {error.lineno}:{error.colno}") from None
     except JsonProblem:
         raise
     except ValueError:  # an integer of more digits than Python converts
@@ -98,7 +98,7 @@ def _decoded(data: bytes, max_bytes: int) -> str:
     try:
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        raise JsonProblem(f"is no UTF-8 text (byte {error.start})") from None
+        raise JsonProblem(f"is not UTF-8 text (byte {error.start})") from None
 
 
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)

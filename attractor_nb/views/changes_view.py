@@ -27,7 +27,7 @@ class ChangedFile:
 
     Attributes:
         path: Where it is in the repository.
-        added: Lines that it has more; None for one that is no text.
+        added: Lines that it has more; None for one that is not text.
         removed: Lines that it had; likewise.
     """
 

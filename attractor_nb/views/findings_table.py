@@ -38,7 +38,7 @@ def findings_text(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def can_fix(found: Diagnostic) -> bool:
-    """Whether a click can mend it."""
+    """Whether a click can fix it."""
     return bool(found.fix and found.fix.edits)
 
 

@@ -45,7 +45,7 @@ def _markup(node: ProseNode) -> str:
     head, *inside = node
     tag, _, name = head.partition(".")
     tag = tag or "span"
-    assert tag in TAGS, f"{tag} is no tag of a text"
+    assert tag in TAGS, f"{tag} is not a tag of a text"
     attributes: dict[str, Any] = {"class": f"pr-{name}"} if name else {}
     if inside and isinstance(inside[0], dict):
         given: dict[str, str] = inside.pop(0)

@@ -82,8 +82,8 @@ def test_it_can_be_reviewed(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is no JSON"),
-        ('{"attractor_cassette": 1, "calls": [', "is no JSON"),
+        ("", "is not JSON"),
+        ('{"attractor_cassette": 1, "calls": [', "is not JSON"),
         ('["x"]', 'has no "attractor_cassette"'),
         ('{"interactions": []}', 'has no "attractor_cassette"'),
         (

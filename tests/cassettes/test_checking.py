@@ -72,8 +72,8 @@ def test_recorded_calls_that_are_not_made_are_told_of(recording):
     ("options", "message"),
     [
         ({"outcome": "sucess"}, "there is no outcome 'sucess', did you mean 'success'"),
-        ({"path": "start"}, "path is a list"),
-        ({"path": [1]}, "path is a list of node ids"),
+        ({"path": "start"}, "path must be a list"),
+        ({"path": [1]}, "path must be a list of node ids"),
     ],
 )
 def test_what_cannot_be_expected_is_refused(recording, options, message):

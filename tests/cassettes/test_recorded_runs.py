@@ -336,7 +336,7 @@ def test_a_recording_that_goes_on_after_a_stop_is_whole(pipeline, tmp_path):
     [
         ({"cassette_mode": "replay"}, "cassette_mode is given, and no cassette"),
         ({"cassette": "x.json", "cassette_mode": "play"}, "unknown cassette_mode 'play'"),
-        ({"cassette": 5}, "cassette is a path, not int"),
+        ({"cassette": 5}, "cassette must be a path, not int"),
         ({"cassette": "x.json", "cassette_mode": "replay"}, "there is no cassette x.json to replay"),
     ],
 )

@@ -103,7 +103,7 @@ def test_commands_are_asked_about_before_anything_runs(command, tickets):
         (
             "a.jsonl",
             '{"n": 1}\n{"n": }\n',
-            ["line 2 is no JSON", "--> a.jsonl:2:7", "one object on each line"],
+            ["line 2 is not JSON", "--> a.jsonl:2:7", "one object on each line"],
         ),
         ("a.jsonl", '{"n": 1}\n[1]\n', ["line 2 is an array, not an object", "--> a.jsonl:2:1"]),
         ("a.jsonl", '{"n": 1, "n": 2}\n', ["line 1", "--> a.jsonl:1:1", "^"]),

@@ -42,14 +42,14 @@ def test_plain_values_need_no_pydantic(words):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ("run straight.dot --durability soft", "'soft' is not one of"),
+        ("run straight.dot --durability soft", '"soft" is not one of full'),
         ("run straight.dot --max-steps none", "--max-steps"),
         ("run straight.dot --max-steps 0", "--max-steps"),
         ("run straight.dot --backend", "--backend"),
         ("run", "FILE"),
     ],
 )
-def test_what_is_wrong_is_said_as_typer_says_it(words, reason):
+def test_what_is_wrong_is_said_with_the_option_or_the_choices(words, reason):
     said, err = told(*words.split())
     assert said["code"] == 2
     assert reason in err

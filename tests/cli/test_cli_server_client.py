@@ -103,7 +103,7 @@ def test_names_are_escaped_in_paths(client, stub):
 def test_no_redirect_is_followed_with_the_token(client, stub):
     stub.says("GET", "/pipelines", "", status=302, headers={"Location": f"{stub.url}/elsewhere"})
     stub.says("GET", "/elsewhere", {})
-    with pytest.raises(RunError, match=r"no server of attractor-nb \(302\)"):
+    with pytest.raises(RunError, match=r"not a server of attractor-nb \(302\)"):
         client.get()
     assert [asked.path for asked in stub.asked] == ["/pipelines"]
 
@@ -169,7 +169,7 @@ def test_a_wrong_token_is_said_with_where_the_right_one_is(client, stub):
 @pytest.mark.parametrize("status", [200, 404, 500])
 def test_what_is_no_server_of_ours_is_said_to_be_none(client, stub, status):
     stub.says("GET", "/pipelines", "<html>router</html>", status=status, kind="text/html")
-    with pytest.raises(RunError, match="no server of attractor-nb"):
+    with pytest.raises(RunError, match="not a server of attractor-nb"):
         client.get()
 
 

@@ -36,7 +36,7 @@ def test_rows_of_a_map_work_there_too(command, place):
 
 def test_a_directory_that_there_is_not_ends_with_2_and_nothing_is_made(command, place):
     ended = command("run", "where.dot", "--trust", "--workdir", "none", "--logs-root", "out")
-    assert (ended.code, "workdir none is no directory" in ended.err) == (2, True)
+    assert (ended.code, "workdir none is not a directory" in ended.err) == (2, True)
     assert not (place.parent / "out").exists()
 
 

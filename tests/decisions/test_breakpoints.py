@@ -60,9 +60,9 @@ def test_a_breakpoint_holds_at_its_moments(text, moment, holds):
         ("after:nobody", "no node 'nobody'"),
         ("plan->done", "no edge plan->done"),
         ("before:plan", '"plan" alone stops before it'),
-        ("when:nobody", "is no breakpoint"),
-        ("", "a breakpoint is a text"),
-        (3, "a breakpoint is a text"),
+        ("when:nobody", "is not a breakpoint"),
+        ("", "a breakpoint must be text"),
+        (3, "a breakpoint must be text"),
         ("plan>draft", "has no child pipeline"),
     ],
 )

@@ -78,12 +78,12 @@ def test_a_quorum_that_is_a_fraction_of_the_branches_needs_just_these(part, coun
         (
             {"join_policy": "some"},
             2,
-            "fan: join_policy is one of wait_all, first_success, k_of_n, quorum, not 'some'",
+            "fan: join_policy must be one of wait_all, first_success, k_of_n, quorum, not 'some'",
         ),
         (
             {"error_policy": "shrug"},
             2,
-            "fan: error_policy is one of continue, fail_fast, ignore, not 'shrug'",
+            "fan: error_policy must be one of continue, fail_fast, ignore, not 'shrug'",
         ),
         ({"join_policy": "k_of_n"}, 2, "fan: join_policy=k_of_n needs join_k"),
         ({"join_policy": "k_of_n", "join_k": 3}, 2, "fan: join_k=3 of 2 branches cannot be reached"),
@@ -94,17 +94,17 @@ def test_a_quorum_that_is_a_fraction_of_the_branches_needs_just_these(part, coun
         (
             {"join_policy": "quorum", "join_quorum": 0.0},
             2,
-            "fan: join_quorum=0 is no fraction of the branches",
+            "fan: join_quorum=0 is not a fraction of the branches",
         ),
         (
             {"join_policy": "quorum", "join_quorum": -0.5},
             2,
-            "fan: join_quorum=-0.5 is no fraction of the branches",
+            "fan: join_quorum=-0.5 is not a fraction of the branches",
         ),
         (
             {"join_policy": "quorum", "join_quorum": 1.01},
             2,
-            "fan: join_quorum=1.01 is no fraction of the branches",
+            "fan: join_quorum=1.01 is not a fraction of the branches",
         ),
     ],
 )

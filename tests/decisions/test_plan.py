@@ -155,7 +155,7 @@ def test_a_graph_without_a_start_node_is_refused():
 def test_an_edge_into_nowhere_is_refused(build):
     graph = build.graph([("start", "work")])
     without = Graph("demo", nodes={"start": graph.nodes["start"]}, edges=graph.edges)
-    with pytest.raises(OptionError, match='start -> work enters "work", which is no node'):
+    with pytest.raises(OptionError, match='start -> work enters "work", which is not a node'):
         compile_plan(without)
 
 

@@ -177,5 +177,5 @@ def test_the_join_of_a_fan_out_can_be_asked_for(tmp_path):
     pipeline = Pipeline(FRAME.format(body=TWO, attrs="", join=""))
     assert pipeline.join_of("fan") == "join"
     assert "branches meet at join" in pipeline.to_svg()
-    with pytest.raises(OptionError, match="'fam' is no fan-out; did you mean \"fan\""):
+    with pytest.raises(OptionError, match="'fam' is not a fan-out; did you mean \"fan\""):
         pipeline.join_of("fam")

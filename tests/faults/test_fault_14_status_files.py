@@ -75,7 +75,7 @@ def sparse(path):
 
 
 def plants():
-    """What is no plain file."""
+    """What is not a plain file."""
     yield "1 GB", sparse
     yield "pipe", os.mkfifo
     yield "directory", os.mkdir

@@ -14,7 +14,7 @@ from attractor_nb.model.outcome import StageStatus
 
 CUT = '{"outcome": "fail", "checks": [{"outcome": "success"}, {"outcome": "fail", "notes": "tests mis'
 LONG = '{"items": [' + '{"a": 1}, ' * 10_000 + "{}]}"
-UNCLOSED, BROKEN = "is cut off: a bracket in it is never closed", "is no JSON"
+UNCLOSED, BROKEN = "is cut off: a bracket in it is never closed", "is not JSON"
 
 
 def values(text):
@@ -145,7 +145,7 @@ def test_the_one_valid_value_with_the_shape_counts_and_one_alone_without_it(text
         ('```\n{}\n```\nNo: {"a": 2}', "the response has several JSON verdicts that differ"),
         ('{"a": 1} No: {"a": "x"}', "the JSON verdict is wrong"),
         ('{"a": 1} No: {"a": "x', f"the JSON verdict {UNCLOSED}"),
-        ('{"a": 1} No: {"a": "he said "no""}', "the JSON verdict is no JSON"),
+        ('{"a": 1} No: {"a": "he said "no""}', "the JSON verdict is not JSON"),
         (CUT, f"the JSON verdict {UNCLOSED}"),
     ],
 )

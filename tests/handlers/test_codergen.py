@@ -162,8 +162,8 @@ def test_ruling_26_a_valid_verdict_is_read_as_a_status_file(tmp_path):
         ("It is fine.", "the response does not end with a JSON verdict"),
         ('{"outcome": "splendid"}', "the JSON verdict: outcome 'splendid' is not known"),
         ('{"notes": "fine"}', 'the JSON verdict has no "outcome"'),
-        ('```json\n{"outcome": "success"\n```', "the JSON verdict is no JSON"),
-        ("```json\n[1, 2]\n```", "the JSON verdict is no object"),
+        ('```json\n{"outcome": "success"\n```', "the JSON verdict is not JSON"),
+        ("```json\n[1, 2]\n```", "the JSON verdict is not an object"),
         (
             '{"outcome": "success", "suggested_next_ids": ["nowhere"]}',
             "the JSON verdict: suggested_next_ids names 'nowhere'",
@@ -217,5 +217,5 @@ def test_broken_json_under_a_schema_is_retry(tmp_path):
 def test_a_schema_that_is_none_is_a_terminal_error_of_the_node(tmp_path, schema):
     from attractor_nb.errors import TerminalError
 
-    with pytest.raises(TerminalError, match="response_schema of node 'rate' is no JSON Schema"):
+    with pytest.raises(TerminalError, match="response_schema of node 'rate' is not a JSON Schema"):
         run(Node("rate", {"response_schema": schema}), tmp_path, '{"score": 1}')

@@ -71,7 +71,7 @@ def test_a_call_fills_in_the_form_and_is_told_what_is_wrong(tmp_path):
     assert refused.value.fields == {"score": "Input should be less than or equal to 10"}
     with pytest.raises(AnswerRefused, match="score: Field required"):
         run.answer("review", "A")
-    with pytest.raises(AnswerRefused, match="form is a dict of values"):
+    with pytest.raises(AnswerRefused, match="form must be a dict of values"):
         run.answer("review", "A", form=[8])
     run.answer("review", "approve", form=FILLED)
     with pytest.raises((AlreadyAnswered, NoSuchGate), match=r"review"):

@@ -143,11 +143,11 @@ class Broken:
     [
         ({"Review": {"type": "object"}}, "is dict .*, not a pydantic model"),
         ({"Review": Review(score=1)}, "not a pydantic model"),
-        ({"a b": Review}, "a schema's name is a word, not 'a b'"),
-        ({"true": Review}, "a schema's name is a word"),
-        ({7: Review}, "a schema's name is a word, not 7"),
+        ({"a b": Review}, "a schema's name must be a word, not 'a b'"),
+        ({"true": Review}, "a schema's name must be a word"),
+        ({7: Review}, "a schema's name must be a word, not 7"),
         ({"Broken": Broken}, "has no JSON Schema: no schema today"),
-        (7, "schemas is a dict, not int"),
+        (7, "schemas must be a dict, not int"),
     ],
 )
 def test_what_is_no_schema_is_refused(schemas, message):

@@ -86,9 +86,9 @@ def test_a_question_that_was_not_recorded_is_an_error_and_never_a_guess(question
 def test_a_file_that_is_no_cassette_is_refused(tmp_path, text):
     path = tmp_path / "interview.json"
     path.write_text(text)
-    with pytest.raises(OptionError, match="is no cassette that can be read"):
+    with pytest.raises(OptionError, match="is not a cassette that can be read"):
         ReplayInterviewer.load(path)
-    with pytest.raises(OptionError, match="is no cassette that can be read"):
+    with pytest.raises(OptionError, match="is not a cassette that can be read"):
         RecordingInterviewer(QueueInterviewer()).save(path)
     assert path.read_text() == text
 

@@ -536,9 +536,9 @@ FOUR = "fan -> a fan -> b a -> j b -> j j [shape=tripleoctagon] j -> exit"
         ("join_policy=k_of_n", "fan: join_policy=k_of_n needs join_k"),
         ("join_policy=k_of_n, join_k=3", "fan: join_k=3 of 2 branches cannot be reached"),
         ("join_policy=quorum", "fan: join_policy=quorum needs join_quorum"),
-        ("join_policy=quorum, join_quorum=0", "fan: join_quorum=0 is no fraction of the branches"),
-        ("join_policy=quorum, join_quorum=1.5", "fan: join_quorum=1.5 is no fraction of the branches"),
-        ("join_policy=quorum, join_quorum=-0.5", "fan: join_quorum=-0.5 is no fraction of the branches"),
+        ("join_policy=quorum, join_quorum=0", "fan: join_quorum=0 is not a fraction of the branches"),
+        ("join_policy=quorum, join_quorum=1.5", "fan: join_quorum=1.5 is not a fraction of the branches"),
+        ("join_policy=quorum, join_quorum=-0.5", "fan: join_quorum=-0.5 is not a fraction of the branches"),
     ],
 )
 def test_ruling_22_a_policy_that_the_branches_cannot_meet_is_an_error(attrs, message):

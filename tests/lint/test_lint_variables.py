@@ -17,7 +17,7 @@ def findings(body, head="", rule="variable_unknown", **options):
     ("head", "message", "words"),
     [
         ('inputs="a b"', 'inputs: expected a ","', "b"),
-        ('inputs="a, a=1"', 'inputs: "a" is there twice', "a"),
+        ('inputs="a, a=1"', 'inputs: "a" occurs twice', "a"),
         ('inputs="outcome"', 'inputs: "outcome" is a key that the engine sets', "outcome"),
         (
             'goal="x" inputs="goal"',

@@ -32,7 +32,7 @@ def test_a_declaration_has_names_and_defaults(text, expected):
         ("a b", 'expected a ","', 3),
         ("a, 1b", "expected a name", 4),
         (", a", "expected a name", 1),
-        ("a, b, a=3", '"a" is there twice', 7),
+        ("a, b, a=3", '"a" occurs twice', 7),
         ("outcome", '"outcome" is a key that the engine sets', 1),
         ("a, tool.output=x", '"tool.output" is a key that the engine sets', 4),
         ("a='x' y", 'expected a ","', 7),

@@ -85,7 +85,7 @@ ARGUMENTS = {
 def test_an_answer_of_another_type_is_refused_and_the_gate_still_waits(arguments, named, tmp_path):
     run = Pipeline(GATE).run(logs_root=tmp_path / "run")
     run.wait_for_gate("gate", LIMIT_SECONDS)
-    with pytest.raises(AnswerRefused, match="is a text, not a"):
+    with pytest.raises(AnswerRefused, match="must be text, not a"):
         run.answer(*arguments, **named)
     run.answer("gate", "Y")
     assert run.result(LIMIT_SECONDS).status == "success"

@@ -705,7 +705,7 @@ def test_a_childs_file_is_looked_for_beside_its_parents(tmp_path, directory):
         ("missing.dot", "there is no file"),
         ("../outside.dot", "outside of the directories"),
         ("link.dot", "outside of the directories"),
-        ("folder", "is no file"),
+        ("folder", "is not a file"),
         ("broken.dot", "cannot be read"),
         ("faulty.dot", "has an error"),
         ("top.dot", "includes itself: top.dot -> top.dot"),
@@ -810,7 +810,7 @@ def test_a_childs_commands_run_in_its_workdir(tmp_path, directory, monkeypatch):
     (tmp_path / "yard").mkdir()
     result = run(managed("stack.child_workdir=yard"), directory, COMMANDS)
     assert (result.status, (tmp_path / "yard/swept").exists()) == ("success", True)
-    assert "is no directory" in run(managed("stack.child_workdir=moon"), tmp_path / "two", COMMANDS).reason
+    assert "is not a directory" in run(managed("stack.child_workdir=moon"), tmp_path / "two", COMMANDS).reason
 
 
 def test_a_run_directory_alone_is_enough_to_go_on(tmp_path):

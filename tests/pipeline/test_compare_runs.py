@@ -151,7 +151,9 @@ def test_each_visit_has_its_own_texts(tmp_path):
 
 def test_what_is_no_run_is_refused_with_its_name(tmp_path):
     a = run(tmp_path, "a", "2")
-    with pytest.raises(OptionError, match="the second run is a run, its result or its directory, not int"):
+    with pytest.raises(
+        OptionError, match="the second run must be a run, its result or its directory, not int"
+    ):
         diff(a, 3)
     with pytest.raises(RunNotFound):
         diff(tmp_path / "nowhere", a)

@@ -265,7 +265,7 @@ def test_an_outcome_is_set_before_an_edge_is_chosen(debug):
     run = debug(f"{body} good -> done bad -> done", "on:error", replies={"plan": Outcome.fail("no idea")})
     stop = run.debugger.wait_for_stop(WAIT)
     assert "after `plan`: fail (no idea), no edge is chosen yet" in str(stop)
-    with pytest.raises(OptionError, match="is no status"):
+    with pytest.raises(OptionError, match="is not a status"):
         run.debugger.set_outcome("perhaps")
     run.debugger.set_outcome("success", notes="I looked.", context_updates={"by": "hand"})
     run.debugger.continue_()
@@ -307,7 +307,7 @@ def test_a_prompt_is_another_for_this_run_only(debug, make):
     for node, words in (("start", "has no prompt"), ("nobody", "no node 'nobody'")):
         with pytest.raises(OptionError, match=words):
             run.debugger.set_prompt(node, "x")
-    with pytest.raises(OptionError, match="a prompt is a text"):
+    with pytest.raises(OptionError, match="a prompt must be text"):
         run.debugger.set_prompt("review", " ")
     run.debugger.clear().continue_()
     result = run.result(WAIT)
@@ -363,7 +363,7 @@ def test_a_mock_executes_a_node_in_its_place(debug):
     run.debugger.mock("plan", "mocked text")
     run.debugger.mock("review", lambda node, prompt, context: f"for {node.id}")
     run.debugger.mock("check", lambda node, context, graph, logs_root: Outcome.success("mocked tool"))
-    for answer, words in (("text", "a mock is a function"), (3, "a mock is a function")):
+    for answer, words in (("text", "a mock must be a function"), (3, "a mock must be a function")):
         with pytest.raises(OptionError, match=words):
             run.debugger.mock("check", answer)
     assert "plan: mocked" in str(run.debugger)

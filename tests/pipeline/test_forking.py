@@ -235,7 +235,7 @@ def test_another_pipeline_goes_on_with_it(parent, dot, counting):
         ({"node": "b", "visit": 7}, RunError, "no visit 7 of b"),
         ({"node": "b", "visit": 0}, OptionError, "whole number"),
         ({"node": None}, OptionError, "before a visit of a node"),
-        ({"node": "b", "context": ["x"]}, OptionError, "context is a dict"),
+        ({"node": "b", "context": ["x"]}, OptionError, "context must be a dict"),
         ({"node": "b", "context": {"graph.goal": "x"}}, OptionError, "engine's own"),
         ({"node": "b", "context": {"x": object()}}, ContextValueError, "x"),
         ({"node": "b", "prompt": "  "}, OptionError, "says something"),

@@ -167,7 +167,7 @@ def test_a_damaged_run_keeps_nobody_from_the_others(tmp_path):
 
 
 def test_what_is_no_run_and_a_graph_with_errors_are_refused(tmp_path):
-    with pytest.raises(OptionError, match="run 1 is a run, its result or its directory, not int"):
+    with pytest.raises(OptionError, match="run 1 must be a run, its result or its directory, not int"):
         ask(SCORES, 3)
     with pytest.raises(OptionError, match="hindsight is asked of runs"):
         Pipeline(SCORES).hindsight(3)

@@ -71,7 +71,7 @@ def test_a_list_is_chosen_opened_tagged_resumed_and_deleted(kept):
         ({"status": "fialed"}, 'did you mean "failed"'),
         ({"status": 5}, "no status"),
         ({"since": "soon"}, "since is no time"),
-        ({"kind": "walk"}, "no kind"),
+        ({"kind": "walk"}, "not a kind"),
         ({"text": 5}, "no text"),
         ({"tag": ""}, "no tag"),
     ],

@@ -245,7 +245,7 @@ def test_what_a_stage_planted_in_its_directory_is_not_opened(run):
     assert {file.name: file.problem for file in found.files}["pipe"] == "not a plain file; it is not opened"
     answered = answer_inspection(run, {"node": "draft", "file": "../../pipeline.dot"})
     assert answered["text"] is None
-    assert "no file of a stage" in answered["problem"]
+    assert "not a file of a stage" in answered["problem"]
 
 
 def test_texts_leave_without_secrets_and_are_cut_with_their_length_said(run):

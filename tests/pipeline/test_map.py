@@ -228,7 +228,7 @@ def test_pandas_is_not_imported_for_dicts():
         ([{"n": 1}, {"n": {1}}], ContextValueError, r"params\[1\]"),
         ([{"n": 1}, {"n": nan}], ContextValueError, r"params\[1\]"),
         ([{"n": 1}, {2: 1}], ContextValueError, r"params\[1\]"),
-        ([{"n": 1}, [2]], OptionError, r"params\[1\] is a dict, not list"),
+        ([{"n": 1}, [2]], OptionError, r"params\[1\] must be a dict, not list"),
         ([{"n": 1}, {"graph.goal": "x"}], OptionError, r"params\[1\].*engine's own"),
         ([], OptionError, "no rows"),
         ("abc", OptionError, "a list of dicts"),
@@ -248,7 +248,7 @@ def test_bad_rows_are_refused_before_anything_runs(params, error, words, tmp_pat
 
 def test_columns_that_make_no_inputs_are_refused():
     pd = pytest.importorskip("pandas")
-    with pytest.raises(OptionError, match="column 0 of params is no text"):
+    with pytest.raises(OptionError, match="column 0 of params is not text"):
         Pipeline(TWO_STAGES).map(pd.DataFrame([[1]]))
     with pytest.raises(OptionError, match="column 'n' twice"):
         Pipeline(TWO_STAGES).map(pd.DataFrame([[1, 2]], columns=["n", "n"]))
@@ -273,17 +273,17 @@ def test_rows_without_end_are_refused(monkeypatch):
         ({"max_parallel": 0}, "max_parallel"),
         ({"max_parallel": "4"}, "max_parallel"),
         ({"max_parallel": True}, "max_parallel"),
-        ({"on_failure": "retry"}, "on_failure is continue or stop"),
+        ({"on_failure": "retry"}, "on_failure must be continue or stop"),
         ({"max_paralel": 4}, "did you mean"),
         ({"logs_root": "here"}, "map_dir"),
         ({"stop_after": 1}, "stop_after"),
-        ({"outputs": "answer"}, "outputs is a list"),
+        ({"outputs": "answer"}, "outputs must be a list"),
         ({"outputs": [1]}, "keys of the context"),
         ({"max_budget_usd_all": -1}, "max_budget_usd_all"),
         ({"max_tokens_all": 1.5}, "max_tokens_all"),
         ({"max_duration_all": "soon"}, "max_duration_all"),
         ({"max_steps": 0}, "max_steps"),
-        ({"session": 3}, "session is True or a directory"),
+        ({"session": 3}, "session must be True or a directory"),
         ({"map_dir": "x", "durability": "none"}, "no map_dir"),
         ({"interviewer": "deferred"}, "cannot be answered by hand"),
         ({"backend": "gpt"}, "no backend"),

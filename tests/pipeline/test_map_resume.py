@@ -123,7 +123,7 @@ def test_rows_that_failed_are_tried_again_from_the_stage_that_failed(durability)
 
 def test_what_becomes_of_failed_rows_is_keep_or_retry():
     done = Pipeline(TWO_STAGES).map(rows(1), wait=True)
-    with pytest.raises(OptionError, match="failed is keep or retry, not 'again'"):
+    with pytest.raises(OptionError, match="failed must be keep or retry, not 'again'"):
         Pipeline(TWO_STAGES).resume_map(done, failed="again")
 
 

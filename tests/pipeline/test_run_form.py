@@ -47,7 +47,7 @@ def test_fields_of_a_model_have_their_types():
     ("filled", "says"),
     [
         ({"ticket": ""}, "ticket"),
-        ({"ticket": "x", "tags": "a, b"}, "tags is no JSON array: a, b"),
+        ({"ticket": "x", "tags": "a, b"}, "tags is not a JSON array: a, b"),
         ({"ticket": "x", "count": "many"}, "count"),
     ],
     ids=["missing", "no JSON", "no number"],

@@ -133,7 +133,7 @@ def test_text_of_a_foreign_origin_needs_trust():
 
 
 def test_an_origin_is_a_path_or_a_name():
-    with pytest.raises(OptionError, match="origin is a path or a name, not int"):
+    with pytest.raises(OptionError, match="origin must be a path or a name, not int"):
         Pipeline(TEXT, origin=3)
 
 
@@ -158,7 +158,7 @@ def test_the_refusal_says_what_would_run_and_how_to_go_on(file):
 
 @pytest.mark.parametrize("trust", ["yes", "*", HASH[:11], HASH + "0", 1, [HASH], ""], ids=repr)
 def test_what_is_neither_true_nor_a_hash_is_refused(file, trust):
-    with pytest.raises(OptionError, match="trust is True or the hash of the commands"):
+    with pytest.raises(OptionError, match="trust must be True or the hash of the commands"):
         Pipeline(file).run(trust=trust)
 
 
@@ -169,7 +169,7 @@ def test_the_environment_vouches_for_hashes(file, monkeypatch):
 
 def test_the_environment_names_hashes_and_nothing_else(file, monkeypatch):
     monkeypatch.setenv("ATTRACTOR_TRUST", f"{HASH} *")
-    with pytest.raises(OptionError, match=r"ATTRACTOR_TRUST holds '\*', which is no hash"):
+    with pytest.raises(OptionError, match=r"ATTRACTOR_TRUST holds '\*', which is not a hash"):
         Pipeline(file).run()
 
 

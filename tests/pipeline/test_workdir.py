@@ -187,7 +187,7 @@ def test_workspace_from_a_pattern_keeps_the_places_of_its_files(project, monkeyp
         ({"isolation": "workspace", "workspace_from": "none-*"}, "matches no file"),
         ({"isolation": "workspace", "workspace_from": "../*"}, "leads out of the working directory"),
         ({"isolation": "worktree", "durability": "none"}, "keeps nothing"),
-        ({"workdir": "none"}, "is no directory"),
+        ({"workdir": "none"}, "is not a directory"),
     ],
     ids=lambda value: str(value)[:30],
 )

@@ -95,7 +95,7 @@ def test_a_session_that_is_itself_a_link_is_refused(tracker, tmp_path):
     link = tmp_path / BASE / "active-session"
     link.unlink()
     link.symlink_to("sessions/planted")
-    with pytest.raises(SessionDamaged, match="no session directory"):
+    with pytest.raises(SessionDamaged, match="not a session directory"):
         get_active_session(tmp_path)
 
 
@@ -231,15 +231,15 @@ def test_what_a_killed_writer_left_is_swept_by_the_next(tracker):
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda data: data[:100], "is no JSON"),
-        (lambda data: b"", "is no JSON"),
+        (lambda data: data[:100], "is not JSON"),
+        (lambda data: b"", "is not JSON"),
         (lambda data: b"[]\n", "has a wrong shape"),
         (lambda data: b"5", "has a wrong shape"),
         (lambda data: b"null", "has a wrong shape"),
         (lambda data: data.replace(b"queued", b"cueued", 1), "does not match its checksum"),
         (lambda data: data.replace(b'"1.0"', b'"2.0"'), "does not match its checksum"),
         (lambda data: data + b" ", "has no checksum at its end"),
-        (lambda data: data.replace(b'"001"', b'"\xff01"', 1), "is no UTF-8"),
+        (lambda data: data.replace(b'"001"', b'"\xff01"', 1), "is not UTF-8"),
     ],
 )
 def test_a_damaged_file_is_refused_and_says_what_is_left(tracker, damage, words):

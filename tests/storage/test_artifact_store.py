@@ -68,7 +68,7 @@ def test_an_unknown_artifact_is_an_error(memory, call):
 
 @pytest.mark.parametrize("artifact_id", ["", "../x", "a/b", ".hidden", "ü", "x" * 201, "a b"], ids=ascii)
 def test_an_id_that_is_no_file_name_is_refused(memory, artifact_id):
-    with pytest.raises(StorageError, match="is no artifact id"):
+    with pytest.raises(StorageError, match="is not an artifact id"):
         memory.store(artifact_id, "x", 1)
 
 
@@ -123,7 +123,7 @@ def test_an_altered_or_lost_artifact_is_noticed(create):
     place.unlink()
     with pytest.raises(CheckpointCorrupt, match="is gone"):
         store.values.resolve(reference)
-    with pytest.raises(CheckpointCorrupt, match="is no artifact id"):
+    with pytest.raises(CheckpointCorrupt, match="is not an artifact id"):
         store.values.resolve({**reference, "artifact_id": "../manifest"})
 
 
@@ -131,7 +131,7 @@ def test_a_named_artifact_that_is_no_json_any_more_is_an_error(create):
     store = create()
     store.values.store("a", "a", BIG)
     (store.logs_root / "artifacts/a.json").write_text("{")
-    with pytest.raises(StorageError, match="artifact a is no JSON"):
+    with pytest.raises(StorageError, match="artifact a is not JSON"):
         store.values.retrieve("a")
 
 

@@ -147,5 +147,5 @@ def test_declared_files_have_digests_by_name(tmp_path):
 
 def test_a_pipe_among_the_declared_files_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(StorageError, match="no plain file"):
+    with pytest.raises(StorageError, match="not a plain file"):
         file_digests(["pipe"], tmp_path)

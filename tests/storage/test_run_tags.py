@@ -21,7 +21,7 @@ def test_tags_are_put_on_and_taken_away_and_none_is_there_twice(tmp_path):
 
 @pytest.mark.parametrize("tag", ["", "  ", "a,b", "a\nb", "\x1b[2J", "\u202eabc", "x" * 61, 5, None])
 def test_what_is_no_tag_is_refused_and_nothing_is_written(tmp_path, tag):
-    with pytest.raises(OptionError, match="is no tag"):
+    with pytest.raises(OptionError, match="is not a tag"):
         change_tags(tmp_path, add=[tag])
     assert list(tmp_path.iterdir()) == []
 
@@ -36,11 +36,11 @@ def test_a_run_has_a_bounded_number_of_tags(tmp_path):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"{", "is no JSON"),
+        (b"{", "is not JSON"),
         (b"[]", "no list of tags"),
         (b'{"tags": 5}', "no list of tags"),
-        (b'{"tags": ["good", 5]}', "no tag"),
-        (b'{"tags": ["good", "\\u202e"]}', "no tag"),
+        (b'{"tags": ["good", 5]}', "not a tag"),
+        (b'{"tags": ["good", "\\u202e"]}', "not a tag"),
         (b'{"tags": "' + b"x" * 70_000 + b'"}', "more than"),
     ],
 )

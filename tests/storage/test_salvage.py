@@ -161,7 +161,7 @@ def test_nothing_whole_is_nothing_to_go_on_with(run, tmp_path):
 
 def test_a_target_that_is_a_file_is_refused_and_left(run, tmp_path):
     (tmp_path / "saved").write_text("mine")
-    with pytest.raises(StorageError, match="is no directory"):
+    with pytest.raises(StorageError, match="is not a directory"):
         saved(run, tmp_path)
     assert (tmp_path / "saved").read_text() == "mine"
 

@@ -211,7 +211,7 @@ def test_only_plain_names_are_files_of_a_stage(create, name):
         lambda: files.append_text(name, ""),
         lambda: files.read_text(name),
     ):
-        with pytest.raises(StorageError, match="is no file name for a stage"):
+        with pytest.raises(StorageError, match="is not a file name for a stage"):
             attempt()
 
 

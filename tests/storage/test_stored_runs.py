@@ -159,7 +159,7 @@ def test_migration_path_the_newest_valid_checkpoint_counts(tmp_path):
 
 def test_migration_path_without_a_valid_checkpoint_all_problems_are_told(tmp_path):
     (tmp_path / "checkpoint_1.json").write_text("{")
-    with pytest.raises(CheckpointCorrupt, match=r"no valid checkpoint: checkpoint_1\.json is no JSON"):
+    with pytest.raises(CheckpointCorrupt, match=r"no valid checkpoint: checkpoint_1\.json is not JSON"):
         read_run(tmp_path)
 
 

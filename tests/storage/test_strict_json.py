@@ -38,9 +38,9 @@ JSON_VALUES = st.recursive(
         pytest.param(b"[" * 101 + b"]" * 101, "nested deeper than 100 levels", id="too deep"),
         pytest.param(b'{"a":' * 200_000, "nested deeper than 100 levels", id="bottomless"),
         pytest.param(b"[" + b"9" * 5000 + b"]", "a number that is too long", id="huge integer"),
-        pytest.param(b"\xff\xfe", "is no UTF-8 text (byte 0)", id="no utf-8"),
-        pytest.param(b'{"a":\n 1,}', "is no JSON: ", id="trailing comma"),
-        pytest.param(b"", "is no JSON: expecting value at 1:1", id="empty"),
+        pytest.param(b"\xff\xfe", "is not UTF-8 text (byte 0)", id="no utf-8"),
+        pytest.param(b'{"a":\n 1,}', "is not JSON: ", id="trailing comma"),
+        pytest.param(b"", "is not JSON: expecting value at 1:1", id="empty"),
     ],
 )
 def test_what_is_no_decent_json_is_refused_in_words(text, problem):

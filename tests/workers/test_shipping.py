@@ -376,7 +376,7 @@ def test_a_function_that_makes_no_executor_is_refused(make):
 
 @pytest.mark.parametrize("wait", ["soon", 0, -1, True, float("inf")], ids=str)
 def test_worker_wait_is_a_duration(make, threads, wait):
-    with pytest.raises(OptionError, match="worker_wait is a duration above zero"):
+    with pytest.raises(OptionError, match="worker_wait must be a duration above zero"):
         make(model(), executor=threads).run(wait=True, durability="none", worker_wait=wait)
 
 

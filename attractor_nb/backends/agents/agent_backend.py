@@ -340,7 +340,7 @@ def texts(name: str, value: Sequence[str], example: str) -> tuple[str, ...]:
         OptionError: It is something else.
     """
     if isinstance(value, str) or not all(isinstance(text, str) for text in value):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        raise OptionError(f"{name} is a list of texts, not {value!r:.80}", hint=example)
+        raise OptionError(f"{name} must be a list of texts, not {value!r:.80}", hint=example)
     return tuple(value)
 
 

@@ -82,7 +82,7 @@ class ToolAnswered:
 
 @dataclass(frozen=True, slots=True)
 class Complained:
-    """Something went wrong. The agent may still mend it; when it does not, this is why.
+    """Something went wrong. The agent may still fix it; when it does not, this is why.
 
     Attributes:
         message: What.

@@ -155,7 +155,7 @@ class Listener:
 class ObjectLines:
     r"""Takes a stream in pieces and gives the objects in it.
 
-    What is no object (a warning, a progress bar, half a line at the end) is passed over.
+    What is not an object (a warning, a progress bar, half a line at the end) is passed over.
 
     >>> lines = ObjectLines()
     >>> list(lines.feed('{"type": "a"}\nhm\n{"ty')), list(lines.feed('pe": "b"}\n'))

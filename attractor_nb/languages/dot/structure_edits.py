@@ -74,7 +74,7 @@ def add_edge(tree: DotTree, source: str, target: str, attrs: Mapping[str, object
     """The text with a new edge, behind the last one that leaves the same node.
 
     Raises:
-        OptionError: One of them is no node, or an attribute cannot stand in DOT.
+        OptionError: One of them is not a node, or an attribute cannot stand in DOT.
     """
     nodes = lower(tree).nodes
     _check_known(source, nodes)

@@ -28,7 +28,7 @@ def with_cassette(options: RunOptions, *, is_resume: bool = False) -> tuple[RunO
     is taken. The rest of a run that goes on is added to what was recorded.
 
     Raises:
-        OptionError: There is nothing to replay, the file is no cassette, or nobody says who answers.
+        OptionError: There is nothing to replay, the file is not a cassette, or nobody says who answers.
     """
     if options.cassette is None:
         return options, None

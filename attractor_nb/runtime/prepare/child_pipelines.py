@@ -207,7 +207,7 @@ class FamilySearch(Generic[MemberT]):
         place = Path(os.path.realpath(base / text)) if "\0" not in text else base
         if "\0" in text or not place.exists():
             raise _Refused(
-                f'there is no file "{text}" in {base}', "mend the path; it is relative to that directory"
+                f'there is no file "{text}" in {base}', "correct the path; it is relative to that directory"
             )
         if not any(place.is_relative_to(root) for root in self._roots()):
             raise _Refused(
@@ -216,7 +216,7 @@ class FamilySearch(Generic[MemberT]):
                 "Pipeline(…, child_roots=[…])",
             )
         if not place.is_file():
-            raise _Refused(f'"{text}" in {base} is no file', "name a .dot file")
+            raise _Refused(f'"{text}" in {base} is not a file', "name a .dot file")
         return place
 
     def _roots(self) -> list[str]:
@@ -240,7 +240,7 @@ class FamilySearch(Generic[MemberT]):
         except AttractorError as error:
             line = f" in line {error.span.line}" if isinstance(error, SourceError) and error.span else ""
             message = f"{_shown(identity)} cannot be read: {error.message}{line}"
-            raise _Refused(message, error.hint or "mend it") from None
+            raise _Refused(message, error.hint or "fix it") from None
         return _accepted(child, _shown(identity))
 
     def _chain(self) -> tuple[str, ...]:
@@ -271,7 +271,7 @@ def _accepted(child: MemberT, shown: str) -> MemberT:
     if errors:
         count = f"{len(errors)} errors, the first" if len(errors) > 1 else "an error"
         raise _Refused(
-            f"{shown} has {count}: {errors[0].message}", "mend it; `attractor-nb lint FILE` shows all of them"
+            f"{shown} has {count}: {errors[0].message}", "fix it; `attractor-nb lint FILE` shows all of them"
         )
     return child
 

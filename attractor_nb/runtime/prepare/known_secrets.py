@@ -24,13 +24,13 @@ def redact_also(*values: str) -> None:
         *values: The secrets, as texts.
 
     Raises:
-        OptionError: A value is no text, or is too short to be told from an ordinary word.
+        OptionError: A value is not text, or is too short to be told from an ordinary word.
     """
     for value in values:
         if not isinstance(value, str) or len(value) < MIN_LENGTH:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             what = f"{len(value)} characters" if isinstance(value, str) else type(value).__name__  # pyright: ignore[reportUnnecessaryIsInstance] - as above
             raise OptionError(
-                f"a secret is a text of at least {MIN_LENGTH} characters, not {what}",
+                f"a secret must be text of at least {MIN_LENGTH} characters, not {what}",
                 hint="shorter words would be taken out of every text that has them",
             )
     learn(values)

@@ -119,14 +119,14 @@ def _transformed(graph: Graph, transforms: Iterable[Transform]) -> Graph:
         name = type(transform).__name__
         apply: Callable[[Graph], object] | None = getattr(transform, "apply", None)
         if not callable(apply):
-            raise OptionError(f"a {name} is no transform", hint="give an object with apply(graph)")
+            raise OptionError(f"a {name} is not a transform", hint="give an object with apply(graph)")
         try:
             result = apply(graph)
         except AttractorError:
             raise
         except Exception as error:
             raise OptionError(
-                f"transform {name} raised {type(error).__name__}: {error}", hint="mend it, or leave it out"
+                f"transform {name} raised {type(error).__name__}: {error}", hint="fix it, or leave it out"
             ) from error
         if not isinstance(result, Graph):
             raise OptionError(

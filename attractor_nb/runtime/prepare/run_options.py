@@ -117,9 +117,9 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
             f"unknown durability {options.durability!r}", hint=f"use one of {', '.join(DURABILITIES)}"
         )
     if options.on_interrupted not in (None, "rerun", "ask", "fail"):
-        raise OptionError(f"on_interrupted is rerun, ask or fail, not {options.on_interrupted!r}")
+        raise OptionError(f"on_interrupted must be rerun, ask or fail, not {options.on_interrupted!r}")
     if options.stop_after is not None and (type(options.stop_after) is not int or options.stop_after < 1):
-        raise OptionError(f"stop_after is a whole number of at least 1, not {options.stop_after!r}")
+        raise OptionError(f"stop_after must be a whole number of at least 1, not {options.stop_after!r}")
     worker_wait_seconds(options.worker_wait)
     checked_trust(options.trust)
     as_dict("params", options.params, hint='params={"ticket": "42"}')
@@ -181,7 +181,7 @@ def checked_workdir(value: object) -> Path:
     """
     path = as_path(value, "workdir")
     if not path.is_dir():
-        raise OptionError(f"workdir {path} is no directory", hint="make it first, or name another")
+        raise OptionError(f"workdir {path} is not a directory", hint="make it first, or name another")
     return path.resolve()
 
 
@@ -194,7 +194,9 @@ def worker_wait_seconds(value: object) -> float:
     duration = parse_duration(value) if isinstance(value, str) else value
     seconds = duration.seconds if isinstance(duration, Duration) else duration
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
-        raise OptionError(f"worker_wait is a duration above zero, not {value!r}", hint='worker_wait="30s"')
+        raise OptionError(
+            f"worker_wait must be a duration above zero, not {value!r}", hint='worker_wait="30s"'
+        )
     return float(seconds)
 
 
@@ -205,7 +207,7 @@ def as_dict(name: str, value: object, *, hint: str = "") -> dict[Any, Any]:
         OptionError: It is something else.
     """
     if not isinstance(value, Mapping):
-        raise OptionError(f"{name} is a dict, not {type(value).__name__}", hint=hint)
+        raise OptionError(f"{name} must be a dict, not {type(value).__name__}", hint=hint)
     return dict(cast("Mapping[Any, Any]", value))
 
 
@@ -216,7 +218,7 @@ def as_list(name: str, value: object) -> list[Any]:
         OptionError: It is something else.
     """
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise OptionError(f"{name} is a list, not {type(value).__name__}", hint=f"{name}=[…]")
+        raise OptionError(f"{name} must be a list, not {type(value).__name__}", hint=f"{name}=[…]")
     return list(cast("Iterable[Any]", value))
 
 
@@ -227,7 +229,9 @@ def as_path(value: object, name: str = "the run directory") -> Path:
         OptionError: It can name none.
     """
     if not isinstance(value, str | PathLike):
-        raise OptionError(f"{name} is a path, not {type(value).__name__}", hint='for example "runs/first"')
+        raise OptionError(
+            f"{name} must be a path, not {type(value).__name__}", hint='for example "runs/first"'
+        )
     path = Path(cast("str | PathLike[str]", value))
     if "\0" in str(path):
         raise OptionError(f"{name} {str(path)!r} holds a NUL character, which no path can")
@@ -242,7 +246,7 @@ def check_observer(observer: object) -> None:
     """
     if not callable(observer):
         raise OptionError(
-            f"an observer is a function of an event, not {type(observer).__name__}",
+            f"an observer must be a function of an event, not {type(observer).__name__}",
             hint="pipeline.on_event(lambda event: print(event.description))",
         )
 
@@ -258,6 +262,6 @@ def checked_trust(value: object) -> bool | str:
     if isinstance(value, str) and is_hash(value):
         return value
     raise OptionError(
-        f"trust is True or the hash of the commands, not {value!r}",
+        f"trust must be True or the hash of the commands, not {value!r}",
         hint=f"a hash has at least {SHOWN_DIGITS} hexadecimal digits; `attractor-nb commands FILE` prints it",
     )

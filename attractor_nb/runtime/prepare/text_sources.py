@@ -117,12 +117,12 @@ class TextFiles:
             meant = f'; did you mean "{near}"?' if near else ""
             raise _Refused(
                 f"{shown} is not there; it was looked for in {base}{meant}",
-                f"mend the path, {_LITERALLY}",
+                f"correct the path, {_LITERALLY}",
                 MARK + near if near else "",
             ) from None
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
-            raise _Refused(f"{shown} in {base} cannot be read: {reason}", "mend the file") from None
+            raise _Refused(f"{shown} in {base} cannot be read: {reason}", "repair the file") from None
         if len(data) > MAX_TEXT_BYTES:
             raise _Refused(f"{shown} has more than {MAX_TEXT_BYTES} bytes", "give the stage less to read")
         try:
@@ -131,7 +131,7 @@ class TextFiles:
             line = data.count(b"\n", 0, error.start) + 1
             raise _Refused(f"{shown} is not UTF-8 text (line {line})", "save it as UTF-8") from None
         if "\0" in read:
-            raise _Refused(f"{shown} is no text: it has a NUL character", "name a text file")
+            raise _Refused(f"{shown} is not text: it has a NUL character", "name a text file")
         if not read.strip():
             raise _Refused(f"{shown} is empty", "write the text into it")
         return read.replace("\r\n", "\n")  # as version control may have written it on another system

@@ -163,7 +163,7 @@ def absolute_origin(origin: Origin | None) -> Origin | None:
         return origin
     if not isinstance(origin, os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise OptionError(
-            f"origin is a path or a name, not {type(origin).__name__}", hint='origin="https://…"'
+            f"origin must be a path or a name, not {type(origin).__name__}", hint='origin="https://…"'
         )
     try:
         return Path(_place(origin))
@@ -211,7 +211,7 @@ def _hashes_of_environment() -> Iterable[str]:
     for text in filter(None, found):
         if not is_hash(text):
             raise OptionError(
-                f"{TRUST_VARIABLE} holds {text!r}, which is no hash of commands",
+                f"{TRUST_VARIABLE} holds {text!r}, which is not a hash of commands",
                 hint=f"list hashes of at least {SHOWN_DIGITS} hexadecimal digits; "
                 "`attractor-nb commands FILE` prints them",
             )

@@ -325,8 +325,8 @@ def child_workdir(text: str, workspace: Workspace) -> Path | None:
     directory = base / text
     if not directory.is_dir():
         raise OptionError(
-            f'stack.child_workdir "{text}" is no directory in {base}',
-            hint="make it before this stage, or mend it",
+            f'stack.child_workdir "{text}" is not a directory in {base}',
+            hint="make it before this stage, or fix it",
         )
     directory = directory.resolve()
     if workspace.isolation and not directory.is_relative_to(base.resolve()):

@@ -107,7 +107,7 @@ def find_repository(directory: Path) -> Repository:
             )
         changes = len(git.ask("status", "--porcelain=v1", "--", ".", ":(exclude,top).attractor").splitlines())
     except StorageError as error:
-        raise OptionError(error.message, hint=f"mend it, or {_ELSE}") from error
+        raise OptionError(error.message, hint=f"fix it, or {_ELSE}") from error
     return Repository(top, prefix, commit, changes)
 
 
@@ -190,7 +190,7 @@ class Worktree:
             own = self._found(outer)
             if own is None:
                 raise StorageError(
-                    f"{self.path} is no worktree of {self.repository}",
+                    f"{self.path} is not a worktree of {self.repository}",
                     path=str(self.path),
                     hint="resume the run",
                 )

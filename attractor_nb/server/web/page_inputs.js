@@ -77,13 +77,13 @@ export function makeInputs({ onChange }) {
     if (declaredAs(row)?.is_required && !row.value.value.trim()) return "It needs a value.";
     if (declared.length && !declaredAs(row)) return "The pipeline has no such input.";
     if (!name) return "It has no name.";
-    if (names.filter((other) => other === name).length > 1) return "The name is there twice.";
+    if (names.filter((other) => other === name).length > 1) return "The name occurs twice.";
     if (row.kind.value !== "json") return "";
     try {
       JSON.parse(row.value.value);
       return "";
     } catch {
-      return "This is no JSON: a text stands in quotation marks.";
+      return "This is not JSON: a text stands in quotation marks.";
     }
   }
 

@@ -69,7 +69,7 @@ export function makeSourceField(dropZone, { onChange, onSaid }) {
       onSaid("");
       put(text);
     } catch {
-      onSaid(`${file.name} is no text in UTF-8.`);
+      onSaid(`${file.name} is not text in UTF-8.`);
     }
   }
 

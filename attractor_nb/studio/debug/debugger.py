@@ -227,7 +227,7 @@ class Debugger(Rerunning):
 
         Raises:
             OptionError: The key is the engine's own.
-            ContextValueError: The value is no JSON value.
+            ContextValueError: The value is not a JSON value.
             RunError: The run does not stand.
         """
         stand = self._stand(branch)
@@ -301,7 +301,7 @@ class Debugger(Rerunning):
                 hint="mock(node, function) has something else execute it",
             )
         if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise OptionError(f"a prompt is a text, not {text!r:.80}")
+            raise OptionError(f"a prompt must be text, not {text!r:.80}")
         live.set_prompt(node, text)
 
     def pin(

@@ -155,7 +155,7 @@ class Editor:
         """Add an edge between two nodes.
 
         Raises:
-            OptionError: One of them is no node, or the text cannot hold an attribute.
+            OptionError: One of them is not a node, or the text cannot hold an attribute.
         """
         attrs = {**(attributes or {}), **named}
         return self._change(lambda tree: add_edge(tree, source, target, attrs))
@@ -195,7 +195,7 @@ class Editor:
         """Apply the fix of one finding.
 
         Raises:
-            OptionError: It is no finding of the text as it is now, or a person has to mend it.
+            OptionError: It is no finding of the text as it is now, or a person has to fix it.
         """
         return self.replace(self.lint().fix_one(finding).text)
 

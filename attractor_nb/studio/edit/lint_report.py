@@ -1,4 +1,4 @@
-"""The findings of a pipeline as a value that reads well in a cell, and the fixes that mend it."""
+"""The findings of a pipeline as a value that reads well in a cell, and their fixes."""
 
 from __future__ import annotations
 
@@ -88,12 +88,14 @@ class LintReport(Sequence[Diagnostic]):
         """What the fix of one finding would change in the source.
 
         Raises:
-            OptionError: It is no finding of this report, or a person has to mend it.
+            OptionError: It is no finding of this report, or a person has to fix it.
         """
         if not any(found is finding for found in self._diagnostics):
             raise OptionError("this finding is not in the report", hint="lint the text again")
         if finding.fix is None or not finding.fix.edits:
-            raise OptionError(f"{finding.rule} has no fix that can be applied", hint="mend the text by hand")
+            raise OptionError(
+                f"{finding.rule} has no fix that can be applied", hint="correct the text by hand"
+            )
         return self._preview([finding])
 
     def _preview(self, chosen: Sequence[Diagnostic]) -> FixPreview:

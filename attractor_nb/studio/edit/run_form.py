@@ -85,7 +85,7 @@ def _value(declared: Input | None, given: object) -> Any:
     """What a field stands for.
 
     Raises:
-        OptionError: It is no JSON where there has to be some.
+        OptionError: It is not JSON where there has to be some.
     """
     if not isinstance(given, str) or declared is None or declared.type not in {"array", "object"}:
         return given
@@ -93,6 +93,6 @@ def _value(declared: Input | None, given: object) -> Any:
         return json.loads(given)
     except (ValueError, RecursionError):
         raise OptionError(
-            f"{declared.name} is no JSON {declared.type}: {given[:80]}",
+            f"{declared.name} is not a JSON {declared.type}: {given[:80]}",
             hint='for example ["a", "b"]' if declared.type == "array" else 'for example {"a": 1}',
         ) from None

@@ -132,7 +132,7 @@ def runs_directory(place: Path) -> Iterator[PreflightFinding]:
         existing = existing.parent
     subject = "runs directory"
     if not existing.is_dir():
-        yield PreflightFinding("error", subject, f"{existing} is no directory", "choose another runs_dir")
+        yield PreflightFinding("error", subject, f"{existing} is not a directory", "choose another runs_dir")
         return
     if os.access(existing, os.W_OK | os.X_OK):
         what = "writable" if existing == place.absolute() else f"can be made below {existing}"

@@ -23,7 +23,7 @@ def read_expectation(path: object, outcome: object) -> tuple[tuple[str, ...] | N
     """What a check expects, before anything is run for it.
 
     Raises:
-        OptionError: It is no path or no outcome.
+        OptionError: It is not a path or no outcome.
     """
     if outcome is not None and outcome not in OUTCOMES:
         word = str(outcome)
@@ -35,7 +35,7 @@ def read_expectation(path: object, outcome: object) -> tuple[tuple[str, ...] | N
         return None, str(outcome or "")
     stages = as_list("path", path)
     if not all(isinstance(stage, str) for stage in stages):
-        raise OptionError("path is a list of node ids", hint='path=["start", "plan", "done"]')
+        raise OptionError("path must be a list of node ids", hint='path=["start", "plan", "done"]')
     return tuple(stages), str(outcome or "")
 
 

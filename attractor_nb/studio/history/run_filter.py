@@ -97,7 +97,7 @@ def _read_statuses(value: object) -> tuple[str, ...]:
 
 def _read_kind(value: object) -> str:
     if value not in KINDS:
-        raise OptionError(f"{value!r:.60} is no kind of run", hint="use run or map")
+        raise OptionError(f"{value!r:.60} is not a kind of run", hint="use run or map")
     return str(value)
 
 

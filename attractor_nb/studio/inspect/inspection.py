@@ -122,7 +122,7 @@ class StageInspection:
         """The beginning of a file of the attempt, at most ``limit`` bytes, without secrets; and its size.
 
         Raises:
-            StorageError: It is no plain file of the attempt, or cannot be read.
+            StorageError: It is not a plain file of the attempt, or cannot be read.
         """
         found = self._read(name, limit)
         return None if found is None else (redacted(found[0]), found[1])

@@ -209,9 +209,9 @@ def test_more_flags_of_the_constructor_reach_the_agent(stubs):
 
 @pytest.mark.parametrize("arguments", ["--max-turns=7", [7]], ids=["a text", "a number"])
 def test_flags_that_are_no_list_of_texts_are_refused(stubs, arguments):
-    with pytest.raises(OptionError, match="arguments is a list of texts"):
+    with pytest.raises(OptionError, match="arguments must be a list of texts"):
         ClaudeBackend(arguments=arguments)
-    with pytest.raises(OptionError, match="variables is a list of texts"):
+    with pytest.raises(OptionError, match="variables must be a list of texts"):
         ClaudeBackend(variables=arguments)
 
 

@@ -133,7 +133,7 @@ def test_a_thread_that_it_cannot_go_on_with_is_a_warning():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ("aider --yes", {}, "command is a list of texts"),
+        ("aider --yes", {}, "command must be a list of texts"),
         ([], {}, "command is empty"),
         (["/no/such/program"], {}, "there is no program '/no/such/program'"),
         (["cat"], {"output": "xml"}, "output is 'xml'"),

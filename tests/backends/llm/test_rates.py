@@ -219,7 +219,7 @@ def test_all_backends_of_a_process_share_their_gates():
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "many", "1e3"])
 def test_a_rate_that_is_no_count_is_refused(value):
-    with pytest.raises(OptionError, match=r"requests_per_minute .* is no count"):
+    with pytest.raises(OptionError, match=r"requests_per_minute .* is not a count"):
         ProviderBackend(endpoints={"openai": {"requests_per_minute": value}})
 
 
@@ -231,7 +231,7 @@ def test_a_provider_has_no_address_of_this_kind():
 @pytest.mark.parametrize("value", ["0", '"many"', "1.5", "-3"])
 def test_lint_sees_a_rate_that_is_no_count(value):
     found = Pipeline(FRAME.format(graph=f"llm_model=o3, endpoint.openai.tokens_per_minute={value}")).lint()
-    assert [each for each in found if each.rule == "endpoint_valid" and "is no count" in each.message]
+    assert [each for each in found if each.rule == "endpoint_valid" and "is not a count" in each.message]
 
 
 def test_a_rate_is_no_command():

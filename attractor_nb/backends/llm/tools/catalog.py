@@ -42,11 +42,11 @@ class Parameter:
         """
         if not self.is_number:
             if not isinstance(value, str):
-                raise ToolProblem(f"{self.name} is a text, not {type(value).__name__}")
+                raise ToolProblem(f"{self.name} must be text, not {type(value).__name__}")
         elif type(value) is not int or value < 1 or (self.maximum and value > self.maximum):
             upper = f" and at most {self.maximum}" if self.maximum else ""
             given = shown_number(value) if isinstance(value, int | float) else cut(repr(value), 50)
-            raise ToolProblem(f"{self.name} is a whole number of at least 1{upper}, not {given}")
+            raise ToolProblem(f"{self.name} must be a whole number of at least 1{upper}, not {given}")
 
 
 class CallableTool(Protocol):

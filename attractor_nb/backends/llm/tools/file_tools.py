@@ -145,7 +145,7 @@ def _text(data: bytes, path: str) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise ToolProblem(f"{path} is no UTF-8 text ({len(data):,} bytes)")
+        raise ToolProblem(f"{path} is not UTF-8 text ({len(data):,} bytes)")
     return text
 
 

@@ -30,7 +30,7 @@ def checked_functions(functions: Mapping[Any, Any]) -> Functions:
     """
     for name, function in functions.items():
         if not isinstance(name, str) or not TOOL_NAME.match(name):
-            raise OptionError(f"a tool's name is a word, not {name!r}", hint='tools={"lookup": lookup}')
+            raise OptionError(f"a tool's name must be a word, not {name!r}", hint='tools={"lookup": lookup}')
         if name in _TAKEN:
             raise OptionError(f"there is a tool {name!r} already", hint="give the function another name")
         if not callable(function) or isinstance(function, type):

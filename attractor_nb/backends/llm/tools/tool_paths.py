@@ -40,7 +40,7 @@ def parts_of(text: str, root: Path) -> tuple[str, ...]:
         root: The directory, absolute.
 
     Raises:
-        ToolProblem: It leads out of the directory, or is no path.
+        ToolProblem: It leads out of the directory, or is not a path.
 
     >>> parts_of("src/./main.py", Path("/work"))
     ('src', 'main.py')
@@ -49,7 +49,7 @@ def parts_of(text: str, root: Path) -> tuple[str, ...]:
     """
     shown = repr(cut(text, 100))
     if not text.strip() or "\0" in text:
-        raise ToolProblem(f"{shown} is no path")
+        raise ToolProblem(f"{shown} is not a path")
     if len(text) > MAX_PATH_CHARACTERS:
         raise ToolProblem(f"the path {shown} has more than {MAX_PATH_CHARACTERS} characters")
     path = PurePosixPath(text)
@@ -70,14 +70,14 @@ def resolved_parts(text: str, root: Path) -> tuple[str, ...]:
         root: The working directory.
 
     Raises:
-        ToolProblem: It leads out of the directory, or is no path.
+        ToolProblem: It leads out of the directory, or is not a path.
     """
     real_root = Path(os.path.realpath(root))
     parts = parts_of(text, root) if not Path(text).is_relative_to(real_root) else parts_of(text, real_root)
     try:
         real = Path(os.path.realpath(real_root.joinpath(*parts)))
     except (OSError, ValueError) as error:
-        raise ToolProblem(f"{cut(text, 100)!r} is no path here") from error
+        raise ToolProblem(f"{cut(text, 100)!r} is not a path here") from error
     if not real.is_relative_to(real_root):
         raise ToolProblem(f"{cut(text, 100)!r} leads out of the working directory by a link")
     parts = real.relative_to(real_root).parts

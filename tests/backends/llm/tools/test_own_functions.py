@@ -150,7 +150,7 @@ def test_hooks_stand_around_a_function(tool_user):
 
 
 REFUSED = {
-    "a name that is none": ({"look up": lookup}, "a tool's name is a word, not 'look up'"),
+    "a name that is none": ({"look up": lookup}, "a tool's name must be a word, not 'look up'"),
     "a name that is taken": ({"read": lookup}, "there is a tool 'read' already"),
     "the name of a built-in": ({"read_file": lookup}, "there is a tool 'read_file' already"),
     "no function": ({"lookup": "lookup"}, "not a function"),

@@ -112,11 +112,11 @@ def test_what_a_tool_cannot_do_is_told_to_the_model_and_ends_nothing(tmp_path, k
         "'../../secret' has '..' in it",
         "there is no file none.txt",
         "read_file needs path: Path relative to the working directory.",
-        "path is a text, not list",
+        "path must be text, not list",
         "read_file takes path, first_line, not 'mode'",
-        "depth is a whole number of at least 1 and at most 20, not a number of 16610 bits",
+        "depth must be a whole number of at least 1 and at most 20, not a number of 16610 bits",
         "command is a text of 1 to 20000 characters",
-        "timeout_seconds is a whole number of at least 1 and at most 600, not 1000000",
+        "timeout_seconds must be a whole number of at least 1 and at most 600, not 1000000",
     ]
     assert [line["error"] for line in kept(tmp_path / "run")] == [event.error for event in events]
 
@@ -203,9 +203,9 @@ def test_a_model_neither_reads_nor_forges_the_records_of_its_run_and_of_others(t
 
 
 def test_a_workdir_that_there_is_not_is_refused_before_the_run(tmp_path):
-    with pytest.raises(OptionError, match=r"workdir .*none is no directory"):
+    with pytest.raises(OptionError, match=r"workdir .*none is not a directory"):
         pipeline().run(wait=True, workdir=tmp_path / "none", logs_root=tmp_path / "run")
-    with pytest.raises(OptionError, match="workdir is a path, not int"):
+    with pytest.raises(OptionError, match="workdir must be a path, not int"):
         pipeline().run(wait=True, workdir=7)
     assert not (tmp_path / "run").exists()
 

@@ -32,9 +32,9 @@ def root(tmp_path):
         ("../outside.txt", "has '..' in it"),
         ("src/../../outside.txt", "has '..' in it"),
         ("/etc/passwd", "outside of the working directory"),
-        ("", "is no path"),
-        ("  ", "is no path"),
-        ("a\0b", "is no path"),
+        ("", "is not a path"),
+        ("  ", "is not a path"),
+        ("a\0b", "is not a path"),
         ("x" * 2000, "more than 1024 characters"),
     ],
     ids=["up", "up-and-down", "absolute", "empty", "blank", "nul", "long"],
@@ -149,7 +149,7 @@ def test_what_is_no_plain_file_is_neither_read_nor_written(root, name):
 )
 def test_a_binary_file_is_told_and_not_shown(root, data):
     (root / "picture").write_bytes(data)
-    with pytest.raises(ToolProblem, match=rf"picture is no UTF-8 text \({len(data)} bytes\)"):
+    with pytest.raises(ToolProblem, match=rf"picture is not UTF-8 text \({len(data)} bytes\)"):
         read_file(root, "picture")
 
 
