@@ -19,6 +19,7 @@ from attractor_nb.model.events import (
     PipelineRewound,
     RunWarning,
 )
+from attractor_nb.model.events.logged_events import LoggedEvents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,10 +87,10 @@ class Overrides:
 def overrides_of(events: Iterable[Event]) -> Overrides:
     """What the events of a log that count say."""
     found = Overrides()
-    for event in events:
+    for event in LoggedEvents.of(events).select(DebuggerChanged, PipelineForked, PipelineRewound):
         if isinstance(event, DebuggerChanged):
             found.apply(event)
-        elif isinstance(event, PipelineForked | PipelineRewound) and event.prompt:
+        elif event.prompt:
             found.prompts[event.node] = event.prompt
     return found
 
@@ -101,6 +102,9 @@ def what_a_resume_loses(events: Iterable[Event], *, has_breakpoints: bool) -> li
         events: The events of the log that count.
         has_breakpoints: Breakpoints are given again.
     """
+    events = LoggedEvents.of(events)
+    if not events.select(DebuggerStopped, DebuggerChanged):
+        return []
     stood: DebuggerStopped | None = None
     overrides = Overrides()
     for event in events:

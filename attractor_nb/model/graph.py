@@ -146,8 +146,8 @@ class Node(Attributed):
     @property
     def classes(self) -> tuple[str, ...]:
         """Stylesheet classes: the node's own first, then those of its subgraphs (spec 2.10, 2.12)."""
-        own = comma_list(self.get("class", str, ""))
-        return tuple(dict.fromkeys(own + self.derived_classes))
+        own = comma_list(self.get("class", str, "")) if "class" in self.attrs else ()
+        return tuple(dict.fromkeys((*own, *self.derived_classes)))
 
     def with_attrs(self, changes: Mapping[str, AttrValue], *, explicit: bool = False) -> Node:
         """A copy with attributes added or replaced; ``explicit`` counts them as the node's own."""

@@ -15,6 +15,7 @@ from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
 from attractor_nb.errors import OptionError, StorageError
+from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
 from attractor_nb.runtime.prepare.known_secrets import stored_source
 from attractor_nb.runtime.prepare.trust import check_trust, note_run
@@ -78,7 +79,7 @@ class Beginning:
     inputs: Mapping[str, Any]
     workspace: Workspace
     sequence: int = 0
-    events: Sequence[Event] = ()
+    events: LoggedEvents = field(default_factory=LoggedEvents)
     kept: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
     interviews: Sequence[Event] = ()
     cut_off: Mapping[str, Usage] = field(default_factory=dict[str, "Usage"])

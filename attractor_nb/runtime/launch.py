@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.collector import paused_collector
 from attractor_nb.errors import OptionError, RunInterrupted
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.lazy_imports import later
@@ -16,6 +17,7 @@ from attractor_nb.runtime.plugs.lent import Lent
 from attractor_nb.runtime.prepare.known_secrets import learn_for_run
 from attractor_nb.runtime.prepare.run_options import RunOptions, as_list, read_options
 from attractor_nb.runtime.wire import check_plugs, wire
+from attractor_nb.storage.event_log import log_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,10 +75,11 @@ def go_on(
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, pipeline.tools)
     check_debugging(options, pipeline.graph, is_waited_for=is_waited_for)
     seams = seams_of(options)
-    beginning = resume.continue_run(
-        pipeline, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
-    )
-    return _launch(pipeline, options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
+    with paused_collector(log_size(logs_root)):
+        beginning = resume.continue_run(
+            pipeline, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
+        )
+        return _launch(pipeline, options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
 
 
 def resume_run(

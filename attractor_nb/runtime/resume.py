@@ -456,9 +456,8 @@ def _check_form(stored: StoredRun) -> None:
     Raises:
         RunError: A newer version has written it.
     """
-    kinds = set(map(type, stored.events))
-    unknown = next((event for event in stored.events if type(event) is UnknownEvent), None)
-    first = stored.events[0] if PipelineStarted in kinds else None
+    unknown = next(iter(stored.events.select(UnknownEvent)), None)
+    first = stored.events[0] if stored.events else None
     form = first.schema_version if isinstance(first, PipelineStarted) else LOG_FORM
     if form > LOG_FORM or unknown is not None:
         what = f"its log has form {form}, and this one knows form {LOG_FORM}"
@@ -494,11 +493,10 @@ def _check_begun(stored: StoredRun) -> None:
 
 def _inputs_of(stored: StoredRun, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     """The values that the run began with, large ones read: a restart has a directory of its own."""
-    recorded = next((event.inputs for event in stored.events if isinstance(event, PipelineStarted)), None)
-    if recorded is None:
-        return inputs
-    values = StoredValues(stored.logs_root)
-    return {key: values.whole(value) for key, value in recorded.items()}
+    for event in stored.events.select(PipelineStarted):
+        values = StoredValues(stored.logs_root)
+        return {key: values.whole(value) for key, value in event.inputs.items()}
+    return inputs
 
 
 def _open(logs_root: Path, options: RunOptions, seams: Seams) -> DirectoryRunStore:
@@ -598,9 +596,8 @@ def _check_own_source(pipeline: Definition, logs_root: Path, on_graph_change: st
 def _check_graph(plan: Plan, stored: StoredRun, state: RunState, on_graph_change: str) -> str:
     """Compare the graph with the one that ran; a warning, if one was asked for."""
     ran = str(stored.manifest.get("graph_hash", ""))
-    for event in way_taken(stored.events):
-        if isinstance(event, PipelineStarted | PipelineResumed) and event.graph_hash:
-            ran = event.graph_hash
+    for event in way_taken(stored.events).select(PipelineStarted, PipelineResumed):
+        ran = event.graph_hash or ran
     missing = [name for name in (state.next_node,) if name and name not in plan.nodes]
     if missing:
         raise GraphChanged(

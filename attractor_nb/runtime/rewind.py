@@ -15,6 +15,7 @@ from attractor_nb.decisions.log_history import Point, find_points, missing_visit
 from attractor_nb.decisions.overrides import check_key
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.events import PipelineRestarted, PipelineRewound, PipelineStarted, StageEnd
+from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.recorded_state import directory_before
@@ -114,7 +115,7 @@ class RewindPlace:
     """
 
     stored: StoredRun
-    way: tuple[Event, ...]
+    way: LoggedEvents
     point: Point
     stages: int
     rewind: Rewind
@@ -152,7 +153,7 @@ def find_place(latest: StoredRun, rewind: Rewind) -> RewindPlace:
         found = find_points(here, rewind.node_id)
         if point := pick(found, rewind.visit):
             _check_is_in_log(stored, here)
-            way_until = tuple(event for event in here if event.sequence <= point.sequence)
+            way_until = LoggedEvents(event for event in here if event.sequence <= point.sequence)
             return RewindPlace(stored, way_until, point, stages + point.stages, rewind)
         points, way = [*found, *points], [*here, *way]
         stages += sum(isinstance(event, StageEnd) and event.is_commit for event in here)

@@ -197,7 +197,7 @@ def _setup(
         start.plan,
         stream,
         works.handlers,
-        recorded=(*start.events, *((start.rewound,) if start.rewound else ())),
+        recorded=(*start.events, start.rewound) if start.rewound else start.events,
         breakpoints=read_breakpoints(options.breakpoints, start.plan.graph),
         pins=read_pins(options.pins, start.plan.graph),
         above=None if above is None else (above.debugging, above.node_id),
@@ -272,7 +272,7 @@ def _children(shared: Household, stream: EventStream, start: Beginning) -> Child
 
 def _instructions(stream: EventStream, start: Beginning, *, is_child: bool) -> Instructions | None:
     """What a supervisor tells the run, and has told it before; nobody but a child's parent gives any."""
-    if not is_child and not any(isinstance(event, InstructionGiven) for event in start.events):
+    if not is_child and not start.events.select(InstructionGiven):
         return None
     instructions = Instructions(lambda event: stream.announce(event, is_synced=True))
     instructions.recall(start.events)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.model.branch import parts_of
 from attractor_nb.model.events import StageStarted
+from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.storage.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import BRANCHES_NAME, RunDirectory
 from attractor_nb.storage.stage_directories import DirectoryStageFiles, StageDirectories
@@ -62,8 +63,8 @@ def places_of(events: Iterable[Event]) -> dict[Place, tuple[int, int]]:
     """Where stages of branches were executed, in the order of their first visit, with the latest attempt."""
     return {
         (event.branch, event.name): (event.visit, event.attempt)
-        for event in events
-        if event.branch and isinstance(event, StageStarted)
+        for event in LoggedEvents.of(events).select(StageStarted)
+        if event.branch
     }
 
 

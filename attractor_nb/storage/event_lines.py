@@ -22,6 +22,7 @@ from attractor_nb.model.events import (
     event_from_plain,
     read_event,
 )
+from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.model.record import encode
 from attractor_nb.model.redacted import redact_event
 from attractor_nb.redaction import may_hold
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
 
 _SEAL_BEGIN = b',"crc":"'
+_FIRST_SEAL = b',"crc":"%08x"}'
+_FIRST_SEAL_BYTES = len(_FIRST_SEAL % 0)
 _SEAL = re.compile(rb',"crc":"([0-9a-f]{8})(?:\.([1-9][0-9]{0,8}))?"\}')
 FIRST_OWNER = 1
 _SECTOR_BYTES = 512
@@ -47,7 +50,7 @@ def encode_event(event: Event, token: int = FIRST_OWNER) -> bytes:
         redact_event(event)
         payload = event_json(event)
     if token == FIRST_OWNER:
-        return b'%b,"crc":"%08x"}\n' % (payload[:-1], crc32(payload))
+        return payload[:-1] + _FIRST_SEAL % crc32(payload) + b"\n"
     return b'%b,"crc":"%08x.%d"}\n' % (payload[:-1], crc32(payload, token - FIRST_OWNER), token)
 
 
@@ -111,6 +114,9 @@ def event_of(payload: bytes) -> Event:
 
 def _unsealed(line: bytes) -> tuple[int, bytes]:
     """The fencing token of a line and the JSON object that it seals; 0 when the seal is missing or wrong."""
+    payload = line[:-_FIRST_SEAL_BYTES] + b"}"
+    if line.endswith(_FIRST_SEAL % crc32(payload)):  # most runs have one owner alone
+        return FIRST_OWNER, payload
     start = line.rfind(_SEAL_BEGIN)
     seal = _SEAL.fullmatch(line, start) if start > 0 else None
     if seal is None:
@@ -136,7 +142,7 @@ class LogScan:
         disbelieved: How many records were left out, because an owner who had lost the run wrote them.
     """
 
-    events: tuple[Event, ...]
+    events: LoggedEvents
     ends: tuple[int, ...]
     sequence: int
     offset: int
@@ -186,7 +192,7 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
         ends.append(offset + position)
     rest = data[position:].rstrip(b"\0")
     found = LogScan(
-        tuple(events), tuple(ends), sequence, offset + position, token=owner, disbelieved=disbelieved
+        LoggedEvents(events), tuple(ends), sequence, offset + position, token=owner, disbelieved=disbelieved
     )
     if not rest:
         return found
@@ -200,7 +206,7 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
         end = offset + position + len(rest)
         return replace(
             found,
-            events=(*events, event),
+            events=LoggedEvents((*events, event)),
             ends=(*ends, end),
             sequence=sequence + 1,
             offset=end,

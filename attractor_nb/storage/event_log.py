@@ -220,6 +220,14 @@ class EventLog:
         )
 
 
+def log_size(directory: Path) -> int:
+    """How many bytes the log of a run has; 0 where there is none that can be read."""
+    try:
+        return (directory / EVENT_LOG_NAME).stat().st_size
+    except OSError:
+        return 0
+
+
 def read_log(directory: Path, parent: int | None = None, *, offset: int = 0, sequence: int = 0) -> LogScan:
     """Read the log of a run, or its end from a byte offset on; its owner may be writing meanwhile.
 

@@ -10,8 +10,8 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.decisions.log_history import latest_attempts
 from attractor_nb.errors import RunError, RunNotFound, StorageError
-from attractor_nb.model.events import StageStarted
 from attractor_nb.storage.artifact_store import ARTIFACTS_NAME, ArtifactStore
 from attractor_nb.storage.atomic import sweep, write_whole
 from attractor_nb.storage.branch_directories import BranchDirectories, places_of
@@ -219,13 +219,8 @@ class DirectoryRunStore:
             raise
         events = store._log.scan.events
         facts, _ = read_manifest(root.path)
-        latest = {
-            event.name: (event.visit, event.attempt)
-            for event in events
-            if isinstance(event, StageStarted) and not event.branch
-        }
         facts, is_written = facts or manifest_from_events(events), facts is not None
-        return store._begin(facts, latest, places_of(events), is_written=is_written)
+        return store._begin(facts, latest_attempts(events), places_of(events), is_written=is_written)
 
     def _begin(
         self,

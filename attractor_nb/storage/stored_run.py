@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import CheckpointCorrupt, RunNotFound
+from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.branch_directories import BranchNames, places_of
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.model.events import Event
     from attractor_nb.storage.event_lines import LogScan
 
 MAX_SOURCE_BYTES = 64 * 1024 * 1024
@@ -57,8 +57,8 @@ class StoredRun:
     logs_root: Path
     manifest: Mapping[str, Any]
     checkpoint: Mapping[str, Any] | None
-    tail: tuple[Event, ...]
-    events: tuple[Event, ...]
+    tail: LoggedEvents
+    events: LoggedEvents
     source_text: str | None
     is_legacy: bool = False
     is_owned: bool = False
@@ -159,7 +159,7 @@ def read_run(logs_root: Path, scan: LogScan | None = None) -> StoredRun:
         logs_root,
         manifest or manifest_from_events(scan.events),
         checkpoint,
-        scan.events[checkpoint["log_sequence"] :] if checkpoint else scan.events,
+        LoggedEvents(scan.events[checkpoint["log_sequence"] :]) if checkpoint else scan.events,
         scan.events,
         None if source is None else source.decode("utf-8", "surrogatepass"),
         is_owned=is_owned(logs_root),
@@ -241,8 +241,8 @@ def _read_legacy(logs_root: Path) -> StoredRun:
         logs_root,
         facts,
         checkpoint,
-        (),
-        (),
+        LoggedEvents(),
+        LoggedEvents(),
         None,
         is_legacy=True,
         problems=tuple(damages if manifest is None else problems + damages),

@@ -13,13 +13,14 @@ from attractor_nb.decisions.log_history import (
     way_taken,
 )
 from attractor_nb.model.events import PipelineRewound, StageCompleted, StageStarted
+from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.model.outcome import Outcome
 
 
 def numbered(*events):
     for sequence, event in enumerate(events, start=1):
         event.sequence = sequence
-    return events
+    return LoggedEvents(events)
 
 
 def began(name, visit=1, attempt=1):

@@ -40,3 +40,13 @@ def test_nothing_is_folded_while_nobody_looks():
         followed.take(event)
     assert not followed._known.view.nodes
     assert len(followed.known.view.nodes) == 7
+
+
+def test_what_was_recorded_before_is_folded_first_and_when_somebody_looks():
+    followed = Followed()
+    followed.recall(stages(7), {"n1": "n1/visits/1.1"}, {"n0": 5})
+    followed.take(StageStarted(name="n8"))
+    assert not followed._known.view.nodes
+    assert list(followed.known.view.nodes) == [*(f"n{number}" for number in range(7)), "n8"]
+    assert followed.known.kept == {"n1": "n1/visits/1.1"}
+    assert followed.known.visits == {"n0": 5, **{f"n{number}": 1 for number in range(1, 7)}}

@@ -70,6 +70,7 @@ class Followed:
 
     def __init__(self) -> None:
         self._known = Known()
+        self._recorded: tuple[Iterable[Event], Mapping[str, str | None], Mapping[str, int]] | None = None
         self._waiting: deque[Event] = deque()
         self._lock = threading.Lock()
 
@@ -77,6 +78,13 @@ class Followed:
     def known(self) -> Known:
         """What is known now; also from another thread than the run's."""
         with self._lock:
+            if self._recorded is not None:
+                way, kept, visits = self._recorded
+                known = Known()  # whoever is interrupted here begins anew
+                for event in way:
+                    known.take(event)
+                known.kept, known.visits = dict(kept), {**known.visits, **visits}
+                self._known, self._recorded = known, None
             while self._waiting:
                 self._known.take(self._waiting.popleft())
         return self._known
@@ -97,6 +105,4 @@ class Followed:
             kept: As the attribute of ``Known``.
             visits: Committed visits of each node.
         """
-        for event in way:
-            self._known.take(event)
-        self._known.kept, self._known.visits = dict(kept), {**self._known.visits, **visits}
+        self._recorded = way, dict(kept), dict(visits)

@@ -33,11 +33,12 @@ if TYPE_CHECKING:
 
     from attractor_nb.context import ValueStore
     from attractor_nb.decisions.plan import Plan
+    from attractor_nb.model.events.logged_events import LoggedEvents
 
 MAX_RESTART_HOPS = 10_000
 
 
-def what_holds(stored: StoredRun) -> tuple[Mapping[str, Any] | None, Sequence[Event]]:
+def what_holds(stored: StoredRun) -> tuple[Mapping[str, Any] | None, LoggedEvents]:
     """The newest checkpoint, unless a rewind went behind it, and the events after it that count."""
     checkpoint = stored.checkpoint
     if checkpoint is not None and reaches_behind(stored.tail, checkpoint["log_sequence"]):
@@ -89,11 +90,12 @@ def restored_context(
     else:
         mirror_graph(plan, context)
         context.apply_updates(inputs)
-    for event in events:
-        if isinstance(event, StageEnd) and not event.branch:  # a branch changes its own copy
-            context.restore(event.context, event.logs)
-        elif isinstance(event, DebuggerChanged | PipelineForked | PipelineRewound) and not event.branch:
-            context.restore(event.context)
+    values, logs = dict[str, Any](), list[str]()
+    for event in events.select(StageEnd, DebuggerChanged, PipelineForked, PipelineRewound):
+        if not event.branch:  # a branch changes its own copy
+            values.update(event.context)
+            logs += event.logs if isinstance(event, StageEnd) else ()
+    context.restore(values, tuple(logs))
     context.take_changes()
     return context
 
@@ -108,18 +110,18 @@ def interviews_under_way(events: Sequence[Event]) -> tuple[Event, ...]:
     """
     found: list[Event] = []
     ended: set[str] = set()
-    for event in reversed(way_taken(events)):
-        if isinstance(event, InterviewStarted | InterviewCompleted):
+    for event in reversed(way_taken(events).select(InterviewStarted, InterviewCompleted, StageEnd)):
+        if not isinstance(event, StageEnd):
             if event.branch not in ended:
                 found.append(event)
-        elif isinstance(event, StageEnd):
-            if not event.branch:
-                break
+        elif not event.branch:
+            break
+        else:
             ended.add(event.branch)
     return tuple(reversed(found))
 
 
-def kept_directories(stored: StoredRun, way: Sequence[Event]) -> dict[str, str | None]:
+def kept_directories(stored: StoredRun, way: LoggedEvents) -> dict[str, str | None]:
     """Where the files of stages are whose own directory holds a visit that was set aside.
 
     Args:
@@ -154,8 +156,8 @@ def recorded_commit(stored: StoredRun) -> str:
     for _ in range(MAX_RESTART_HOPS):
         if seen is None:
             break
-        for event in reversed(way_taken(seen.events)):
-            if isinstance(event, StageEnd) and event.commit:
+        for event in reversed(way_taken(seen.events).select(StageEnd)):
+            if event.commit:
                 return event.commit
         before = directory_before(seen)
         seen = None if before is None else read_run(before)
