@@ -28,7 +28,7 @@
     │   ├── SessionNotFound        no session there, or none is active
     │   ├── SessionDamaged         status.json is torn, altered or foreign; says what is salvageable
     │   ├── SessionBusy            another writer does not let go of the session
-    │   └── IllegalTransition      no such way between two states: says which are allowed
+    │   └── IllegalTransition      a transition that is not allowed: says which are
     └── RunError                   a run or its directory
         ├── RunNotFound            no run directory there
         ├── RunLocked              another process owns the run: pid, host, since
@@ -37,8 +37,8 @@
         ├── GraphChanged           resume with another graph than the one that ran
         ├── InputsChanged          resume a map with other inputs than those that it began with
         ├── CheckpointCorrupt      nothing valid to resume from; says what is salvageable
-        ├── UntrustedSource        an executable surface nobody vouched for
-        └── StorageError           the disk said no; the old state is intact
+        ├── UntrustedSource        commands of a source that is not trusted
+        └── StorageError           the disk refused a write; the old state is intact
 
 A message says what is wrong; ``hint`` says what to do about it. ``str(error)`` is the whole report,
 carets included, and is what a terminal, a notebook and a log show. Engine code never raises these
@@ -329,7 +329,7 @@ class CheckpointCorrupt(RunError):
 
 
 class UntrustedSource(RunError):
-    """The graph's executable surface came from elsewhere and nobody vouched for it.
+    """The graph's executable surface came from elsewhere and is not trusted.
 
     Attributes:
         surface_hash: The hash by which it can be trusted: ``run(trust=error.surface_hash)``.

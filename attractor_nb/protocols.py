@@ -317,7 +317,7 @@ class CommandResult(Protocol):
 class Processes(Protocol):
     """The one way to start a command (ruling 25).
 
-    One that has a true ``starts_nothing`` is a rehearsal, for which nobody needs to vouch.
+    One that has a true ``starts_nothing`` is a rehearsal and needs no trust.
     """
 
     async def run(

@@ -95,8 +95,8 @@ def map_file(file: str, params: Path | None, settings: Settings, own: MapSetting
     check_output(own.results_file, file, params)
     rows = read_params_file(params)
     pipeline = read_pipeline(file)
-    is_vouched_for = settings.is_trusted or settings.is_simulated or settings.is_replay
-    trust = settings.trust_hash or settled_trust(pipeline, is_vouched_for=is_vouched_for)
+    is_trusted = settings.is_trusted or settings.is_simulated or settings.is_replay
+    trust = settings.trust_hash or settled_trust(pipeline, is_trusted=is_trusted)
     options = {**_options(settings), **own.options, "trust": trust, "map_dir": own.map_dir}
     handle: MapRun = pipeline.map(rows, wait=False, **_given(options))
     return _watch(handle, settings, own)
@@ -110,8 +110,8 @@ def resume_map(
         raise OptionError("a map continues in its own directory", hint="--out FILE.jsonl writes its results")
     check_output(own.results_file, file or None, params)
     pipeline = read_pipeline(file) if file else load_pipeline(directory)
-    is_vouched_for = settings.is_trusted or settings.is_simulated or settings.is_replay
-    trust = settings.trust_hash or settled_trust(pipeline, is_vouched_for=is_vouched_for, logs_root=directory)
+    is_trusted = settings.is_trusted or settings.is_simulated or settings.is_replay
+    trust = settings.trust_hash or settled_trust(pipeline, is_trusted=is_trusted, logs_root=directory)
     options = {**_options(settings), **own.options, "trust": trust}
     if settings.backend is None and not settings.is_simulated:
         del options["backend"]  # as it was recorded

@@ -155,10 +155,10 @@ def _watch(
     logs_root: Path | None = None,
 ) -> ExitCode:
     """Start a run, or go on with the one in ``logs_root``, show it, and sum it up."""
-    is_vouched_for = settings.is_trusted or settings.is_simulated or settings.is_replay
+    is_trusted = settings.is_trusted or settings.is_simulated or settings.is_replay
     trust = settings.trust_hash or settled_trust(
         pipeline,
-        is_vouched_for=is_vouched_for,
+        is_trusted=is_trusted,
         logs_root=logs_root,
         place=_place(pipeline, settings, logs_root),
     )

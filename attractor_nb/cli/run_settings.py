@@ -20,8 +20,8 @@ class Settings:
     Attributes:
         backend: What answers prompts; simulated, with a notice, when nobody says.
         is_simulated: No model is asked and no command is run.
-        is_trusted: The user vouches for the commands, for this one call.
-        trust_hash: Hash of the commands that the user vouches for, and no others.
+        is_trusted: The user trusts the commands, for this one call.
+        trust_hash: Hash of the commands that the user trusts, and no others.
         gates: Who answers; None: the terminal, and nobody where there is none.
         workdir: Where commands, agents and tools of models work; None as the run has it.
         isolation: A place of the run's own instead.

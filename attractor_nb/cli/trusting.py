@@ -26,7 +26,7 @@ _CONSENTS = frozenset({"y", "yes"})
 
 
 def settled_trust(
-    pipeline: Pipeline, *, is_vouched_for: bool, logs_root: Path | None = None, place: str = ""
+    pipeline: Pipeline, *, is_trusted: bool, logs_root: Path | None = None, place: str = ""
 ) -> bool | str:
     """The option ``trust`` of a run: what the user said, or answers now at a terminal.
 
@@ -34,15 +34,15 @@ def settled_trust(
 
     Args:
         pipeline: What shall run.
-        is_vouched_for: The user said ``--trust``, or no command will be run.
+        is_trusted: The user said ``--trust``, or no command will be run.
         logs_root: The run directory that shall go on, if any.
         place: Where the commands would run, as ``where_commands_run`` says.
 
     Raises:
         UntrustedSource: The answer was no, or there is nobody to ask.
     """
-    if is_vouched_for or any(found.is_error for found in pipeline.judged_for_a_run()):
-        return is_vouched_for
+    if is_trusted or any(found.is_error for found in pipeline.judged_for_a_run()):
+        return is_trusted
     question = trust_question(pipeline.graph, pipeline.origin, logs_root, place=place)
     if question is None:
         return False

@@ -70,7 +70,7 @@ def start_map(pipeline: Definition, params: object, wish: MapWish) -> MapRun:
 
     Raises:
         OptionError, ContextValueError: An option or a row is unusable; nothing was made.
-        UntrustedSource: Nobody vouched for the pipeline's commands.
+        UntrustedSource: The pipeline's commands are not trusted.
         StorageError: The directory cannot be made.
     """
     wish = _checked(pipeline, wish)
@@ -121,7 +121,7 @@ def continue_map(
     Raises:
         RunNotFound, RunLocked, GraphChanged, InputsChanged, CheckpointCorrupt: It cannot go on, and why.
         OptionError: An option is unusable.
-        UntrustedSource: Nobody vouched for the pipeline's commands.
+        UntrustedSource: The pipeline's commands are not trusted.
     """
     if on_graph_change not in GRAPH_CHANGES:
         raise OptionError(

@@ -45,7 +45,7 @@ def perform_row(plain: Mapping[str, Any], plug: bytes = b"") -> dict[str, Any]:
     Args:
         plain: The task, as plain values. Its work: ``source`` (DOT text), ``row``, ``inputs``, ``run_id``,
             ``outputs``, ``options`` of ``run`` by name, ``backend`` (a name, or empty when it travels
-            beside the task) and ``has_directory``. The caller has vouched for the pipeline's commands.
+            beside the task) and ``has_directory``. The caller has trusted the pipeline's commands.
         plug: Pickled: the class of the pipeline, the backend or None, and the handlers by type.
 
     Returns:

@@ -117,7 +117,7 @@ def begin(
 
     Raises:
         OptionError, ContextValueError, StorageError: An option, a parameter or the directory is unusable.
-        UntrustedSource: Nobody vouched for its commands.
+        UntrustedSource: Its commands are not trusted.
     """
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     is_part = inputs is not None

@@ -316,7 +316,7 @@ class ChildRuns:
             stop_after=None,
             breakpoints=(),
             pins={},
-            trust=True,  # the parent's surface has its commands, and somebody vouched for that
+            trust=True,  # the parent's surface has its commands, and somebody trusted that
             observers=(),
             tracer=None,
             session=False,

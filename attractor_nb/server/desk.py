@@ -154,7 +154,7 @@ class RunDesk:
 
         Raises:
             DotSyntaxError, ValidationError: It cannot run.
-            UntrustedSource: It would execute something that nobody vouched for.
+            UntrustedSource: It would execute something that is not trusted.
             OptionError, ContextValueError, StorageError: A value or the disk is unusable.
             Problem: Too many runs are active.
         """
@@ -186,7 +186,7 @@ class RunDesk:
 
         Raises:
             RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt, RunError: It cannot go on, and why.
-            UntrustedSource: Nobody vouched for its commands.
+            UntrustedSource: Its commands are not trusted.
             Problem: Too many runs are active.
         """
         self.place(run_id)
@@ -232,7 +232,7 @@ class RunDesk:
 
         Raises:
             RunNotFound, GraphChanged, CheckpointCorrupt, RunError: There is no such place to begin at.
-            UntrustedSource: Nobody vouched for its commands.
+            UntrustedSource: Its commands are not trusted.
             Problem: Too many runs are active.
         """
         parent = self.run(run_id)
@@ -317,7 +317,7 @@ class RunDesk:
 
 
 def posted_pipeline(source: str, **options: Any) -> Pipeline:
-    """The pipeline of a posted source: nobody has vouched for its commands.
+    """The pipeline of a posted source: its commands are not trusted.
 
     Raises:
         SourceError: It does not parse.

@@ -55,7 +55,7 @@ def plain_syntax_error(error: SourceError) -> dict[str, Any]:
 
 
 def plain_surface(graph: Graph) -> dict[str, Any]:
-    """What a graph would execute, and the hash that vouches for it; empty where it executes nothing."""
+    """What a graph executes, and the hash by which it is trusted; empty where it executes nothing."""
     surface = executable_surface(graph)
     if not surface:
         return {"hash": "", "commands": []}

@@ -84,7 +84,7 @@ class Problem(Exception):
 _KINDS: Final[tuple[tuple[type[AttractorError], int, str, str], ...]] = (
     (SourceError, 422, "source", "The source cannot be read"),
     (ValidationError, 422, "invalid-pipeline", "The pipeline has errors"),
-    (UntrustedSource, 403, "untrusted-source", "Nobody vouched for its commands"),
+    (UntrustedSource, 403, "untrusted-source", "The commands are not trusted"),
     (AlreadyAnswered, 409, "already-answered", "The gate has already been answered"),
     (AnswerRefused, 422, "answer-refused", "The answer is not valid"),
     (NoSuchGate, 404, "no-such-question", "There is no such open question"),

@@ -235,7 +235,7 @@ def _is_flushed_behind(data: bytes, start: int) -> bool:
     """Whether what follows shows that a bad line was flushed: then it is damage, and no lost write.
 
     A stage's commit is flushed before anything else is written, so a commit with a record behind it
-    vouches for all before it.
+    proves all before it.
     """
     found = [event for line in data[start:].split(b"\n") if (event := decode_line(line)) is not None]
     return any(isinstance(event, StageEnd) and event.is_commit for event in found[:-1])

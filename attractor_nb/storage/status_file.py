@@ -1,6 +1,6 @@
 """``status.json`` in both directions (appendix C; status-file-contract.md; ruling 27).
 
-The file may have been written by an agent that nobody vouches for: whatever breaks the contract is
+The file may have been written by an agent that nobody trusts: whatever breaks the contract is
 named precisely and believed in no part. It knows the contract, not when a file counts.
 """
 

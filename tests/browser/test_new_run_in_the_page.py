@@ -1,4 +1,4 @@
-"""The form of a new run in Chromium: written, looked at, mended, vouched for, begun once, and kept over a reload."""
+"""The form of a new run in Chromium: written, looked at, mended, trusted, begun once, and kept over a reload."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def runs_in(folder):
     return [path.name for path in (folder / "runs").iterdir() if not path.name.startswith(".")]
 
 
-def test_a_text_is_written_mended_vouched_for_and_run(open_form, tmp_path, pictures):
+def test_a_text_is_written_mended_trusted_and_run(open_form, tmp_path, pictures):
     with open_form() as page:
         assert run_button(page).is_disabled()
         text_of(page).fill(TORN)

@@ -103,7 +103,7 @@ def test_it_replays_in_a_fresh_process_without_network_key_or_backend(recorded, 
     assert not (tmp_path / "tried").exists()
 
 
-def test_a_replay_needs_nobody_who_vouches_for_commands(recorded, tmp_path):
+def test_a_replay_needs_nobody_who_trusts_commands(recorded, tmp_path):
     (tmp_path / "ship.dot").write_text(scenario.SOURCE)
     from_file = Pipeline(tmp_path / "ship.dot")
     assert from_file.check(tmp_path / "ship.json").is_success

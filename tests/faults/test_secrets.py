@@ -252,7 +252,7 @@ def test_a_run_that_stores_nothing_lets_no_key_out_either(planted, leaky, figure
 )
 def test_a_source_with_a_key_is_resumed_with_the_callers_own_pipeline_only(planted, tmp_path):
     """The protections are the remedy that names the reason, the stored source is not the one that ran, and
-    that it is said before anybody is asked to vouch for commands with a hole in them."""
+    that it is said before anybody is asked to trust commands with a hole in them."""
     text = """digraph { start [shape=Mdiamond] a [prompt="use KEY"] done [shape=Msquare]
         t [shape=parallelogram, tool_command="echo KEY"] start -> a -> t -> done }"""
     own = Pipeline(text.replace("KEY", planted["openai"]))

@@ -1,4 +1,4 @@
-"""Trust before run: nothing that came from elsewhere reaches a shell before somebody vouched for it.
+"""Trust before run: nothing that came from elsewhere reaches a shell before somebody trusted it.
 
 The attacker writes the DOT file or the run directory, changes it while a person reads, and prints what
 deceives the reader. He does not write to the user's state directory.
@@ -113,7 +113,7 @@ def test_the_file_changes_between_the_question_and_the_run(file):
 @pytest.mark.protects(
     TRUST, "if not surface or surface.is_named_by(given):", instead="if not surface or given:"
 )
-def test_the_hash_of_another_file_vouches_for_nothing(file, tmp_path):
+def test_the_hash_of_another_file_trusts_nothing(file, tmp_path):
     """Protection: as above; the first 12 digits decide as the whole hash does."""
     (tmp_path / "evil.dot").write_text(EVIL)
     other = asked(Pipeline("evil.dot")).surface
@@ -170,7 +170,7 @@ def test_a_run_directory_whose_pipeline_was_altered_is_asked_about(figures):
 
 
 @pytest.mark.protects(TRUST, "if _are_commands_run(options.processes) and (surface", instead="if (surface")
-def test_a_rehearsal_vouches_for_nothing(file):
+def test_a_rehearsal_trusts_nothing(file):
     """Protection: a run that starts no command is not noted as one that the user began."""
     Pipeline(file).run(wait=True, logs_root="out/run", stop_after=1, processes=FakeProcesses())
     assert is_refused(lambda: load_pipeline("out/run").resume("out/run"))

@@ -309,7 +309,7 @@ def test_commands_from_elsewhere_are_asked_about_once_for_all_rows(tmp_path):
     assert not (tmp_path / ".attractor").exists()
     result = Pipeline(tmp_path / "tool.dot").map(rows(2), wait=True, trust=True)
     assert result.is_success
-    # Its own directory vouches for it, and so it does for a row of it.
+    # What stands in its own directory is trusted, and so are its rows.
     from attractor_nb import load_pipeline
 
     again = load_pipeline(result.directory).resume_map(result.directory).result()

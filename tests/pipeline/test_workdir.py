@@ -223,9 +223,7 @@ def test_a_child_of_an_isolated_run_cannot_leave_its_place(tmp_path):
 
 
 @pytest.mark.parametrize(("trust", "is_isolated"), [(False, True), (True, False)])
-def test_ruling_41_a_text_from_a_stream_that_nobody_vouched_for_works_in_a_place_of_its_own(
-    trust, is_isolated
-):
+def test_ruling_41_a_text_from_a_stream_that_nobody_trusts_works_in_a_place_of_its_own(trust, is_isolated):
     source = FRAME.format(graph="", body='say [prompt="Say"] start -> say -> done')
     pipeline = Pipeline(source, origin="a stream", backend=writes())
     result = pipeline.run(wait=True, trust=trust)

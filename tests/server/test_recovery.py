@@ -205,7 +205,7 @@ def test_what_was_stopped_or_has_ended_stays_so(served, sources):
         assert before[stopped] == "interrupted"
 
 
-def test_a_run_whose_commands_nobody_vouches_for_any_more_is_left(served, sources, monkeypatch, tmp_path):
+def test_a_run_whose_commands_nobody_trusts_any_more_is_left(served, sources, monkeypatch, tmp_path):
     source = sources.of(
         'review [shape=hexagon, label="Ship it?"]\n touch [shape=parallelogram, tool_command="true"]\n'
         ' start -> review\n review -> touch [label="[A] Approve"]\n review -> done [label="[R] Reject"]\n'

@@ -151,7 +151,7 @@ class Continuing(Definition):
 
         Raises:
             RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt: It cannot go on, and why.
-            UntrustedSource: The pipeline's commands come from elsewhere and nobody vouched for them.
+            UntrustedSource: The pipeline's commands come from elsewhere and are not trusted.
             RunError: The run has ended and there is nothing to go on with; or it has no such visit.
         """
         given = given_options(locals())

@@ -168,7 +168,7 @@ class OverRows(Definition):
         Raises:
             ValidationError: Lint found errors; nothing was run.
             OptionError, ContextValueError, StorageError: An option, a row or the directory is unusable.
-            UntrustedSource: Its commands come from elsewhere and nobody vouched for them; see ``trust``.
+            UntrustedSource: Its commands come from elsewhere and are not trusted; see ``trust``.
         """
         given = given_options(locals(), own=["params"])
         with held_interrupts() as interrupt:
@@ -402,7 +402,7 @@ class OverRows(Definition):
         Raises:
             RunNotFound, RunLocked, GraphChanged, InputsChanged, CheckpointCorrupt: It cannot go on, and why.
             OptionError: An option is unusable, or nothing of the map was kept.
-            UntrustedSource: The pipeline's commands come from elsewhere and nobody vouched for them.
+            UntrustedSource: The pipeline's commands come from elsewhere and are not trusted.
         """
         given = given_options(locals(), own=["params"])
         place = getattr(directory, "directory", directory)

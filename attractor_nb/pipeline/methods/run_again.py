@@ -383,7 +383,7 @@ class GoingOn(Execution):
         Raises:
             RunNotFound, GraphChanged, CheckpointCorrupt, RunError: It cannot begin there, and why.
             OptionError, ContextValueError: An option, a value or the prompt is unusable.
-            UntrustedSource: The pipeline's commands come from elsewhere and nobody vouched for them.
+            UntrustedSource: The pipeline's commands come from elsewhere and are not trusted.
             StorageError: The disk refused; there is no fork then.
         """
         from attractor_nb.runtime.fork import fork_run  # noqa: PLC0415 - loads an engine

@@ -144,7 +144,7 @@ class Starting(Definition):
         Raises:
             ValidationError: Lint found errors; nothing was run.
             OptionError, ContextValueError, StorageError: An option or the run directory is unusable.
-            UntrustedSource: Its commands come from elsewhere and nobody vouched for them; see ``trust``.
+            UntrustedSource: Its commands come from elsewhere and are not trusted; see ``trust``.
         """
         given = given_options(locals())
         chosen = launch.options_for(self, given)

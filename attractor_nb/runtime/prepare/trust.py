@@ -1,7 +1,7 @@
 """Whether a graph's commands may run: the question before a run, and who has answered it.
 
 Text in the caller's own cell or call is the caller's; what was read from a file, a run directory or a
-stream is not, and somebody has to vouch for its commands. The question is about the graph that will run,
+stream is not, and somebody has to trust its commands. The question is about the graph that will run,
 not about the place it came from: what changes there afterwards changes nothing here.
 """
 
@@ -44,7 +44,7 @@ _DIFF_LINES: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class TrustQuestion:
-    """Commands from elsewhere that nobody has vouched for yet.
+    """Commands from elsewhere that are not trusted yet.
 
     Attributes:
         surface: The commands.
@@ -63,7 +63,7 @@ class TrustQuestion:
 
     @property
     def diff(self) -> list[str]:
-        """What changed since somebody vouched, as a unified diff; empty when that cannot be told."""
+        """What changed since somebody trusted it, as a unified diff; empty when that cannot be told."""
         return command_diff(self.before, self.surface.commands) if self.before is not None else []
 
     @property
@@ -130,10 +130,10 @@ def where_commands_run(graph: Graph, isolation: str | None, workdir: str | Path 
 def check_trust(
     graph: Graph, origin: Origin | None, options: RunOptions, logs_root: Path | None = None
 ) -> None:
-    """Refuse to run commands that nobody vouched for. To be called before anything is made on the disk.
+    """Refuse to run commands that are not trusted. To be called before anything is made on the disk.
 
     Raises:
-        UntrustedSource: Shows the commands, and the hash that vouches for them.
+        UntrustedSource: Shows the commands, and the hash by which they are trusted.
     """
     if origin is None or options.trust is True or not _are_commands_run(options.processes):
         return
@@ -147,7 +147,7 @@ def check_trust(
 def note_run(graph: Graph, logs_root: Path, options: RunOptions) -> None:
     """Note what a run that begins here runs, so that its directory can go on without being asked about.
 
-    A rehearsal is not noted: nobody vouched for what it did not run.
+    A rehearsal is not noted: what it did not run was not trusted.
     """
     if _are_commands_run(options.processes) and (surface := executable_surface(graph)):
         _note(_place(logs_root / SOURCE_NAME), surface, is_synced=options.durability == "full")
@@ -178,7 +178,7 @@ def untrusted(question: TrustQuestion) -> UntrustedSource:
     return UntrustedSource(
         "\n".join([question.headline, *filter(None, [question.where]), *shown]),
         surface_hash=question.surface.full_hash,
-        hint=f"read them (`{_reading(question.origin)}` prints them whole), then vouch for them: "
+        hint=f"read them (`{_reading(question.origin)}` prints them whole), then trust them: "
         f'run(trust="{digits}") or resume(…, trust="{digits}") in Python, '
         f"--trust on the command line, or {TRUST_VARIABLE}={digits} where nobody can be asked",
     )

@@ -180,8 +180,8 @@ class Site:
 def isolation_of(options: RunOptions, graph: Graph, origin: Origin | None) -> str:
     """Which place of its own a run gets; empty for none.
 
-    What came by a stream or a request gets one unless somebody has vouched for it: such a text has a name and
-    no place on this machine. One with commands has been vouched for when it comes here.
+    What came by a stream or a request gets one unless somebody trusts it: such a text has a name and
+    no place on this machine. One with commands has been trusted when it comes here.
     """
     chosen = options.isolation or graph.get("isolation", str, "") or ""
     if chosen == IN_PLACE:

@@ -1,4 +1,4 @@
-// Going on with a run, or another way: asked of the server, and where its commands must be vouched for, of the person.
+// Going on with a run, or another way: asked of the server, and where its commands must be trusted, of the person.
 
 import { make, makeButton } from "./parts.js";
 import { Refusal, runPath } from "./page_server.js";

@@ -1,4 +1,4 @@
-"""The parts of the agents' backends: lines, values that nobody vouches for, what is installed."""
+"""The parts of the agents' backends: lines, values that nobody trusts, what is installed."""
 
 import asyncio
 import json
