@@ -96,6 +96,7 @@ class LiveRun:
         *,
         views: OpenViews | None = None,
         is_followed: bool = True,
+        is_shown: bool = False,
         key: str = "",
         inspect: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_inspection,
         debug: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_debugging,
@@ -106,6 +107,7 @@ class LiveRun:
             run: What to show.
             views: The views of the shell, for what is opened beside this one.
             is_followed: Whether it is about to start; otherwise it is shown as it stands.
+            is_shown: Display it at once: what is kept comes first, for a browser takes longer for the widget.
             key: Of the place; a new one by default.
             inspect: Answers the inspector's questions about the run.
             debug: Does what the debugger's bar asks for.
@@ -120,9 +122,11 @@ class LiveRun:
         self._kept_at = 0.0
         self._is_kept = True
         self._questions: dict[str, InterviewStarted] = {}
-        self._answer: FinalAnswer | None = None
         self._handles: list[Output] = []
         self._beside = Beside(run, views)
+        self._answer = None if is_followed else self._last_answer()
+        if is_shown:
+            self.show()
         self.graph_view = self._make_graph_view(inspect, debug, is_followed=is_followed)
         self.graph_view.act_on(run, views)
         self.graph_view.show({"debugger": run.debugger.to_plain()})
@@ -267,6 +271,7 @@ class LiveRun:
         while not self.run.is_done and HAS_THREADS and time.monotonic() < give_up:
             time.sleep(0.01)
         self._is_over = True
+        self._answer = self._last_answer()
         self._show_end()
         self._keep(is_now=True)
         if self._views is not None:
@@ -275,13 +280,16 @@ class LiveRun:
     def _show_end(self) -> None:
         """What a run shows that goes on no more, here or at all: the line without a clock, and the answer."""
         line = status_line(self._view, self.run.graph, started=self._started, now=time.time())
-        speaker = last_speaker(self._view, self.run.graph, SPEAKING_TYPES)
-        with suppress(AttractorError):
-            response = self.run[speaker].response if speaker else None
-            self._answer = final_answer(self._view, self.run.graph, response, speaker)
         answer = {"node": self._answer.node, "text": self._answer.text} if self._answer else {}
         self.graph_view.show({"line": {**line, "is_ended": True}, "answer": answer})
         self.graph_view.show_whole()
+
+    def _last_answer(self) -> FinalAnswer | None:
+        speaker = last_speaker(self._view, self.run.graph, SPEAKING_TYPES)
+        with suppress(AttractorError):
+            response = self.run[speaker].response if speaker else None
+            return final_answer(self._view, self.run.graph, response, speaker)
+        return None
 
 
 def _with_those_below(graph: Graph) -> list[tuple[Graph, Node]]:

@@ -35,23 +35,31 @@ class LiveRuns:
 
     def present(self, run: ShownRun) -> LiveRun:
         """Show a run that is about to start: in the current cell, or where somebody has asked for it."""
-        view = self.open(run, is_followed=True)
         caught = self._caught.get()
-        if caught is None:
-            view.show()
-        else:
+        view = self.open(run, is_followed=True, is_shown=caught is None)
+        if caught is not None:
             caught.append(view)
         return view
 
-    def open(self, run: ShownRun, *, is_followed: bool = False, key: str = "") -> LiveRun:
+    def show(self, run: ShownRun) -> None:
+        """Show a run as it stands, in the current cell."""
+        if view := self.view_of(run):
+            view.show()
+        else:
+            self.open(run, is_shown=True)
+
+    def open(
+        self, run: ShownRun, *, is_followed: bool = False, is_shown: bool = False, key: str = ""
+    ) -> LiveRun:
         """A view of a run.
 
         Args:
             run: The run.
             is_followed: It is about to start; otherwise it is shown as it stands.
+            is_shown: Display it in the current cell.
             key: Of the place where it stands in; a new one by default.
         """
-        view = LiveRun(run, views=self, is_followed=is_followed, key=key)
+        view = LiveRun(run, views=self, is_followed=is_followed, is_shown=is_shown, key=key)
         with self._changes:
             self._views.append(view)
         self.let_go()

@@ -75,10 +75,11 @@ class PastViews:
         from attractor_nb.notebook.replay_view import ReplayView  # noqa: PLC0415 - as above
 
         key = urandom(8).hex()
-        self._keep(key, ReplayView(replay, key, self._presenter.open_runs()))
         bundle = bundle_of(replay)
         html = placed(key, bundle["text/html"])
         display({"text/html": html, "text/plain": bundle["text/plain"]}, raw=True)
+        # After the picture: of a long run all its frames take longer.
+        self._keep(key, ReplayView(replay, key, self._presenter.open_runs()))
 
     def display_stage(self, shown: StageInspection) -> None:
         """A stage as a cell's value: with what can be done with it."""

@@ -94,8 +94,7 @@ class Presenter:
         if not self._is_live():
             self._display_with_words(run)
         elif self._cells.get(run) != self._shell.execution_count:
-            runs = self.open_runs()
-            (runs.view_of(run) or runs.open(run)).show()
+            self.open_runs().show(run)
 
     def display_result(self, result: Any) -> None:
         """A result as a cell's value, where no live view has shown it: its picture, and its words below."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event, StageEnd
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.execution import Execution
+    from attractor_nb.storage.stored_run import StoredRun
 
 
 class KnownVisit:
@@ -59,36 +60,46 @@ class RecordedDirectory:
 
     Attributes:
         root: The directory.
-        journal: What counts of its log.
+        stored: What it holds.
         events: All of its log.
     """
 
-    def __init__(self, root: Path, graph: Graph) -> None:
-        self._stamp = _stamp_of(root)  # before it is read: what comes meanwhile is read again
-        stored = read_run(root)
+    def __init__(self, stored: StoredRun, graph: Graph, stamp: tuple[int, ...]) -> None:
+        """Take what was read; the stamp of its log is from before that (``stamp_of``)."""
+        self.stored = stored
         self.root = stored.logs_root
-        self.events = stored.events
+        self.events = self.stored.events
         self._base = graph.mirrored()
-        self.journal = Journal(stored.events, self._base)
-        self._stored = stored
         self._values = StoredValues(self.root)
+        self._stamp = stamp
+
+    @classmethod
+    def read(cls, root: Path, graph: Graph) -> RecordedDirectory:
+        """Read one."""
+        stamp = stamp_of(root)
+        return cls(read_run(root), graph, stamp)
+
+    @cached_property
+    def journal(self) -> Journal:
+        """What counts of its log."""
+        return Journal(self.events, self._base)
 
     @property
     def is_current(self) -> bool:
         """Whether its log has not grown since it was read."""
-        return self._stamp == _stamp_of(self.root)
+        return self._stamp == stamp_of(self.root)
 
     @property
     def before(self) -> Path | None:
         """The directory that a ``loop_restart`` came from."""
-        return directory_before(self._stored)
+        return directory_before(self.stored)
 
     @property
     def after(self) -> Path | None:
         """The directory that a ``loop_restart`` led to."""
         restarts = (event for event in reversed(self.events) if isinstance(event, PipelineRestarted))
         root = next((event.logs_root for event in restarts), "")
-        return restart_directory(self._stored, RunState("", restart_logs_root=root))
+        return restart_directory(self.stored, RunState("", restart_logs_root=root))
 
     @cached_property
     def visits(self) -> list[KnownVisit]:
@@ -118,7 +129,7 @@ class RecordedDirectory:
         if record.branch:
             directory = self.root.joinpath(*self._branch_names.names_of(record.branch, record.node_id))
         else:
-            directory = self._stored.stage_directory(record.node_id)
+            directory = self.stored.stage_directory(record.node_id)
         if self._latest.get((record.branch, record.node_id)) == (record.number, attempt):
             return directory
         return directory / VISITS_NAME / f"{record.number}.{attempt}"
@@ -137,7 +148,6 @@ class Lookback:
 
     Attributes:
         directories: Its directories, oldest first; nearly always one.
-        plan: What its graph, as it is now, would decide.
     """
 
     def __init__(self, run: Execution) -> None:
@@ -148,7 +158,12 @@ class Lookback:
             CheckpointCorrupt: A log is damaged.
         """
         self.directories = _read_all(run)
-        self.plan: Plan = compile_plan(run.graph)
+        self._graph = run.graph
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What its graph, as it is now, would decide."""
+        return compile_plan(self._graph)
 
     @cached_property
     def visits(self) -> list[KnownVisit]:
@@ -184,6 +199,12 @@ class Lookback:
 
 
 _KEPT: WeakKeyDictionary[Execution, Lookback] = WeakKeyDictionary()
+_LOADED: WeakKeyDictionary[Execution, RecordedDirectory] = WeakKeyDictionary()
+
+
+def keep_loaded(run: Execution, directory: RecordedDirectory) -> None:
+    """Keep what a run was loaded from: whoever looks back at it does not read the log again."""
+    _LOADED[run] = directory
 
 
 def look_back(run: Execution) -> Lookback:
@@ -209,7 +230,8 @@ def look_back(run: Execution) -> Lookback:
     return kept
 
 
-def _stamp_of(root: Path) -> tuple[int, ...]:
+def stamp_of(root: Path) -> tuple[int, ...]:
+    """What is other when the log of a directory has grown."""
     try:
         facts = (root / EVENT_LOG_NAME).stat()
     except OSError:
@@ -219,15 +241,16 @@ def _stamp_of(root: Path) -> tuple[int, ...]:
 
 def _read_all(run: Execution) -> list[RecordedDirectory]:
     """The directories of a run, from its first to its last."""
-    found = [RecordedDirectory(run.logs_root, run.graph)]
+    loaded = _LOADED.get(run)
+    found = [loaded if loaded and loaded.is_current else RecordedDirectory.read(run.logs_root, run.graph)]
     for _ in range(MAX_RESTART_HOPS):
         before = found[0].before
         if before is None:
             break
-        found.insert(0, RecordedDirectory(before, run.graph))
+        found.insert(0, RecordedDirectory.read(before, run.graph))
     for _ in range(MAX_RESTART_HOPS):
         after = found[-1].after
         if after is None:
             break
-        found.append(RecordedDirectory(after, run.graph))
+        found.append(RecordedDirectory.read(after, run.graph))
     return found

@@ -23,6 +23,7 @@ from attractor_nb.runtime.handles.recorded_state import (
     restored_state,
     what_holds,
 )
+from attractor_nb.runtime.past import RecordedDirectory, keep_loaded, stamp_of
 from attractor_nb.source import SourceText
 from attractor_nb.storage.map_directory import is_map, read_map_source
 from attractor_nb.storage.run_directory import SOURCE_NAME
@@ -98,7 +99,7 @@ def load_execution(logs_root: Path, definition: Definition | type[Definition] | 
         RunNotFound: There is no run at that place.
         CheckpointCorrupt: Its log is damaged; says what is salvageable.
     """
-    stored = read_run(logs_root)
+    stamp, stored = stamp_of(logs_root), read_run(logs_root)
     definition = definition or Definition
     pipeline = _definition(stored, definition) if isinstance(definition, type) else definition
     plan = compile_plan(pipeline.graph)
@@ -107,7 +108,7 @@ def load_execution(logs_root: Path, definition: Definition | type[Definition] | 
         restarted = restart_directory(stored, state)
         if restarted is None:
             break
-        stored = read_run(restarted)
+        stamp, stored = stamp_of(restarted), read_run(restarted)
         state = restored_state(plan, stored, state.restarted(state.restart_target))
         way.extend(way_taken(stored.events))
     run_id = str(stored.manifest.get("run_id", ""))
@@ -122,6 +123,7 @@ def load_execution(logs_root: Path, definition: Definition | type[Definition] | 
         work=work,
         followed=followed,
     )
+    keep_loaded(run, RecordedDirectory(stored, pipeline.graph, stamp))
     if stored.status not in _LIVE:
         if not run.view.status.is_ended:
             followed.take(PipelineInterrupted(reason=LOST_OWNER, next_node=state.next_node))

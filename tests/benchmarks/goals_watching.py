@@ -1,4 +1,4 @@
-"""V1 to V5: the live view, in a browser without Jupyter, and what the kernel keeps of it."""
+"""V1 to V6: the live view, in a browser without Jupyter, what the kernel keeps of it, and opening what has ended."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from measuring import worker
 CHROMIUM = Path("/usr/bin/chromium")
 
 
-def _missing() -> str:
+def _missing(*modules: str) -> str:
     if not CHROMIUM.exists():
         return f"there is no {CHROMIUM}"
-    return "" if importlib.util.find_spec("playwright") else "playwright is not installed"
+    lacking = [name for name in ("playwright", *modules) if not importlib.util.find_spec(name)]
+    return f"{lacking[0]} is not installed" if lacking else ""
 
 
 def _row(subject: str, limit: float, values: list[float], unit: str = "ms", detail: str = "") -> Row:
@@ -65,6 +66,22 @@ def large_graphs(scale: Scale) -> list[Row]:
     ]
 
 
+def opening(scale: Scale) -> list[Row]:
+    steps = 10 * scale.steps
+    subjects = {
+        "cell": f"a finished run of {steps:,} steps as a cell's value, to its first picture",
+        "replay": "its replay",
+        "page": "its page of the server",
+    }
+    if missing := _missing("jupyterlab"):
+        return [Row(subject, 500, unit="ms", missing=missing) for subject in subjects.values()]
+    found = worker("finished", steps, scale.slow_rounds)
+    return [
+        _row(subject, 500, found[name][1:], detail=f"the first time {found[name][0]:.0f} ms")
+        for name, subject in subjects.items()
+    ]
+
+
 GOALS = [
     Goal(
         "V1",
@@ -86,4 +103,10 @@ GOALS = [
         "Every stage says how much it used, and every node is visited again and again.",
     ),
     Goal("V5", "large graphs stay fluid", large_graphs),
+    Goal(
+        "V6",
+        "opening a finished run",
+        opening,
+        "In JupyterLab from running the cell, with reading the log; a loop of 8 nodes.",
+    ),
 ]

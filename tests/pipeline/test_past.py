@@ -6,6 +6,8 @@ import pytest
 
 from attractor_nb import Pipeline, Run
 from attractor_nb.errors import RunNotFound
+from attractor_nb.storage import stored_run
+from attractor_nb.storage.event_log import read_log
 
 TEXT = (
     'digraph g { graph [goal="ship"] start [shape=Mdiamond] plan done [shape=Msquare] start -> plan -> done }'
@@ -29,3 +31,25 @@ def test_a_run_that_is_stored_nowhere_has_no_past():
     run.result()
     with pytest.raises(RunNotFound, match="nothing of run"):
         run.journal()
+
+
+def test_the_log_of_a_loaded_run_is_read_once_for_all_that_looks_back(tmp_path, monkeypatch):
+    Pipeline(TEXT).run(wait=True, logs_root=tmp_path / "run", backend="simulated")
+    read = []
+    monkeypatch.setattr(stored_run, "read_log", lambda root: read.append(root) or read_log(root))
+    loaded = Run.load(tmp_path / "run")
+    assert len(loaded.replay()) == len(loaded.journal().events)
+    read.clear()  # a journal is the caller's own
+    loaded.replay().to_plain()
+    loaded.inspect("plan")
+    loaded.explain()
+    assert read == []
+
+
+def test_what_a_log_got_after_it_was_loaded_is_seen(tmp_path):
+    run = Pipeline(TEXT).run(wait=True, logs_root=tmp_path / "run", backend="simulated", stop_after=2)
+    loaded = Run.load(tmp_path / "run")
+    before = len(loaded.replay())
+    assert run.status == "paused"
+    Pipeline(TEXT).resume(tmp_path / "run", backend="simulated").result()
+    assert len(loaded.replay()) > before

@@ -21,7 +21,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.redaction import redacted
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.folding import fold_event
+from attractor_nb.views.folding import fold_event, take_event
 from attractor_nb.views.state import NodeState, RunView
 from attractor_nb.views.svg import CHILD_SEPARATOR
 
@@ -92,7 +92,7 @@ def view_at(events: Sequence[Event], count: int) -> RunView:
     """What views show of a run behind so many of its events (as of ``replay_of``); 0: before the first."""
     view = RunView()
     for event in _way(events[:count]):
-        fold_event(view, event)
+        take_event(view, event)
     return view
 
 

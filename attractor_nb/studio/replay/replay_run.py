@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.log_history import way_taken
-from attractor_nb.errors import OptionError, RunError, RunNotFound
-from attractor_nb.model.events import ChildEnded, ChildEvent, ChildStarted, Event, PipelineRestarted
+from attractor_nb.errors import OptionError, RunError
+from attractor_nb.model.events import ChildEnded, ChildEvent, ChildStarted, Event
 from attractor_nb.runtime.handles.presenters import name_of
-from attractor_nb.runtime.handles.recorded_state import MAX_RESTART_HOPS, directory_before
-from attractor_nb.storage.run_directory import first_directory
-from attractor_nb.storage.stored_run import has_event_log, read_run
+from attractor_nb.runtime.past import look_back
+from attractor_nb.storage.stored_run import read_run
 from attractor_nb.studio.replay.replay_frames import context_at, replay_of, view_at
 from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.still import picture_bundle
@@ -25,7 +24,7 @@ from attractor_nb.views.svg import render_svg
 from attractor_nb.views.text_table import run_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from attractor_nb.model.graph import Graph
@@ -55,15 +54,7 @@ class Moment:
 
     def to_svg(self) -> str:
         """The graph with the states that it had."""
-        view = self.view
-        return render_svg(
-            self.graph,
-            states=view.nodes,
-            edges=view.edges,
-            children=view.children,
-            is_ended=view.status.is_ended,
-            is_whole=False,
-        )
+        return _picture(self.graph, self.view)
 
     def __str__(self) -> str:
         event = self.event
@@ -89,6 +80,10 @@ class Replay:
         self.run = run
         self.graph = run.graph
         self.events = tuple(events)
+
+    @cached_property
+    def _end(self) -> RunView:
+        return view_at(self.events, len(self.events))
 
     def __len__(self) -> int:
         return len(self.events)
@@ -126,14 +121,24 @@ class Replay:
 
     def __str__(self) -> str:
         count = len(self.events)
-        last = view_at(self.events, count)
-        words = run_summary(last, self.graph, name=name_of(self.run))
+        words = run_summary(self._end, self.graph, name=name_of(self.run))
         return f"replay of {count} event{'s' * (count != 1)}: {words}"
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return picture_bundle(self.at(-1).to_svg(), str(self))
+        return picture_bundle(_picture(self.graph, self._end), str(self))
+
+
+def _picture(graph: Graph, view: RunView) -> str:
+    return render_svg(
+        graph,
+        states=view.nodes,
+        edges=view.edges,
+        children=view.children,
+        is_ended=view.status.is_ended,
+        is_whole=False,
+    )
 
 
 def replay_run(run: Execution) -> Replay:
@@ -143,40 +148,14 @@ def replay_run(run: Execution) -> Replay:
         RunNotFound: Nothing of it is stored (``durability="none"``), or it is gone.
         CheckpointCorrupt: Its log is damaged; says what is salvageable.
     """
-    if not has_event_log(run.logs_root):
-        raise RunNotFound(
-            f"nothing of run {run.id} is stored, so it cannot be looked at again",
-            hint='run it with durability="fast" or "full"',
-        )
-    return Replay(run, recorded_events(run.logs_root))
+    directories = look_back(run).directories
+    return Replay(run, [event for each in directories for event in _with_children(each.root, each.events)])
 
 
-def recorded_events(logs_root: Path) -> list[Event]:
-    """What a run has recorded, over its restarts, with the events of its child runs in their places."""
-    return [event for place in _directories(logs_root) for event in _with_children(place, 0)]
-
-
-def _directories(logs_root: Path) -> list[Path]:
-    """The directories of a run, the first one first, from any of them."""
-    found = [logs_root]
-    while (before := directory_before(read_run(found[0]))) is not None and len(found) < MAX_RESTART_HOPS:
-        found.insert(0, before)
-    while len(found) < MAX_RESTART_HOPS:
-        way = way_taken(read_run(found[-1]).events)
-        last = next((event for event in reversed(way) if isinstance(event, PipelineRestarted)), None)
-        if last is None:
-            break
-        place = first_directory(found[-1]) / last.logs_root.rpartition("/")[2]
-        if place == found[-1] or not has_event_log(place):
-            break
-        found.append(place)
-    return found
-
-
-def _with_children(logs_root: Path, depth: int) -> Iterator[Event]:
-    """The events of a directory; those of a child run stand where they happened, by their times."""
+def _with_children(logs_root: Path, recorded: Iterable[Event], depth: int = 0) -> Iterator[Event]:
+    """What a directory has recorded; events of a child run stand where they happened, by their times."""
     waiting: dict[str, list[Event]] = {}
-    for event in read_run(logs_root).events:
+    for event in recorded:
         for child_id, events in waiting.items():
             is_end = isinstance(event, ChildEnded) and event.child_id == child_id
             while events and (events[0].time < event.time or (is_end and events[0].time <= event.time)):
@@ -190,6 +169,7 @@ def _with_children(logs_root: Path, depth: int) -> Iterator[Event]:
 
 def _of_child(logs_root: Path, started: ChildStarted, depth: int) -> list[Event]:
     """The events of a child run, as its parent's watchers saw them; of one that cannot be read none."""
+    place = logs_root / started.child_root
     with contextlib.suppress(RunError):
         return [
             ChildEvent(
@@ -201,6 +181,6 @@ def _of_child(logs_root: Path, started: ChildStarted, depth: int) -> list[Event]
                 time=event.time,
                 run_id=started.run_id,
             )
-            for event in _with_children(logs_root / started.child_root, depth + 1)
+            for event in _with_children(place, read_run(place).events, depth + 1)
         ]
     return []

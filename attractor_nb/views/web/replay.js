@@ -18,7 +18,23 @@ const REPLAY_GONE = "The kernel is gone: the texts of this visit cannot be loade
 const NOT_HERE = "The texts of this visit are not part of this page.";
 const ENDED_RUNS = new Set(["success", "fail", "interrupted"]);
 
-export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showReplay(host, el)));
+export default asWidget(showElsewhere, standInReplay);
+
+// A kernel packs the frames: those of a long run are megabytes of text.
+function standInReplay(host) {
+  let end = () => {};
+  let isOver = false;
+  unpacked(host.get("packed")).then((replay) => {
+    const opened = { ...host, get: (name) => (name === "replay" ? replay : host.get(name)) };
+    if (!isOver) end = standIn(host.get("place"), (el) => showReplay(opened, el));
+  });
+  return () => {
+    isOver = true;
+    end();
+  };
+}
+
+const unpacked = (bytes) => new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
 
 export function showReplay(host, el) {
   const root = make("div", "attractor-ui attractor-replay");

@@ -3,6 +3,22 @@
 import { makeIcon } from "./icons.js";
 import { make, makeButton, seconds } from "./parts.js";
 
+const MOST_TICKS = 600; // more than that are narrower than a pixel
+const RANKS = ["skipped", "success", "partial_success", "retry", "fail"];
+
+// Of ends that stand in one place the one that matters most.
+function ticksOf(ends, count) {
+  if (ends.length <= MOST_TICKS) return ends;
+  const rank = ({ node, status }) => (node ? RANKS.indexOf(status) : RANKS.length);
+  const ticks = new Map();
+  for (const frame of ends) {
+    const place = Math.floor((frame.n * MOST_TICKS) / count);
+    const there = ticks.get(place);
+    if (!there || rank(frame) > rank(there)) ticks.set(place, frame);
+  }
+  return [...ticks.values()];
+}
+
 // `onSeek(n)`, `onStage(±1)` and `onPlay(n)` say what was asked for.
 export function makeScrubber({ onSeek, onStage, onPlay }) {
   const element = make("div", "ar-scrubber");
@@ -88,7 +104,7 @@ export function makeScrubber({ onSeek, onStage, onPlay }) {
       slider.max = count;
       time.dataset.whole = count ? seconds(frames[count - 1].at) : seconds(0);
       strip.replaceChildren(
-        ...ends.map((frame) => {
+        ...ticksOf(ends, count).map((frame) => {
           const tick = make("span", `ar-tick ar-${frame.node ? frame.status : `run-${frame.status}`}`);
           tick.style.left = `${(100 * frame.n) / count}%`;
           tick.title = frame.node
