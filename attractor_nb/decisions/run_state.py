@@ -548,7 +548,7 @@ class RunState:
     def apply_all(self, events: Sequence[Event], diamonds: frozenset[str]) -> None:
         """Fold the events of a log that count; ``diamonds`` are the nodes that pass the outcome through."""
         for event in way_taken(events):
-            self.apply(event, is_passed_through=event.node_id in diamonds)
+            self.apply(event, is_passed_through=bool(diamonds) and event.node_id in diamonds)
 
 
 _NOT_CARRIED = frozenset({"outcome", "preferred_label", "current_node", "last_stage", "last_response"})

@@ -7,7 +7,6 @@ ours alone, such as a refusal that a backend words, has no such frame and leaves
 from __future__ import annotations
 
 import contextlib
-import sysconfig
 import traceback
 from collections import deque
 from pathlib import Path
@@ -26,7 +25,7 @@ MAX_KEPT: Final = 3
 MAX_CHARACTERS: Final = 60_000
 """Of the tracebacks of an attempt; its model may call a tool that fails again and again."""
 _OURS: Final = str(Path(__file__).parents[1]) + "/"
-_OF_PYTHON: Final = sysconfig.get_paths()["stdlib"] + "/"
+_OF_PYTHON: Final = str(Path(traceback.__file__).parent) + "/"
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/")
 
 

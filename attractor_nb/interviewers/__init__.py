@@ -13,13 +13,24 @@ from attractor_nb.interviewers.callback import CallbackInterviewer
 from attractor_nb.interviewers.console import ConsoleInterviewer
 from attractor_nb.interviewers.deferred import DeferredInterviewer
 from attractor_nb.interviewers.queue import QueueInterviewer
-from attractor_nb.interviewers.recording_interviewer import RecordingInterviewer, ReplayInterviewer
 from attractor_nb.interviewers.refusing import RefusingInterviewer
+from attractor_nb.lazy_imports import deferred
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.protocols import Interviewer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from attractor_nb.interviewers.recording_interviewer import RecordingInterviewer as RecordingInterviewer
+    from attractor_nb.interviewers.recording_interviewer import ReplayInterviewer as ReplayInterviewer
+else:
+    __getattr__ = deferred(
+        __name__,
+        {
+            "RecordingInterviewer": "interviewers.recording_interviewer",
+            "ReplayInterviewer": "interviewers.recording_interviewer",
+        },
+    )
 
 __all__ = [
     "AutoApproveInterviewer",

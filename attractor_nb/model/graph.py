@@ -380,4 +380,6 @@ def _grouped(pairs: Iterable[tuple[str, Edge]]) -> dict[str, tuple[Edge, ...]]:
 
 
 def _plain(attrs: Mapping[str, AttrValue]) -> dict[str, Any]:
+    if not attrs:
+        return {}
     return {name: str(value) if isinstance(value, Duration) else value for name, value in attrs.items()}

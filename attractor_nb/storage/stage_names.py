@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MAX_NAME_LENGTH = 100
-_SAFE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 _UNSAFE_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 RUN_ENTRIES = frozenset(
     {
@@ -41,6 +40,14 @@ _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", *(f"{kind}{number}" for kind in ("com", "lpt") for number in range(10))}
 )
 """Names that Windows keeps for itself, with whatever ending."""
+_TAKEN = "|".join(
+    [*(rf"{name}(?:\.|\Z)" for name in _DEVICES), *(rf"{re.escape(name)}\Z" for name in RUN_ENTRIES)]
+)
+_SAFE = re.compile(
+    rf"(?!{_RESERVED_BEGINNING}|{_TAKEN})[a-z0-9_](?:[a-z0-9_.-]{{0,{MAX_NAME_LENGTH - 2}}}[a-z0-9_-])?",
+    re.ASCII | re.IGNORECASE,
+)
+"""One expression, because a resume asks it of each stage that was visited."""
 
 
 def is_safe_name(node_id: str) -> bool:
@@ -49,12 +56,7 @@ def is_safe_name(node_id: str) -> bool:
     >>> is_safe_name("plan"), is_safe_name("CON"), is_safe_name("artifacts"), is_safe_name("a/b")
     (True, False, False, False)
     """
-    if len(node_id) > MAX_NAME_LENGTH or not _SAFE.fullmatch(node_id):
-        return False
-    lowered = node_id.lower()
-    if lowered in RUN_ENTRIES or lowered.startswith(_RESERVED_BEGINNING):
-        return False
-    return lowered.partition(".")[0] not in _DEVICES
+    return _SAFE.fullmatch(node_id) is not None
 
 
 def escaped_name(node_id: str) -> str:

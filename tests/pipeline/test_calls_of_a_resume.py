@@ -71,7 +71,7 @@ def cost_of_a_stage(place, *, before_resume=lambda directory: None):
 
 def test_a_stage_behind_a_resume_costs_so_many_calls_and_none_of_the_system(tmp_path):
     calls, system_calls = cost_of_a_stage(tmp_path)
-    assert calls <= 19
+    assert calls <= 18
     assert system_calls == 0
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.backends.llm.tools.catalog import built_in_tools
 from attractor_nb.backends.llm.tools.functions import checked_functions, function_inputs, function_tool
 from attractor_nb.backends.llm.tools.mcp_servers import McpServers, served_tools
 from attractor_nb.errors import TerminalError
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.allowed_tools import read_allowed_tools
 from attractor_nb.model.attributes import AGENT_TOOLS
 from attractor_nb.model.nearest_name import did_you_mean
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 
     from pydantic_ai.toolsets import AbstractToolset
 
+    from attractor_nb.backends.llm.tools import catalog
     from attractor_nb.backends.llm.tools.catalog import CallableTool
     from attractor_nb.model.graph import Node
     from attractor_nb.stage import StageScope
+else:
+    catalog = later("attractor_nb.backends.llm.tools.catalog")
 
 __all__ = ["McpServers", "check_tools", "checked_functions", "tool_inputs", "tools_for"]
 
@@ -56,7 +59,7 @@ def tools_for(node: Node, scope: StageScope) -> AbstractToolset[Any] | None:
     async def find() -> Sequence[CallableTool]:
         own = [function_tool(name, workplace.functions[name]) for name in allowed.own]
         return [
-            *built_in_tools(allowed.built_in),
+            *catalog.built_in_tools(allowed.built_in),
             *own,
             *await served_tools(workplace.servers, allowed.served),
         ]
@@ -104,7 +107,7 @@ def tool_inputs(node: Node) -> list[dict[str, Any]]:
     return [
         *(
             {"name": tool.name, "description": tool.description, "parameters": tool.schema}
-            for tool in built_in_tools(allowed.built_in)
+            for tool in catalog.built_in_tools(allowed.built_in)
         ),
         *(
             function_inputs(name, functions[name]) if name in functions else {"name": name}
