@@ -33,7 +33,7 @@
         ├── RunNotFound            no run directory there
         ├── RunLocked              another process owns the run: pid, host, since
         ├── RunInterrupted         waiting for a run that was stopped
-        ├── RunStands              waiting for a run that stands at a breakpoint
+        ├── RunStands              waiting for a run that is stopped at a breakpoint
         ├── GraphChanged           resume with another graph than the one that ran
         ├── InputsChanged          resume a map with other inputs than those that it began with
         ├── CheckpointCorrupt      nothing valid to resume from; says what is salvageable
@@ -313,7 +313,7 @@ class RunInterrupted(RunError):
 
 
 class RunStands(RunError):
-    """The run that is waited for stands at a breakpoint, and nobody has it go on."""
+    """The run that is waited for is stopped at a breakpoint, and nobody has it go on."""
 
 
 class GraphChanged(RunError):

@@ -66,4 +66,4 @@ class Stop:
     def __str__(self) -> str:
         child = f" in the child run of `{self.path.rstrip('>')}`" if self.path else ""
         branch = f" in branch {self.branch}" if self.branch else ""
-        return f"stands {self.words}{branch}{child}; stopped by {self.breakpoint}"
+        return f"stopped {self.words}{branch}{child}; by {self.breakpoint}"

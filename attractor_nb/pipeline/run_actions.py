@@ -224,7 +224,7 @@ class ActionDesk:
             return ""
         if self.run.gates:
             return f"The run waits at {self.run.gates[0].stage}: answer, or stop it, then it can be rewound."
-        return "The run stands at a breakpoint: stop it, then it can be rewound."
+        return "The run is stopped at a breakpoint: end it, then it can be rewound."
 
     def _why_no_pin(self, node: str, known: KnownVisit | None) -> str:
         try:

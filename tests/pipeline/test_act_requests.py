@@ -118,7 +118,7 @@ def test_a_run_that_goes_on_is_left_alone_and_says_so(tmp_path):
     )
     run.debugger.wait_for_stop(WAIT)
     stands = ActionDesk(run).actions("start", 1)
-    assert (stands["fork"]["why"], stands["rewind"]["why"][:9]) == ("", "The run s")
+    assert (stands["fork"]["why"], stands["rewind"]["why"][:18]) == ("", "The run is stopped")
     run.debugger.continue_()
     run.wait_for_gate("check", WAIT)
     waits = ActionDesk(run).actions("draft", 1)

@@ -100,9 +100,9 @@ def test_every_button_is_a_call(standing):
         ({}, "knows no None"),
         ({"call": "set_context", "key": "outcome", "text": "1"}, "engine's own"),
         ({"call": "set_context", "key": "x"}, "the request has no text"),
-        ({"call": "set_outcome", "status": "success"}, "stands before a stage"),
+        ({"call": "set_outcome", "status": "success"}, "stopped before a stage"),
         ({"call": "break", "text": "nobody"}, "no node 'nobody'"),
-        ({"call": "step", "branch": "fan/x"}, "does not stand in branch fan/x"),
+        ({"call": "step", "branch": "fan/x"}, "is not stopped in branch fan/x"),
         ({"call": "pin", "node": 3}, "the request has no node"),
     ],
 )

@@ -55,11 +55,9 @@ def test_a_run_stands_before_a_stage_until_it_is_told_to_go_on(debug):
     run = debug(CHAIN, "plan", "plan->review")
     stop = run.debugger.wait_for_stop(WAIT)
     assert (stop.node, stop.moment, stop.edge, stop.breakpoint) == ("plan", "before", "start->plan", "plan")
-    assert (run.status, "stands before `plan`" in str(run)) == ("waiting", True)
+    assert (run.status, "stopped before `plan`" in str(run)) == ("waiting", True)
     run.debugger.continue_()
-    assert str(run.debugger.wait_for_stop(WAIT)).endswith(
-        "entered by `plan->review`; stopped by plan->review"
-    )
+    assert str(run.debugger.wait_for_stop(WAIT)).endswith("entered by `plan->review`; by plan->review")
     run.debugger.continue_()
     assert run.debugger.wait_for_stop(WAIT) is None
     assert run.result(WAIT).status == "success"
@@ -128,7 +126,7 @@ def test_each_branch_stops_by_itself_and_is_stepped_by_itself(debug):
     run.debugger.step("a")
     while "a2" not in [stop.node for stop in run.debugger.stops]:
         asyncio.run(run.debugger.stopped())
-    with pytest.raises(RunError, match="does not stand in branch c"):
+    with pytest.raises(RunError, match="is not stopped in branch c"):
         run.debugger.step("c")
     run.debugger.clear().continue_()
     result = run.result(WAIT)
@@ -280,7 +278,7 @@ def test_an_outcome_is_set_before_an_edge_is_chosen(debug):
 def test_an_outcome_cannot_be_set_before_a_stage(debug):
     run = debug(CHAIN, "plan")
     run.debugger.wait_for_stop(WAIT)
-    with pytest.raises(RunError, match="stands before a stage") as refused:
+    with pytest.raises(RunError, match="stopped before a stage") as refused:
         run.debugger.set_outcome("success")
     assert 'stop there with "after:plan"' in refused.value.hint
 
@@ -395,7 +393,7 @@ def test_a_call_that_waits_for_the_end_says_that_the_run_stands(debug, monkeypat
     monkeypatch.setattr(handle, "STAND_SECONDS", 0.0)
     run = debug(CHAIN, "plan")
     run.debugger.wait_for_stop(WAIT)
-    with pytest.raises(RunStands, match="stands before `plan`") as refused:
+    with pytest.raises(RunStands, match="stopped before `plan`") as refused:
         run.result(WAIT)
     assert "run.debugger.continue_()" in refused.value.hint
 

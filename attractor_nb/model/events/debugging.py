@@ -38,7 +38,7 @@ class DebuggerStopped(RunEvent, kw_only=True):
     @property
     def description(self) -> str:
         """One line for people."""
-        return f"stands {self.moment} {self.node}: {self.breakpoint}"
+        return f"stopped {self.moment} {self.node}: {self.breakpoint}"
 
 
 class DebuggerChanged(RunEvent, kw_only=True):

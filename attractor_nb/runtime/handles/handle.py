@@ -108,7 +108,7 @@ class Handle(Generic[ResultT]):
             TimeoutError: It has not ended in time; it goes on.
             GateWouldBlock: Waiting here would keep a gate's buttons from working.
             RunInterrupted: Ctrl-C or Stop: it was stopped and can be resumed.
-            RunStands: It stands at a breakpoint, and nobody has it go on.
+            RunStands: It is stopped at a breakpoint, and nobody has it go on.
             RunLocked: Another process took it over.
             RunError: It runs in the event loop that runs here.
             StorageError: Its directory could not be written.
@@ -176,7 +176,7 @@ class Handle(Generic[ResultT]):
             self._stands = stop, now
         elif now - self._stands[1] >= STAND_SECONDS:
             raise RunStands(
-                f"{self._work.what} {stop}, and this call waits for its end",
+                f"{self._work.what} is {stop}, and this call waits for its end",
                 hint="have it go on first: run.debugger.continue_(), or step()",
             )
 

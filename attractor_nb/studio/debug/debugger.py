@@ -42,7 +42,7 @@ class Debugger(Rerunning):
     >>> pipeline = Pipeline(text, backend="simulated")
     >>> run = pipeline.run(breakpoints=["plan"], durability="none")
     >>> print(run.debugger.wait_for_stop())
-    stands before `plan`, entered by `start->plan`; stopped by plan
+    stopped before `plan`, entered by `start->plan`; by plan
     >>> run.debugger.set_context("tests", 3)
     >>> _ = run.debugger.continue_()
     >>> run.result().context.get("tests")
@@ -111,12 +111,12 @@ class Debugger(Rerunning):
 
     @property
     def stops(self) -> tuple[Stop, ...]:
-        """Where the run stands: each branch and each child run by itself, the longest first."""
+        """Where the run is stopped: each branch and each child run by itself, the longest first."""
         return () if self._debugging is None else self._debugging.desk.stops
 
     @property
     def stop(self) -> Stop | None:
-        """Where it stands, the place where it stands longest; None while it goes on."""
+        """Where it is stopped, for the longest time; None while it goes on."""
         return next(iter(self.stops), None)
 
     def wait_for_stop(self, timeout: float | None = None) -> Stop | None:
@@ -440,17 +440,17 @@ class Debugger(Rerunning):
             desk.check_is_going_on()
         if not stands:
             raise RunError(
-                "the run does not stand anywhere",
+                "the run is not stopped anywhere",
                 hint="pause() stops it at its next stage, break_at(…) at others",
             )
         where = "; ".join(str(stand.stop) for stand in stands)
         if moment == AFTER_MOMENT and branch is None:
             node = stands[0].stop.node
             raise RunError(
-                f"the run stands {BEFORE_MOMENT} a stage, and an outcome can be set {AFTER_MOMENT} one",
+                f"the run is stopped {BEFORE_MOMENT} a stage, and an outcome can be set {AFTER_MOMENT} one",
                 hint=f'stop there with "after:{node}" or "on:error"',
             )
-        raise RunError(f"the run does not stand in branch {branch}", hint=where)
+        raise RunError(f"the run is not stopped in branch {branch}", hint=where)
 
     def _type_of(self, node: str) -> str:
         graph = self._run.graph
