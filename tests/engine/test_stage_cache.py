@@ -649,7 +649,7 @@ def test_a_link_that_a_stage_left_is_not_kept(place):
         return "fine"
 
     result = place.run(LINE, Asked({"a": work}))
-    assert "no plain file" in str(result.why("a"))
+    assert "not a plain file" in str(result.why("a"))
     assert place.entries == []
 
 

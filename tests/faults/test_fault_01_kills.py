@@ -273,7 +273,7 @@ def test_killed_in_a_process_that_was_started_for_it(preloaded_worker, campaign,
 
 
 @pytest.mark.protects(
-    "attractor_nb/runtime/handles/recorded_state.py", "context.restore(event.context, event.logs)"
+    "attractor_nb/runtime/handles/recorded_state.py", "context.restore(values, tuple(logs))"
 )
 @pytest.mark.parametrize("graph", WITH_CHILDREN)
 def test_killed_again_while_it_resumes_and_once_more(kill_worker, campaign, figures, graph):
