@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.server.requests import Bounds, Fork, Submission
+    from attractor_nb.server.response_models import WaitingQuestion
     from attractor_nb.storage.listing import RunSummary
 
 POSTED: Final = "a posted source"
@@ -55,12 +56,15 @@ class RunDesk:
         root: The runs base.
         started: Which runs servers of this root have begun or gone on with.
         words: What is said of a run that a lost server left, by its id.
+        left_open: The questions that runs left open that nobody works on here, by their ids. They hold for
+            the line beside them: the same one is listed until a file of its run changes.
     """
 
     def __init__(self, root: Path, max_runs: int) -> None:
         self.root = root
         self.started = StartedRuns(root)
         self.words: dict[str, str] = {}
+        self.left_open: dict[str, tuple[RunSummary, list[WaitingQuestion]]] = {}
         self._max_runs = max_runs
         self._lock = threading.Lock()
         self._listing = threading.Lock()

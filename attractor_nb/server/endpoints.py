@@ -94,7 +94,8 @@ def get_questions(call: Call) -> Reply:
 
 def get_all_questions(call: Call) -> Reply:
     """The questions of all runs that wait."""
-    return Reply(QuestionList(questions=all_questions(call.house.desk)))
+    desk = call.house.desk
+    return Reply(QuestionList(questions=all_questions(desk, desk.summaries())))
 
 
 def answer(call: Call) -> Reply:

@@ -10,9 +10,12 @@ from attractor_nb.server.desk import locked_elsewhere
 from attractor_nb.server.event_trail_reader import Trail
 from attractor_nb.server.response_models import AnswerTaken, Choice, WaitingQuestion
 from attractor_nb.storage.event_log import read_log
+from attractor_nb.storage.run_status import standing_of
+from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.views.shown_questions import plain_question
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from attractor_nb.engine.gates import Gate
@@ -39,18 +42,22 @@ def questions_here(desk: RunDesk) -> list[WaitingQuestion]:
     return [_here(run_id, gate) for run_id, run in live.items() for gate in run.gates]
 
 
-def all_questions(desk: RunDesk) -> list[WaitingQuestion]:
-    """The questions of all runs of the root; of what cannot be read there are none."""
+def all_questions(desk: RunDesk, summaries: Sequence[RunSummary]) -> list[WaitingQuestion]:
+    """The questions of all runs of the root, whose lines these are; of what cannot be read there are none."""
     live = desk.live_runs()
     found = [_here(run_id, gate) for run_id, run in live.items() for gate in run.gates]
-    for summary in desk.summaries():
+    before = desk.left_open
+    kept: dict[str, tuple[RunSummary, list[WaitingQuestion]]] = {}
+    for summary in summaries:
         run_id = summary.logs_root.name
         if run_id in live or summary.kind != "run" or not (summary.is_live or summary.is_resumable):
             continue
-        try:
-            found += _stored(desk, run_id, summary)
-        except AttractorError:  # its own pages say what is wrong with it
-            continue
+        known = before.get(run_id)
+        if known is None or known[0] is not summary:
+            known = summary, _readable(desk, run_id, summary)
+        kept[run_id] = known
+        found += known[1]
+    desk.left_open = kept
     return sorted(found, key=lambda asked: asked.since)
 
 
@@ -104,6 +111,13 @@ def _here(run_id: str, gate: Gate) -> WaitingQuestion:
     return _question(run_id, event, how="")
 
 
+def _readable(desk: RunDesk, run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
+    try:
+        return _stored(desk, run_id, summary)
+    except AttractorError:  # its own pages say what is wrong with it
+        return []
+
+
 def _stored(desk: RunDesk, run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     """What the log of a run that nobody works on here has open."""
     from attractor_nb.runtime.handles.recorded_state import interviews_under_way  # noqa: PLC0415 - see serving.py
@@ -114,7 +128,8 @@ def _stored(desk: RunDesk, run_id: str, summary: RunSummary) -> list[WaitingQues
     if summary.is_live:
         owner = summary.owner
         how = f"it is asked by process {owner.get('pid', '?')} on {owner.get('host', '?')}"
-    place = desk.run(run_id).logs_root  # behind a restart the questions are in the latest directory
+    first = desk.place(run_id)  # behind a restart the questions are in the latest directory
+    place = standing_of(first, read_facts(first)).logs_root
     waiting: dict[str, InterviewStarted] = {}
     for event in interviews_under_way(read_log(place).events):
         if isinstance(event, InterviewStarted):

@@ -160,6 +160,7 @@ class RowsQuery(ListQuery):
     words: Annotated[str, Field(max_length=500)] = Field(
         default="", description="Only runs whose row has each of these words, in capitals or not."
     )
+    with_questions: bool = Field(default=False, description="List the questions of all runs that wait.")
 
 
 class GraphQuery(Query):

@@ -86,15 +86,6 @@ class PipelineStatus(PipelineLine):
     links: dict[str, str]
 
 
-class Rows(Sent):
-    """Runs as rows of a front-end's list, newest first."""
-
-    rows: list[Plain]
-    total: int = Field(description="All runs of the root.")
-    found: int = Field(description="Those that were asked for; the rows are a part of them.")
-    offset: int
-
-
 class Drawing(Sent):
     """The drawing of a run's graph without states, and what a front-end needs beside it."""
 
@@ -147,6 +138,16 @@ class WaitingQuestion(Sent):
     deadline: float | None
     is_answerable: bool
     how: str
+
+
+class Rows(Sent):
+    """Runs as rows of a front-end's list, newest first."""
+
+    rows: list[Plain]
+    total: int = Field(description="All runs of the root.")
+    found: int = Field(description="Those that were asked for; the rows are a part of them.")
+    offset: int
+    questions: list[WaitingQuestion]
 
 
 class QuestionList(Sent):

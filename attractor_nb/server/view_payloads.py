@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.model.events import InterviewCompleted, InterviewTimeout
 from attractor_nb.redaction import redacted
 from attractor_nb.server.event_trail_reader import Trail
+from attractor_nb.server.gate_answers import all_questions
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.replies import Reply
 from attractor_nb.server.response_models import Drawing, PastAnswers, Rows, TimelineState
@@ -36,15 +37,16 @@ def get_rows(call: Call) -> Reply:
     """The runs of the root as rows of a list, newest first."""
     desk, query = call.house.desk, call.query
     summaries = desk.summaries()
-    end = query.offset + query.limit
-    if not query.words.strip():
+    end, found = query.offset + query.limit, len(summaries)
+    if query.words.strip():
+        every = (_row(desk, index, summary) for index, summary in enumerate(summaries))
+        fitting = [row for row in every if has_words(row, query.words)]
+        rows, found = fitting[query.offset : end], len(fitting)
+    else:
         part = summaries[query.offset : end]
         rows = [_row(desk, index, summary) for index, summary in enumerate(part, query.offset)]
-        return Reply(Rows(rows=rows, total=len(summaries), found=len(summaries), offset=query.offset))
-    every = (_row(desk, index, summary) for index, summary in enumerate(summaries))
-    found = [row for row in every if has_words(row, query.words)]
-    rows = found[query.offset : end]
-    return Reply(Rows(rows=rows, total=len(summaries), found=len(found), offset=query.offset))
+    questions = all_questions(desk, summaries) if query.with_questions else []
+    return Reply(Rows(rows=rows, total=len(summaries), found=found, offset=query.offset, questions=questions))
 
 
 def get_drawing(call: Call) -> Reply:

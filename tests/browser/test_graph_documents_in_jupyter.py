@@ -223,7 +223,7 @@ def test_it_is_exported_as_a_picture(open_document):
 
 
 def test_without_a_server_the_text_is_edited_all_the_same(open_document):
-    gone = ("**/attractor-nb/questions", lambda route: route.fulfill(status=404, body="{}"))
+    gone = ("**/attractor-nb/", lambda route: route.fulfill(status=404, body="{}"))
     with open_document(wait=False, route=gone) as document:
         document.page.locator(".attractor-document-graph", has_text="attractor-nb[proxy]").wait_for()
         document.page.locator(".attractor-document .cm-content").click()
@@ -233,11 +233,11 @@ def test_without_a_server_the_text_is_edited_all_the_same(open_document):
 
 
 def test_a_server_that_does_not_answer_is_asked_again(open_document):
-    gone = ("**/attractor-nb/questions", lambda route: route.fulfill(status=502, body="{}"))
+    gone = ("**/attractor-nb/", lambda route: route.fulfill(status=502, body="{}"))
     with open_document(wait=False, route=gone) as document:
         again = document.page.get_by_role("button", name="Try again")
         again.wait_for()
-        document.page.unroute("**/attractor-nb/questions")
+        document.page.unroute("**/attractor-nb/")
         again.click()
         document.node("done").wait_for()
 

@@ -12,7 +12,10 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from attractor_nb.storage.event_log import read_log
+from attractor_nb.server import gate_answers
+from attractor_nb.server.desk import RunDesk
+from attractor_nb.storage import run_index
+from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
 from attractor_nb.storage.lock import is_owned
 
 pytestmark = pytest.mark.timeout(300)  # several processes begin, one behind the other
@@ -61,22 +64,42 @@ def test_a_killed_server_loses_nothing(root, client_of, sources):
         assert (lines[waiting]["status"], lines[waiting]["is_resumable"]) == ("abandoned", True)
         [asked] = client.get(f"/pipelines/{waiting}/questions").json()["questions"]
         assert (asked["stage"], asked["is_answerable"]) == ("review", False)
+        assert client.get("/rows?with_questions=true").json()["questions"] == [asked]
         early = client.post(f"/pipelines/{waiting}/questions/review/answer", {"choice": "A"})
         assert (early.status_code, "resume" in early.json()["hint"]) == (404, True)
         before = [one["id"] for one in client.events(waiting) if one["id"]]
         assert client.post(f"/pipelines/{waiting}/resume").status_code == 202
         with client.stream(waiting, before[-1]) as found:
             assert next(one for one in found if one["data"].get("type") == "InterviewStarted")
+        [again] = client.get("/rows?with_questions=true").json()["questions"]
+        assert (again["id"], again["is_answerable"]) == (asked["id"], True)
         assert (
             client.post(f"/pipelines/{waiting}/questions/review/answer", {"choice": "A"}).status_code == 200
         )
         assert client.ended(waiting)["outcome"] == "success"
+        assert client.get("/rows?with_questions=true").json()["questions"] == []
         kinds = [
             one["data"].get("name")
             for one in client.events(waiting)
             if one["data"].get("type") == "StageCompleted"
         ]
         assert kinds == ["start", "review", "done"]
+
+
+def test_what_lies_still_is_read_once_for_its_questions(root, client_of, sources, monkeypatch):
+    with process(root, client_of) as (_, client, _):
+        client.wait_for(client.submit(sources.gate), "InterviewStarted")
+    monkeypatch.setattr(run_index, "SETTLED_NS", 0)  # nobody writes any more
+    desk, read = RunDesk(root, 1), []
+    monkeypatch.setattr(gate_answers, "read_log", lambda place: read.append(place) or read_log(place))
+    for _ in range(3):
+        [asked] = gate_answers.all_questions(desk, desk.summaries())
+        assert (asked.stage, asked.is_answerable) == ("review", False)
+    assert len(read) == 1
+    with (Path(read[0]) / EVENT_LOG_NAME).open("ab") as log:
+        log.write(b"{")  # a record that was begun
+    assert gate_answers.all_questions(desk, desk.summaries()) == [asked]
+    assert len(read) == 2
 
 
 def test_a_stream_goes_on_over_servers_that_are_killed(root, client_of, sources):

@@ -117,8 +117,7 @@ function makeGraphs({ coreutils, services, widgets }, words) {
       const slow = setTimeout(() => say(words.__("The server of attractor_nb is being started.")), SLOW_MS);
       let status = 0;
       try {
-        const asked = coreutils.URLExt.join(page, "questions");
-        ({ status } = await ServerConnection.makeRequest(asked, { cache: "default" }, settings));
+        ({ status } = await ServerConnection.makeRequest(page, { cache: "default" }, settings));
       } catch {
         // nobody answers
       }

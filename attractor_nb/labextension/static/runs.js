@@ -26,8 +26,10 @@ export function makeRuns(app, { apputils, coreutils, services, widgets }, { word
   panel.node.setAttribute("role", "region");
   panel.node.setAttribute("aria-label", words.__("Attractor runs"));
   panel.onAfterShow = () => {
-    if (!panel.node.firstChild) panel.node.append(frameOf("sidebar", words.__("Attractor runs")));
-    watch();
+    if (panel.node.firstChild) return;
+    const frame = frameOf("sidebar", words.__("Attractor runs"));
+    frame.addEventListener("load", watch); // it asks the same server, and comes first
+    panel.node.append(frame);
   };
 
   // A run as a tab of its own; one that is open comes to the front.
@@ -64,7 +66,7 @@ export function makeRuns(app, { apputils, coreutils, services, widgets }, { word
 
   async function look() {
     try {
-      const [{ questions }, { rows }] = await Promise.all([get("questions"), get(`rows?limit=${NEWEST}`)]);
+      const { questions, rows } = await get(`rows?limit=${NEWEST}&with_questions=true`);
       panel.title.dataset = questions.length ? { "attractor-count": String(questions.length) } : {};
       const waiting = new Map(questions.map((question) => [`${question.pipeline} ${question.id}`, question]));
       tellNew("questions", waiting, rows, (question) => [words.__("%1 waits for an answer: %2", nameOf(question.pipeline, rows), question.text), question.pipeline]);

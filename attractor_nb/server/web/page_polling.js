@@ -20,8 +20,8 @@ export function pollRuns(server, query, { onLook, onRefused }) {
     clearTimeout(timer);
     const begun = performance.now();
     try {
-      const [rows, asked] = await Promise.all([server.get("rows", query()), server.get("questions")]);
-      if (!isClosed) onLook(rows, asked.questions);
+      const rows = await server.get("rows", { ...query(), with_questions: true });
+      if (!isClosed) onLook(rows, rows.questions);
     } catch (problem) {
       if (!isClosed && !(problem instanceof Silence)) onRefused(problem);
     } finally {
