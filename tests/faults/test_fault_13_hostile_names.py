@@ -97,8 +97,8 @@ def went(call):
 )
 @pytest.mark.protects(
     "attractor_nb/storage/stage_names.py",
-    "    if lowered in RUN_ENTRIES or lowered.startswith(_RESERVED_BEGINNING):",
-    instead="    if not node_id:",
+    "return _SAFE.fullmatch(node_id) is not None",
+    instead="return bool(node_id)",
 )
 def test_each_id_has_a_directory_of_its_own_that_every_file_system_takes(tmp_path, figures):
     """Protected by: names that are reserved, too long, or differ from another in case alone are escaped."""
