@@ -27,7 +27,8 @@ from attractor_nb.runtime.plugs.executor import shipping_of
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
 from attractor_nb.runtime.prepare.known_secrets import stored_source
 from attractor_nb.runtime.prepare.trust import check_trust, note_run
-from attractor_nb.runtime.resume import GRAPH_CHANGES, with_recorded_backend
+from attractor_nb.runtime.recorded_options import with_recorded_backend
+from attractor_nb.runtime.resume_checks import GRAPH_CHANGES
 from attractor_nb.runtime.wire import check_plugs
 from attractor_nb.runtime.workspace.workspace import recorded_for_rows, with_workdir_of_rows
 from attractor_nb.storage.map_directory import MapDirectory, inputs_hash, read_inputs, read_map, row_name

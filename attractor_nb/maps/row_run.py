@@ -15,8 +15,10 @@ from attractor_nb.model.events import PipelineFailed
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.begin import begin, seams_of
+from attractor_nb.runtime.latest_state import complete_end
 from attractor_nb.runtime.plugs.lent import Lent
-from attractor_nb.runtime.resume import complete_end, continue_run, rewind_of_failure
+from attractor_nb.runtime.resume import continue_run
+from attractor_nb.runtime.resume_checks import rewind_of_failure
 from attractor_nb.runtime.stored_execution import load_execution
 from attractor_nb.runtime.wire import wire
 from attractor_nb.storage.run_status import read_last_event, standing_of

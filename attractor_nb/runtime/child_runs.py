@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.model.graph import Node
     from attractor_nb.protocols import CodergenBackend, Processes, RunStore
-    from attractor_nb.runtime import resume
+    from attractor_nb.runtime import latest_state, resume
     from attractor_nb.runtime.begin import Beginning, Seams
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.workspace.workspace import Workspace
     from attractor_nb.stage import Child, StageScope
 else:
+    latest_state = later("attractor_nb.runtime.latest_state")
     resume = later("attractor_nb.runtime.resume")
 
 _NO_BOUNDS: dict[str, Any] = dict.fromkeys(BOUNDS)
@@ -239,7 +240,7 @@ class ChildRuns:
         ended = finished_run(pipeline, place)
         if ended is not None:
             if is_own:
-                resume.complete_end(pipeline, place, options, self._household.seams)
+                latest_state.complete_end(pipeline, place, options, self._household.seams)
             child = FinishedChild(ended, scope, place)
             announce_start(child, is_taken_up=True)
             return child

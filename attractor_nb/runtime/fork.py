@@ -29,13 +29,15 @@ from attractor_nb.runtime.begin import seams_of
 from attractor_nb.runtime.handle_options import with_what_is_kept
 from attractor_nb.runtime.handles.hosts import check_host
 from attractor_nb.runtime.handles.recorded_state import recorded_commit, restored_state
+from attractor_nb.runtime.latest_state import read_latest
 from attractor_nb.runtime.launch import resume_run
 from attractor_nb.runtime.pins import read_pins
 from attractor_nb.runtime.prepare.declared_inputs import later_inputs
 from attractor_nb.runtime.prepare.known_secrets import learn_for_run, stored_source
 from attractor_nb.runtime.prepare.run_options import as_list, as_path, read_options
 from attractor_nb.runtime.prepare.trust import note_run
-from attractor_nb.runtime.resume import GRAPH_CHANGES, check_fork, read_latest, with_recorded_plugs
+from attractor_nb.runtime.recorded_options import with_recorded_plugs
+from attractor_nb.runtime.resume_checks import GRAPH_CHANGES, check_fork
 from attractor_nb.runtime.rewind import RewindPlace, check_rewind, find_place, read_rewind
 from attractor_nb.runtime.wire import check_plugs
 from attractor_nb.runtime.workspace.worktree import BRANCH_BEGINNING, worktree_facts

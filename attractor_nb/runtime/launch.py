@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
     from attractor_nb.cassettes import Tape
     from attractor_nb.interrupts import HeldInterrupt
-    from attractor_nb.runtime import resume
+    from attractor_nb.runtime import recorded_options, resume
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.rewind import Rewind
 else:
+    recorded_options = later("attractor_nb.runtime.recorded_options")
     resume = later("attractor_nb.runtime.resume")
 
 
@@ -70,7 +71,7 @@ def go_on(
     rewind: Rewind | None = None,
 ) -> Execution:
     """Take a run up where it stands, or where a rewind goes, and start its engine."""
-    options, tape = with_cassette(resume.with_recorded_plugs(options, logs_root), is_resume=True)
+    options, tape = with_cassette(recorded_options.with_recorded_plugs(options, logs_root), is_resume=True)
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, pipeline.tools)
     check_debugging(options, pipeline.graph, is_waited_for=is_waited_for)
@@ -91,7 +92,7 @@ def resume_run(
     rewind: Rewind | None = None,
 ) -> Execution:
     """Go on with what a run directory holds, by the options of a call; see ``Pipeline.resume``."""
-    resume.check_own(logs_root, given)
+    recorded_options.check_own(logs_root, given)
     chosen = options_for(pipeline, given)
     with held_interrupts() as interrupt:
         return go_on(

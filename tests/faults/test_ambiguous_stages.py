@@ -183,7 +183,7 @@ def test_who_approves_the_first_choice_of_everything_records_a_failure(cut, tmp_
 
 
 @pytest.mark.protects(
-    "attractor_nb/runtime/resume.py",
+    "attractor_nb/runtime/resume_checks.py",
     "if place.on_interrupted != ASK or is_somebody_asked(options):",
     instead="if True:",
 )

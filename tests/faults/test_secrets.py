@@ -241,13 +241,13 @@ def test_a_run_that_stores_nothing_lets_no_key_out_either(planted, leaky, figure
 
 
 @pytest.mark.protects(
-    "attractor_nb/runtime/resume.py",
+    "attractor_nb/runtime/resume_checks.py",
     '_REDACTED if stored.manifest.get("is_source_redacted") else _CHANGED',
     instead="_CHANGED",
 )
 @pytest.mark.protects(
     "attractor_nb/runtime/resume.py",
-    "_check_own_source(pipeline, logs_root, on_graph_change)",
+    "check_own_source(pipeline, logs_root, on_graph_change)",
     instead="pass",
 )
 def test_a_source_with_a_key_is_resumed_with_the_callers_own_pipeline_only(planted, tmp_path):

@@ -1,0 +1,189 @@
+"""Where a stored run stands: its latest directory, its state and its inputs, read or owned (ruling 29)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.errors import RunError, RunNotFound, StorageError
+from attractor_nb.model.events import (
+    LOG_FORM,
+    PipelineStarted,
+    UnknownEvent,
+)
+from attractor_nb.runtime.handles.final_context import StoredValues
+from attractor_nb.runtime.handles.recorded_state import (
+    MAX_RESTART_HOPS,
+    restart_directory,
+    restored_state,
+)
+from attractor_nb.runtime.older_layout import CONTINUED_FROM
+from attractor_nb.storage.run_directory import utc_text
+from attractor_nb.storage.run_store import DirectoryRunStore
+from attractor_nb.storage.stored_run import StoredRun, read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.runtime.begin import (
+        Seams,
+    )
+    from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.prepare.run_options import RunOptions
+    from attractor_nb.storage.event_lines import LogScan
+
+
+def complete_end(pipeline: Definition, logs_root: Path, options: RunOptions, seams: Seams) -> None:
+    """Do for a run that has ended what its process was killed before: name its end in the manifest, tidy up.
+
+    Raises:
+        RunLocked, CheckpointCorrupt, StorageError: It cannot be done, and why.
+    """
+    plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
+    store, _ = open_latest(plan, logs_root, options, seams)
+    store.close()
+
+
+def _complete_manifest(store: DirectoryRunStore, latest: Latest, *, is_restarted: bool) -> None:
+    """Name the end of a directory in its manifest, when its process was killed before it did."""
+    stored, state = latest.stored, latest.state
+    status = "restarted" if is_restarted else state.ended
+    if status and stored.manifest.get("status") != status:
+        facts = {"status": status, "end_time": utc_text(stored.events[-1].time)}
+        store.save_manifest(facts if is_restarted else {**facts, "reason": state.reason, **state.totals()})
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """Where a run stands: the directory that it came to, its state, and the run's inputs."""
+
+    stored: StoredRun
+    state: RunState
+    inputs: Mapping[str, Any]
+
+
+def open_latest(
+    plan: Plan, logs_root: Path, options: RunOptions, seams: Seams
+) -> tuple[DirectoryRunStore, Latest]:
+    """Open the run, or the restart directory in which it goes on; an end that no manifest names is named."""
+    before = None
+    for _ in range(MAX_RESTART_HOPS):
+        store = own_directory(logs_root, options, seams)
+        try:
+            latest, restarted = _read_one(plan, logs_root, before, store.scan)
+            _complete_manifest(store, latest, is_restarted=restarted is not None)
+        except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
+            store.close()
+            raise
+        if restarted is None:
+            return store, latest
+        store.close()
+        logs_root, before = restarted, latest
+    raise _endless(logs_root)
+
+
+def read_latest(plan: Plan, logs_root: Path) -> Latest:
+    """What ``open_latest`` would find, read without owning it."""
+    before = None
+    for _ in range(MAX_RESTART_HOPS):
+        latest, restarted = _read_one(plan, logs_root, before)
+        if restarted is None:
+            return latest
+        logs_root, before = restarted, latest
+    raise _endless(logs_root)
+
+
+def _read_one(
+    plan: Plan, logs_root: Path, before: Latest | None, scan: LogScan | None = None
+) -> tuple[Latest, Path | None]:
+    """Read one directory of a run, and where it restarted.
+
+    What a restart directory does not say, because its first record was never written, the one before
+    it does.
+    """
+    stored = read_run(logs_root, scan)
+    _check_form(stored)
+    if before is None:
+        _check_begun(stored)
+        state = restored_state(plan, stored)
+    else:
+        state = restored_state(plan, stored, before.state.restarted(before.state.restart_target))
+    latest = Latest(stored, state, inputs_of(stored, before.inputs if before else {}))
+    return latest, restart_directory(stored, state)
+
+
+def _endless(logs_root: Path) -> RunError:
+    return RunError(f"the restarts of {logs_root} have no end")
+
+
+def _check_form(stored: StoredRun) -> None:
+    """Refuse a run whose log says more than this version understands: it could take it wrongly.
+
+    Raises:
+        RunError: A newer version has written it.
+    """
+    unknown = next(iter(stored.events.select(UnknownEvent)), None)
+    first = stored.events[0] if stored.events else None
+    form = first.schema_version if isinstance(first, PipelineStarted) else LOG_FORM
+    if form > LOG_FORM or unknown is not None:
+        what = f"its log has form {form}, and this one knows form {LOG_FORM}"
+        if form <= LOG_FORM and unknown is not None:
+            what = (
+                f"record {unknown.sequence} of its log is a {unknown.type}, which this version does not know"
+            )
+        raise RunError(
+            f"a newer version of attractor_nb has written the run in {stored.logs_root}: {what}",
+            hint="update attractor_nb to go on with it; it can be looked at with this version",
+        )
+
+
+def _check_begun(stored: StoredRun) -> None:
+    """Refuse a run of which neither log nor checkpoint says with what it began.
+
+    Raises:
+        RunNotFound: Its first record never reached the disk.
+        RunError: It went on from an older run, and the checkpoint that holds what that had is gone.
+    """
+    if not stored.events and not stored.manifest.get("restart_of"):
+        raise RunNotFound(
+            f"the run in {stored.logs_root} had not begun: its log holds no record",
+            hint="no stage of it was run; start the pipeline anew",
+        )
+    if stored.checkpoint is None and (older := stored.manifest.get(CONTINUED_FROM)):
+        raise RunError(
+            f"{stored.logs_root} went on from a checkpoint of the older layout, and has no checkpoint that "
+            "holds what that had",
+            hint=f"resume the older run again: attractor-nb resume {older} --graph FILE",
+        )
+
+
+def inputs_of(stored: StoredRun, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The values that the run began with, large ones read: a restart has a directory of its own."""
+    for event in stored.events.select(PipelineStarted):
+        values = StoredValues(stored.logs_root)
+        return {key: values.whole(value) for key, value in event.inputs.items()}
+    return inputs
+
+
+def own_directory(logs_root: Path, options: RunOptions, seams: Seams) -> DirectoryRunStore:
+    """Own a directory of the run.
+
+    Raises:
+        RunNotFound: The disk refused, and the run had not begun: no way on is promised.
+        StorageError: The disk refused.
+    """
+    try:
+        return DirectoryRunStore.open(
+            logs_root,
+            durability=options.durability,
+            clock=seams.clock,
+            disk=seams.disk,
+            take_over=options.take_over,
+        )
+    except StorageError:
+        _check_begun(read_run(logs_root))
+        raise

@@ -1,0 +1,104 @@
+"""Options that a run was given before, which a resume keeps unless others are given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb import backends
+from attractor_nb.backends import NAMED
+from attractor_nb.errors import OptionError
+from attractor_nb.runtime.begin import (
+    backend_facts,
+    describe_backend,
+    is_answered_by_nobody,
+)
+from attractor_nb.runtime.prepare.run_options import BOUNDS
+from attractor_nb.runtime.workspace.workspace import with_recorded_workdir
+from attractor_nb.storage.run_directory import first_directory
+from attractor_nb.storage.stored_run import check_directory, has_event_log, read_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.runtime.prepare.run_options import RunOptions
+    from attractor_nb.storage.run_store import DirectoryRunStore
+
+
+def record_options(
+    store: DirectoryRunStore, graph: Graph, options: RunOptions, place: Mapping[str, Any]
+) -> None:
+    """Keep what a later resume shall find, where it is not what the run had before."""
+    now: dict[str, Any] = {
+        "bounds": options.recorded_bounds,
+        "backend": describe_backend(options.backend),
+        "backend_facts": {},
+        **backend_facts(options, graph),
+        **place,
+    }
+    if is_answered_by_nobody(graph, options):
+        now["is_simulated"] = True
+    if any(store.manifest.get(name, {}) != value for name, value in now.items()):
+        store.save_manifest(now)
+
+
+def with_recorded_plugs(options: RunOptions, logs_root: Path) -> RunOptions:
+    """Options that answer prompts, and work, as and where the run did before, when nobody says otherwise.
+
+    Raises:
+        OptionError: It was a backend of the caller's own: going on with simulated answers would be a
+            success that nobody had. Or its working directory is gone.
+        RunNotFound: There is no such directory.
+    """
+    check_directory(logs_root)
+    facts = read_facts(logs_root)
+    first = read_facts(first_directory(logs_root)) if facts.get("restart_of") else facts
+    return with_recorded_workdir(with_recorded_backend(options, facts), first)
+
+
+def with_recorded_backend(options: RunOptions, manifest: Mapping[str, Any]) -> RunOptions:
+    """Options that answer prompts as a manifest says, when nobody says otherwise; raises as above."""
+    if options.backend is not None:
+        return options
+    recorded = str(manifest.get("backend", ""))
+    if facts := manifest.get("backend_facts"):
+        again = backends.ProviderBackend.rebuilt(facts)
+        is_by_name = recorded == "llm" and not facts["options"]
+        return replace(options, backend=recorded if is_by_name else again)
+    if recorded in {"", "simulated"}:
+        return options
+    if recorded in NAMED:
+        return replace(options, backend=recorded)
+    raise OptionError(
+        f"prompts of this run were answered by {recorded.removesuffix(' (own)')}, and no backend is given",
+        hint='resume(…, backend=…) with the same, or backend="simulated"',
+    )
+
+
+def with_recorded_bounds(options: RunOptions, manifest: Mapping[str, Any]) -> RunOptions:
+    """Options with the bounds that the run was given before, where nobody gives another."""
+    recorded: Mapping[str, Any] = manifest.get("bounds", {})
+    given = options.bounds
+    return replace(
+        options, **{name: recorded[name] for name in BOUNDS if name in recorded and name not in given}
+    )
+
+
+_OWN = {
+    "params": "start a new run for other values: pipeline.run(params=…)",
+    "logs_root": "leave it out: a run goes on in its own directory",
+    "runs_dir": "leave it out: a run goes on in its own directory",
+}
+
+
+def check_own(logs_root: Path, given: Mapping[str, Any]) -> None:
+    """Refuse what is a run's own and cannot be given anew; a run of the older layout gets a new directory.
+
+    Raises:
+        OptionError: It is given, and would have no effect.
+    """
+    for name, hint in _OWN.items():
+        if given.get(name) and (name == "params" or has_event_log(logs_root)):
+            raise OptionError(f"{name} is given, and a resume keeps what its run began with", hint=hint)
