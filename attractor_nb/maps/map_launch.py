@@ -30,7 +30,7 @@ from attractor_nb.runtime.prepare.trust import check_trust, note_run
 from attractor_nb.runtime.recorded_options import with_recorded_backend
 from attractor_nb.runtime.resume_checks import GRAPH_CHANGES
 from attractor_nb.runtime.wire import check_plugs
-from attractor_nb.runtime.workspace.workspace import recorded_for_rows, with_workdir_of_rows
+from attractor_nb.runtime.workspace.recorded_workdir import recorded_for_rows, with_workdir_of_rows
 from attractor_nb.storage.map_directory import MapDirectory, inputs_hash, read_inputs, read_map, row_name
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.backends.llm.tools import functions
     from attractor_nb.decisions import joins as decisions_joins
-    from attractor_nb.decisions import plan
+    from attractor_nb.decisions import plan_compiling
     from attractor_nb.decisions.bounds import RunBounds
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.handlers import answer_schemas, gate_forms, handler_registry, supervision
@@ -67,7 +67,7 @@ else:
     functions = later("attractor_nb.backends.llm.tools.functions")
     answer_schemas = later("attractor_nb.handlers.answer_schemas")
     pipeline_preparation = later("attractor_nb.runtime.prepare.preparation")
-    plan = later("attractor_nb.decisions.plan")
+    plan_compiling = later("attractor_nb.decisions.plan_compiling")
     handler_registry = later("attractor_nb.handlers.handler_registry")
     rules_handlers = later("attractor_nb.lint.rules.handlers")
     declared_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
@@ -398,7 +398,7 @@ class Definition:
             bounds: The bounds.
         """
         if self._plan is None or self._plan.graph is not self.graph:
-            self._plan = plan.compile_plan(self.graph, bounds=bounds)
+            self._plan = plan_compiling.compile_plan(self.graph, bounds=bounds)
         return replace(self._plan, bounds=bounds)
 
     def refuse_errors(self) -> None:

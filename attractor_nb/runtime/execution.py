@@ -21,7 +21,7 @@ from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.handles.run_result import RunResult, StageView, view_stage
 from attractor_nb.runtime.prepare.run_options import check_observer
 from attractor_nb.runtime.workspace.worktree import worktree_facts
-from attractor_nb.storage.stage_directories import read_stage_text
+from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.stored_run import has_event_log, read_run
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.handles.run_result import RunResult
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.stage_directories import read_stage_text
+from attractor_nb.storage.attempt_files import read_stage_text
 
 if TYPE_CHECKING:
     from attractor_nb.runtime.definition import Definition

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from attractor_nb.decisions.journal import Journal
-from attractor_nb.decisions.plan import compile_plan
+from attractor_nb.decisions.plan_compiling import compile_plan
 from attractor_nb.decisions.route_explanation import way_on_of, ways_on
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.errors import RunNotFound

@@ -18,7 +18,7 @@ from attractor_nb.model.outcome import Outcome, StageStatus, read_status
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.handles.run_result import RunResult
 from attractor_nb.runtime.lookup import as_run
-from attractor_nb.storage.stage_directories import read_stage_text
+from attractor_nb.storage.attempt_files import read_stage_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

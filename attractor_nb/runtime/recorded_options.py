@@ -14,7 +14,7 @@ from attractor_nb.runtime.begin import (
     is_answered_by_nobody,
 )
 from attractor_nb.runtime.prepare.run_options import BOUNDS
-from attractor_nb.runtime.workspace.workspace import with_recorded_workdir
+from attractor_nb.runtime.workspace.recorded_workdir import with_recorded_workdir
 from attractor_nb.storage.run_directory import first_directory
 from attractor_nb.storage.stored_run import check_directory, has_event_log, read_facts
 

@@ -37,7 +37,8 @@ from attractor_nb.runtime.resume_checks import (
     check_own_source,
 )
 from attractor_nb.runtime.rewind import Rewind, check_is_on_the_way, check_rewind, find_place
-from attractor_nb.runtime.workspace.workspace import Worktree, site_again
+from attractor_nb.runtime.workspace.recorded_workdir import site_again
+from attractor_nb.runtime.workspace.workspace import Worktree
 from attractor_nb.storage.run_directory import SOURCE_NAME, first_directory
 from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_facts
 

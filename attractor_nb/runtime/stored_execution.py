@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor_nb.decisions.log_history import way_taken
-from attractor_nb.decisions.plan import compile_plan
+from attractor_nb.decisions.plan_compiling import compile_plan
 from attractor_nb.engine.runner import RunOutcome
 from attractor_nb.errors import RunError, RunNotFound
 from attractor_nb.model.events import PipelineInterrupted

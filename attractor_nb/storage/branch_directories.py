@@ -14,13 +14,14 @@ from attractor_nb.model.events import StageStarted
 from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.storage.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import BRANCHES_NAME, RunDirectory
-from attractor_nb.storage.stage_directories import DirectoryStageFiles, StageDirectories
+from attractor_nb.storage.stage_directories import StageDirectories
 from attractor_nb.storage.stage_names import StageNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from attractor_nb.model.events import Event
+    from attractor_nb.storage.attempt_files import DirectoryStageFiles
 
 Place = tuple[str, str]
 """The path of a branch, and the id of a node in it."""

@@ -22,7 +22,7 @@ from attractor_nb.storage.artifact_store import ArtifactStore
 from attractor_nb.storage.branch_directories import BranchDirectories
 from attractor_nb.storage.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import RunDirectory
-from attractor_nb.storage.stage_directories import DirectoryStageFiles, StageDirectories
+from attractor_nb.storage.stage_directories import StageDirectories
 from attractor_nb.storage.stage_names import StageNames
 from attractor_nb.storage.thread_files import Thread
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import Event
     from attractor_nb.protocols import Clock
+    from attractor_nb.storage.attempt_files import DirectoryStageFiles
 
 MAX_KEPT_BYTES = 16 * 1024 * 1024
 """Above this the files of the stages opened first are forgotten."""

@@ -14,6 +14,7 @@ from attractor_nb.decisions.log_history import latest_attempts
 from attractor_nb.errors import RunError, RunNotFound, StorageError
 from attractor_nb.storage.artifact_store import ARTIFACTS_NAME, ArtifactStore
 from attractor_nb.storage.atomic import sweep, write_whole
+from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.branch_directories import BranchDirectories, places_of
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, CheckpointSchedule, checkpoint_file
 from attractor_nb.storage.child_directories import CHILDREN_NAME, keep_source
@@ -41,7 +42,7 @@ from attractor_nb.storage.run_directory import (
     utc_text,
 )
 from attractor_nb.storage.sealed_file import previous_name
-from attractor_nb.storage.stage_directories import StageDirectories, read_stage_text
+from attractor_nb.storage.stage_directories import StageDirectories
 from attractor_nb.storage.stage_names import StageNames
 from attractor_nb.storage.thread_files import ThreadDirectory
 

@@ -14,7 +14,7 @@ from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
 from attractor_nb.redaction import may_hold, redacted, redacted_value
 from attractor_nb.storage.atomic import read_plain_file
-from attractor_nb.storage.stage_directories import MAX_STATUS_BYTES
+from attractor_nb.storage.attempt_files import MAX_STATUS_BYTES
 from attractor_nb.storage.strict_json import JsonProblem, json_page, read_json
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import CheckpointCorrupt, RunNotFound
 from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.storage.atomic import read_plain_file
+from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.branch_directories import BranchNames, places_of
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
 from attractor_nb.storage.disk import storage_error
@@ -23,7 +24,6 @@ from attractor_nb.storage.map_directory import is_map
 from attractor_nb.storage.older_checkpoints import find_legacy_checkpoints, read_legacy_checkpoint
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.run_status import standing_of
-from attractor_nb.storage.stage_directories import read_stage_text
 from attractor_nb.storage.stage_names import recorded_name
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import pytest
 
 from attractor_nb import parse_dot
-from attractor_nb.decisions.plan import compile_plan
+from attractor_nb.decisions.plan_compiling import compile_plan
 from attractor_nb.decisions.reach import has_loops, likely_path, most_visits
 
 ENDS = "start [shape=Mdiamond] end [shape=Msquare] a b c d x y z c2 d2"

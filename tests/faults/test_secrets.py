@@ -146,10 +146,10 @@ def run_leaky(pipeline, planted, **options):
 @pytest.mark.protects("attractor_nb/context.py", " and not may_hold(value)", instead="")
 @pytest.mark.protects("attractor_nb/context.py", "entry = redacted(str(entry))", instead="entry = str(entry)")
 @pytest.mark.protects(
-    "attractor_nb/storage/stage_directories.py", "data = redacted(text).encode", instead="data = text.encode"
+    "attractor_nb/storage/attempt_files.py", "data = redacted(text).encode", instead="data = text.encode"
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/stage_directories.py", "if holds_secret(recent):", instead="if False:"
+    "attractor_nb/storage/attempt_files.py", "if holds_secret(recent):", instead="if False:"
 )
 @pytest.mark.protects(
     "attractor_nb/storage/status_file.py",

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from attractor_nb.errors import StatusFileError, StorageError
-from attractor_nb.storage.stage_directories import MAX_STAGE_FILE_BYTES, MAX_STATUS_BYTES
+from attractor_nb.storage.attempt_files import MAX_STAGE_FILE_BYTES, MAX_STATUS_BYTES
 from tests.disks.faulty_disk import FaultyDisk
 
 

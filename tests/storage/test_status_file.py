@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from attractor_nb.errors import StatusFileError
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.storage.stage_directories import MAX_STATUS_BYTES
+from attractor_nb.storage.attempt_files import MAX_STATUS_BYTES
 from attractor_nb.storage.status_file import read_status_file, status_text
 
 TARGETS = ["deploy", "rollback"]

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attractor_nb.backends.llm.tools import McpServers
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import OptionError
 from attractor_nb.model.duration import Duration
 from attractor_nb.model.isolation import IN_PLACE, ISOLATIONS, WORKSPACE, WORKTREE
-from attractor_nb.runtime.prepare.run_options import checked_workdir
 from attractor_nb.runtime.workspace.initial_files import Filling, filling_of
 from attractor_nb.runtime.workspace.worktree import (
     Repository,
     Worktree,
     find_repository,
-    worktree_facts,
     worktree_of,
 )
 from attractor_nb.stage import Kept
@@ -200,7 +198,7 @@ def site_of(options: RunOptions, graph: Graph, origin: Origin | None) -> Site:
     """
     check_places(options, graph)
     isolation = isolation_of(options, graph, origin)
-    base = Path(options.workdir) if options.workdir is not None else _here()
+    base = Path(options.workdir) if options.workdir is not None else here()
     if isolation == WORKSPACE:
         filling = None if options.workspace_from is None else filling_of(options.workspace_from)
         return Site(base, WORKSPACE, filling, is_recorded=options.executor is None)
@@ -209,7 +207,7 @@ def site_of(options: RunOptions, graph: Graph, origin: Origin | None) -> Site:
     return Site(base, is_recorded=options.executor is None)
 
 
-def _here() -> Path:
+def here() -> Path:
     """The directory in which the run is started.
 
     Raises:
@@ -337,88 +335,6 @@ def child_workdir(text: str, workspace: Workspace) -> Path | None:
     return directory
 
 
-_GONE: Final = "bring it back, or name another: resume(…, workdir=DIR), --workdir DIR on the command line"
-
-
-def with_recorded_workdir(options: RunOptions, facts: Mapping[str, Any]) -> RunOptions:
-    """Options that work where the run did before, when nobody says otherwise.
-
-    Raises:
-        OptionError: That directory is gone; or the run has a place of its own and another is named.
-    """
-    if options.executor is not None:
-        return options
-    own, recorded = str(facts.get("isolation", "")), str(facts.get("workdir", ""))
-    if own:
-        if options.workdir is not None or options.isolation not in {None, own}:
-            raise OptionError(f"the run works in its own {own}", hint="leave workdir and isolation out")
-        return replace(options, isolation=own, workspace_from=None)
-    if options.isolation == WORKTREE:
-        raise OptionError(
-            "a run gets its worktree when it begins", hint="start it anew, or leave isolation out"
-        )
-    if options.workdir is not None or options.isolation is not None or not recorded:
-        return options
-    if not Path(recorded).is_dir():
-        raise OptionError(f"the run worked in {recorded}, and that directory is gone", hint=_GONE)
-    return replace(options, workdir=checked_workdir(recorded), isolation=IN_PLACE)
-
-
-def recorded_for_rows(options: RunOptions, graph: Graph, origin: Origin | None) -> dict[str, str]:
-    """What the manifest of a map says of where its rows work."""
-    site = site_of(options, graph, origin)
-    if not site.is_recorded:
-        return {}
-    found = {} if site.isolation == WORKSPACE else {"workdir": str(site.directory)}
-    if site.isolation:
-        found["isolation"] = site.isolation
-    if site.filling is not None:
-        found["workspace_from"] = site.filling.text
-    return found
-
-
-def with_workdir_of_rows(options: RunOptions, facts: Mapping[str, Any]) -> RunOptions:
-    """Options whose rows work as those of the map did before, when nobody says otherwise.
-
-    Raises:
-        OptionError: The directory is gone.
-    """
-    named = (options.workdir, options.isolation, options.workspace_from, options.executor)
-    recorded = {name: facts[name] for name in ("workdir", "isolation", "workspace_from") if facts.get(name)}
-    if any(value is not None for value in named) or not recorded:
-        return options
-    if "workdir" in recorded:
-        if not Path(recorded["workdir"]).is_dir():
-            raise OptionError(f"the map worked in {recorded['workdir']}, which is gone", hint=_GONE)
-        recorded["workdir"] = checked_workdir(recorded["workdir"])
-    return replace(options, **{"isolation": IN_PLACE, **recorded})
-
-
-def site_again(
-    options: RunOptions, facts: Mapping[str, Any], logs_root: Path
-) -> tuple[Workspace, dict[str, Any]]:
-    """Where a run that goes on works, and what its manifest says of it.
-
-    Args:
-        options: With ``with_recorded_workdir`` applied.
-        facts: The manifest of the run's first directory.
-        logs_root: A directory of the run.
-
-    Raises:
-        OptionError, StorageError: The place is gone, and cannot be made again.
-    """
-    root = first_directory(logs_root.absolute())
-    if options.isolation == WORKTREE and (found := worktree_facts(facts)):
-        place: Workspace = worktree_of(root / WORKTREE_NAME, found)
-        return place, {"workdir": str(place.directory)}
-    if options.isolation == WORKSPACE:
-        path = root / WORKSPACE_NAME
-        path.mkdir(exist_ok=True)
-        return Folder(path, WORKSPACE), {"workdir": str(path), "isolation": WORKSPACE}
-    directory = Path(options.workdir) if options.workdir is not None else _here()
-    return Folder(directory), {"workdir": str(directory)} if options.executor is None else {}
-
-
 __all__ = [
     "Folder",
     "InWorkspace",
@@ -428,9 +344,5 @@ __all__ = [
     "Worktree",
     "check_places",
     "child_workdir",
-    "recorded_for_rows",
-    "site_again",
     "site_of",
-    "with_recorded_workdir",
-    "with_workdir_of_rows",
 ]

@@ -10,11 +10,11 @@ from attractor_nb.runtime.lookup import as_run, texts_of
 from attractor_nb.runtime.past import look_back
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.user_files import write_file
+from attractor_nb.studio.compare.comparison_drawing import comparison_svg
 from attractor_nb.studio.compare.comparison_view import (
     Compared,
     Side,
     comparison_plain,
-    comparison_svg,
     context_table,
     steps_table,
     text_changes,

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
+from attractor_nb.studio.compare.comparison_drawing import comparison_svg, node_states_plain
 from attractor_nb.studio.compare.comparison_view import (
     comparison_plain,
-    comparison_svg,
     context_table,
-    node_states_plain,
     pair_changes,
     steps_table,
     text_changes,

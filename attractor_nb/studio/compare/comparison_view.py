@@ -14,21 +14,19 @@ from attractor_nb.model.outcome import StageStatus
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.marks import RUN_LETTERS, STATUS_LETTERS, TIMES
 from attractor_nb.views.metrics import ELLIPSIS
-from attractor_nb.views.overlay import Dress, Mark
-from attractor_nb.views.state import EdgeState, NodeState, NodeStatus, RunStatus
+from attractor_nb.views.state import NodeStatus
 from attractor_nb.views.summary_line import duration_text, price_text, usage_words
-from attractor_nb.views.svg import render_svg
 from attractor_nb.views.table import Column, Table
 from attractor_nb.views.text_diff import text_diff, word_diff
-from attractor_nb.views.theme import drawing_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from attractor_nb.model.outcome import Usage
     from attractor_nb.studio.compare.run_alignment import ComparedVisit, Pair, United, ValueChange
+    from attractor_nb.views.state import RunStatus
     from attractor_nb.views.text_diff import Row
-    from attractor_nb.views.theme import Theme
+
 
 NOTHING: Final = "\N{EN DASH}"
 VALUE_CHARS: Final = 60
@@ -41,19 +39,6 @@ _STATUS: Final = {
     StageStatus.FAIL: NodeStatus.FAIL,
     StageStatus.SKIPPED: NodeStatus.SKIPPED,
 }
-_RULES: Final = """
-& .only-a .outline,& .only-a .line{stroke:var(--running-line);stroke-dasharray:7 4}
-& .only-b .outline,& .only-b .line{stroke:var(--retrying-line);stroke-dasharray:2 3}
-& .only-a .line,& .only-b .line{stroke-width:2.25}
-& .node.only-a.only-a.only-a .outline,& .node.only-b.only-b.only-b .outline{stroke-width:2.5}
-& .only-a .head{fill:var(--running-line);stroke:var(--running-line)}
-& .only-b .head{fill:var(--retrying-line);stroke:var(--retrying-line)}
-& .only-a text.counts,& .only-a text.passes{fill:var(--running-line)}
-& .only-b text.counts,& .only-b text.passes{fill:var(--retrying-line)}
-& .node.changed.changed.changed .outline{stroke:var(--cached-line);stroke-width:3.5}
-& .changed text.counts,& .varied text.counts{fill:var(--cached-line);font-size:13px}
-& .node.varied.varied.varied .outline{stroke-width:2.5}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,107 +91,6 @@ class Compared:
     united: United
     graph_changes: tuple[str, ...]
     context: tuple[ValueChange, ...]
-
-
-# -- the drawing -------------------------------------------------------------------------------------------
-
-
-def comparison_svg(compared: Compared, theme: Theme = "auto") -> str:
-    """Both ways on one drawing."""
-    found = _node_marks(compared)
-    edges, edge_marks = _edge_marks(compared)
-    return render_svg(
-        compared.united.graph,
-        states={node_id: state for node_id, (_, state) in found.items()},
-        edges=edges,
-        is_ended=True,
-        theme=theme,
-        dress=Dress(
-            {node_id: mark for node_id, (mark, _) in found.items()}, edge_marks, drawing_rules(_RULES)
-        ),
-    )
-
-
-def node_states_plain(compared: Compared) -> dict[str, Any]:
-    """The state of each node as JSON, its sign where counts stand: for a drawing to be clicked."""
-    return {
-        node_id: {**state.to_plain(), "progress": mark.words}
-        for node_id, (mark, state) in _node_marks(compared).items()
-    }
-
-
-def _node_marks(compared: Compared) -> dict[str, tuple[Mark, NodeState]]:
-    of_node: dict[str, list[Pair]] = {}
-    for pair in compared.pairs:
-        of_node.setdefault(pair.node, []).append(pair)
-    united = compared.united
-    return {node_id: _node_mark(node_id, of_node.get(node_id, []), united) for node_id in united.graph.nodes}
-
-
-def _node_mark(node_id: str, pairs: list[Pair], united: United) -> tuple[Mark, NodeState]:
-    in_a = [pair.a for pair in pairs if pair.a]
-    in_b = [pair.b for pair in pairs if pair.b]
-    if not pairs:
-        for name, only in (("a", united.only_a), ("b", united.only_b)):
-            if node_id in only:
-                tip = f"only in the graph of {name.upper()}"
-                return Mark((f"only-{name}",), name.upper(), tip), NodeState()
-        return Mark(tip="in neither run"), NodeState()
-    if not in_a or not in_b:
-        name, steps = ("a", in_a) if in_a else ("b", in_b)
-        mark = Mark((f"only-{name}",), name.upper(), f"only {name.upper()} came here")
-        return mark, NodeState(_status(steps[-1]), visits=len(steps), note=f"only {name.upper()}")
-    last_a, last_b = in_a[-1], in_b[-1]
-    state = NodeState(_status(last_b), visits=len(in_b))
-    if last_a.status != last_b.status:
-        note = f"A {_short_word(last_a)}, B {_short_word(last_b)}"
-        tip = f"A {_word(last_a)}, B {_word(last_b)}"
-        return Mark(("changed",), "≠", tip), state._replace(note=note)
-    found = dict.fromkeys(name for pair in pairs for name in pair.differences)
-    if not found:
-        return Mark(tip="the same in both"), state
-    if len(in_a) != len(in_b):
-        found = {f"{len(in_a)} and {len(in_b)} visits": None, **found}
-    return Mark(("varied",), "≈", f"differs: {', '.join(found)}"), state
-
-
-def _edge_marks(compared: Compared) -> tuple[dict[int, EdgeState], dict[int, Mark]]:
-    passes: dict[int, list[int]] = {}
-    for pair in compared.pairs:
-        for side, step in enumerate((pair.a, pair.b)):
-            places = (compared.united.edges_a, compared.united.edges_b)[side]
-            if step is not None and step.edge is not None and step.edge < len(places):
-                passes.setdefault(places[step.edge], [0, 0])[side] += 1
-    marks = {index: _edge_mark(*counts) for index, counts in passes.items()}
-    return {index: EdgeState(max(counts)) for index, counts in passes.items()}, marks
-
-
-def _edge_mark(a: int, b: int) -> Mark:
-    tip = f"A took it {_times(a)}, B {_times(b)}"
-    if a and b:
-        return Mark((), "" if a == b else f"A{TIMES}{a} B{TIMES}{b}", tip)
-    name, count = ("a", a) if a else ("b", b)
-    words = f"{name.upper()}{TIMES}{count}" if count > 1 else name.upper()
-    return Mark((f"only-{name}",), words, tip)
-
-
-def _times(count: int) -> str:
-    return {0: "never", 1: "once"}.get(count, f"{count} times")
-
-
-def _status(step: ComparedVisit) -> NodeStatus:
-    return _STATUS[StageStatus(step.status)] if step.status else NodeStatus.PENDING
-
-
-def _word(step: ComparedVisit) -> str:
-    return step.status.replace("_", " ") or "not ended"
-
-
-def _short_word(step: ComparedVisit) -> str:
-    """A status for the small line of a node, where every letter counts."""
-    return {"success": "ok", "partial_success": "partly", "skipped": "skip", "": "open"}.get(
-        step.status, step.status
-    )
 
 
 # -- tables ------------------------------------------------------------------------------------------------
@@ -265,7 +149,7 @@ def _place(pair: Pair) -> str:
 def _step_words(step: ComparedVisit | None, *, has_times: bool) -> str:
     if step is None:
         return NOTHING
-    parts = [f"{STATUS_LETTERS[_status(step)]} {_word(step)}"]
+    parts = [f"{STATUS_LETTERS[status(step)]} {word(step)}"]
     if step.attempts > 1:
         parts.append(f"{step.attempts} attempts")
     parts += usage_words(step.usage)
@@ -407,3 +291,13 @@ def _step_plain(step: ComparedVisit | None, text_chars: int) -> dict[str, Any] |
 
 def _cut(text: str, chars: int) -> str:
     return text if len(text) <= chars else f"{text[:chars]}\n… {len(text) - chars:,} more characters"
+
+
+def status(step: ComparedVisit) -> NodeStatus:
+    """How a visit ended, as a drawing has it."""
+    return _STATUS[StageStatus(step.status)] if step.status else NodeStatus.PENDING
+
+
+def word(step: ComparedVisit) -> str:
+    """How a visit ended, in a word."""
+    return step.status.replace("_", " ") or "not ended"

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.journal import Journal
-from attractor_nb.decisions.plan import compile_plan
+from attractor_nb.decisions.plan_compiling import compile_plan
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.handles.final_context import StoredValues

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.backends.llm.prices import has_prices, price_of
 from attractor_nb.decisions.bounds import RunBounds, bounds_of
 from attractor_nb.decisions.model_choices import model_choices, nodes_that_ask
-from attractor_nb.decisions.plan import compile_plan
+from attractor_nb.decisions.plan_compiling import compile_plan
 from attractor_nb.decisions.reach import has_loops
 from attractor_nb.errors import OptionError
 from attractor_nb.handlers.answer_schemas import with_named_schema
