@@ -14,7 +14,7 @@ from attractor_nb.cli.given_answer import ANSWERED_BY
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.run_summary import resume_command, shown_path
 from attractor_nb.decisions.gate_choices import check_answer
-from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.decisions.open_questions import interviews_under_way, open_questions
 from attractor_nb.engine.handed_in import already_answered, check_texts, given_answer, node_of
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import AnswerRefused, NoSuchGate, RunLocked
@@ -22,7 +22,6 @@ from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 from attractor_nb.model.labels import label_text
 from attractor_nb.model.question import Option, Question, QuestionType
 from attractor_nb.model.redacted import redact_event
-from attractor_nb.runtime.handles.recorded_state import interviews_under_way
 from attractor_nb.storage.manifest_file import read_manifest
 from attractor_nb.storage.run_status import standing_of
 from attractor_nb.storage.run_store import DirectoryRunStore
@@ -109,24 +108,16 @@ def find_question(events: Sequence[Event], gate: str) -> InterviewStarted:
         NoSuchGate: None waits, or several.
         AlreadyAnswered: It has its answer.
     """
-    waiting: dict[str, InterviewStarted] = {}
-    answered: dict[str, str] = {}
-    for event in interviews_under_way(way_taken(events)):
-        if isinstance(event, InterviewStarted):
-            waiting[event.question_id] = event
-            answered.pop(event.question_id, None)
-        elif isinstance(event, InterviewCompleted):
-            waiting.pop(event.question_id, None)
-            answered[event.question_id] = event.description.removeprefix(f"{event.stage}: ")
+    waiting = open_questions(events)
     found = [asked for asked in waiting.values() if gate in {asked.question_id, asked.stage}]
     if len(found) == 1:
         return found[0]
     if len(found) > 1:
         ids = ", ".join(asked.question_id for asked in found)
         raise NoSuchGate(f"{len(found)} questions of gate {gate} wait", hint=f"name one by its id: {ids}")
-    for question_id, words in answered.items():
-        if gate in {question_id, node_of(question_id)}:
-            raise already_answered(gate, words)
+    for event in reversed(interviews_under_way(events)):
+        if isinstance(event, InterviewCompleted) and gate in {event.question_id, node_of(event.question_id)}:
+            raise already_answered(gate, event.description.removeprefix(f"{event.stage}: "))
     names = ", ".join(dict.fromkeys(asked.stage for asked in waiting.values()))
     hint = f"waiting: {names}" if names else "attractor-nb watch RUN_DIR --once shows the state of the run"
     raise NoSuchGate(f"no gate {gate} waits in this run", hint=hint)

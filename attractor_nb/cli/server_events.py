@@ -168,6 +168,6 @@ def _words(message: Message) -> str:
 def _event_of(message: Message) -> Event | None:
     """The event of a message; None for what is no event."""
     try:
-        return event_from_plain(json.loads("\n".join(message.data)))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return event_from_plain(as_mapping(json.loads("\n".join(message.data))))
+    except (ValueError, RecursionError):
         return None

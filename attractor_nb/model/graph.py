@@ -335,13 +335,13 @@ class Graph(Attributed):
         return {
             **({"children": nested} if nested else {}),
             "name": self.name,
-            "attrs": _plain(self.attrs),
+            "attrs": plain_attrs(self.attrs),
             "nodes": [
-                {"id": node.id, "attrs": _plain(node.attrs), "classes": list(node.classes)}
+                {"id": node.id, "attrs": plain_attrs(node.attrs), "classes": list(node.classes)}
                 for node in self.nodes.values()
             ],
             "edges": [
-                {"source": edge.source, "target": edge.target, "attrs": _plain(edge.attrs)}
+                {"source": edge.source, "target": edge.target, "attrs": plain_attrs(edge.attrs)}
                 for edge in self.edges
             ],
             "subgraphs": [
@@ -352,10 +352,7 @@ class Graph(Attributed):
 
     def mirrored(self) -> dict[str, Any]:
         """The attributes as the keys of a run's context: ``graph.goal`` and so on (spec 3.1, 5.1)."""
-        plain = {
-            f"graph.{name}": value if isinstance(value, str | int | float | bool) else str(value)
-            for name, value in self.attrs.items()
-        }
+        plain = {f"graph.{name}": value for name, value in plain_attrs(self.attrs).items()}
         return {**plain, "graph.goal": self.goal}
 
     def with_nodes(self, changed: Iterable[Node]) -> Graph:
@@ -379,7 +376,8 @@ def _grouped(pairs: Iterable[tuple[str, Edge]]) -> dict[str, tuple[Edge, ...]]:
     return {key: tuple(edges) for key, edges in groups.items()}
 
 
-def _plain(attrs: Mapping[str, AttrValue]) -> dict[str, Any]:
+def plain_attrs(attrs: Mapping[str, AttrValue]) -> dict[str, Any]:
+    """Attributes as JSON values: a duration as its text."""
     if not attrs:
         return {}
     return {name: str(value) if isinstance(value, Duration) else value for name, value in attrs.items()}

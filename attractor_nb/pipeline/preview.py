@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Never
 
 from attractor_nb.lazy_imports import later
+from attractor_nb.model.graph import plain_attrs
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.keyword_options import given_options
 from attractor_nb.runtime.prepare.run_options import BOUNDS, as_dict, as_path
@@ -169,11 +170,13 @@ class Previewing(Definition):
         import networkx as nx  # noqa: PLC0415 - 600 ms that most sessions never need
 
         result: nx.MultiDiGraph[str] = nx.MultiDiGraph()  # pyright: ignore[reportMissingTypeArgument, reportUnknownVariableType] - it takes none at run time
-        result.graph.update(_plain(self.graph.attrs), name=self.graph.name)
+        result.graph.update(plain_attrs(self.graph.attrs), name=self.graph.name)
         for node in self.graph.nodes.values():
-            result.add_node(node.id, handler_type=self.graph.handler_types[node.id], **_plain(node.attrs))
+            result.add_node(
+                node.id, handler_type=self.graph.handler_types[node.id], **plain_attrs(node.attrs)
+            )
         for index, edge in enumerate(self.graph.edges):
-            result.add_edge(edge.source, edge.target, key=index, **_plain(edge.attrs))
+            result.add_edge(edge.source, edge.target, key=index, **plain_attrs(edge.attrs))
         return result
 
     def __str__(self) -> str:
@@ -186,10 +189,3 @@ class Previewing(Definition):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
         return still.picture_bundle(self.to_svg(), str(self))
-
-
-def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: value if isinstance(value, str | int | float | bool) else str(value)
-        for name, value in attrs.items()
-    }

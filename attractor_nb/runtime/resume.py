@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.decisions.open_questions import interviews_under_way
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.model.call_content import AGENT_TASK_FILE, request_file
 from attractor_nb.model.events import ModelCallEnded, PipelineResumed, StageStarted
 from attractor_nb.model.outcome import Usage
 from attractor_nb.runtime.begin import Beginning, Seams
 from attractor_nb.runtime.handles.recorded_state import (
-    interviews_under_way,
     kept_directories,
     recorded_commit,
     restored_context,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor_nb.decisions.open_questions import open_questions
 from attractor_nb.errors import AlreadyAnswered, AttractorError, NoSuchGate
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 from attractor_nb.server.desk import locked_elsewhere
@@ -120,8 +121,6 @@ def _readable(desk: RunDesk, run_id: str, summary: RunSummary) -> list[WaitingQu
 
 def _stored(desk: RunDesk, run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     """What the log of a run that nobody works on here has open."""
-    from attractor_nb.runtime.handles.recorded_state import interviews_under_way  # noqa: PLC0415 - see serving.py
-
     if not (summary.is_live or summary.is_resumable) or summary.kind != "run":
         return []
     how = f"POST /pipelines/{run_id}/resume asks it again"
@@ -130,12 +129,7 @@ def _stored(desk: RunDesk, run_id: str, summary: RunSummary) -> list[WaitingQues
         how = f"it is asked by process {owner.get('pid', '?')} on {owner.get('host', '?')}"
     first = desk.place(run_id)  # behind a restart the questions are in the latest directory
     place = standing_of(first, read_facts(first)).logs_root
-    waiting: dict[str, InterviewStarted] = {}
-    for event in interviews_under_way(read_log(place).events):
-        if isinstance(event, InterviewStarted):
-            waiting[event.question_id] = event
-        else:
-            waiting.pop(getattr(event, "question_id", ""), None)
+    waiting = open_questions(read_log(place).events)
     return [_question(run_id, event, how=how) for event in waiting.values()]
 
 

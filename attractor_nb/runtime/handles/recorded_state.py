@@ -18,9 +18,6 @@ from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.errors import CheckpointCorrupt
 from attractor_nb.model.events import (
     DebuggerChanged,
-    Event,
-    InterviewCompleted,
-    InterviewStarted,
     PipelineForked,
     PipelineRewound,
     StageEnd,
@@ -29,7 +26,7 @@ from attractor_nb.storage.run_directory import VISITS_NAME
 from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from attractor_nb.context import ValueStore
     from attractor_nb.decisions.plan import Plan
@@ -98,27 +95,6 @@ def restored_context(
     context.restore(values, tuple(logs))
     context.take_changes()
     return context
-
-
-def interviews_under_way(events: Sequence[Event]) -> tuple[Event, ...]:
-    """Questions and answers since the last attempt that ended: those of gates that were cut off.
-
-    In a branch it is the last attempt of the branch that counts: several gates may wait at a time.
-
-    An attempt that was cut off as well does not hide them: the answer that one resume took and could
-    not commit is there for the next.
-    """
-    found: list[Event] = []
-    ended: set[str] = set()
-    for event in reversed(way_taken(events).select(InterviewStarted, InterviewCompleted, StageEnd)):
-        if not isinstance(event, StageEnd):
-            if event.branch not in ended:
-                found.append(event)
-        elif not event.branch:
-            break
-        else:
-            ended.add(event.branch)
-    return tuple(reversed(found))
 
 
 def kept_directories(stored: StoredRun, way: LoggedEvents) -> dict[str, str | None]:

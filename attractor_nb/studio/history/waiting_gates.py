@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.decisions.open_questions import open_questions
 from attractor_nb.errors import NoSuchGate, RunError, StorageError
-from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.labels import label_text
-from attractor_nb.runtime.handles.recorded_state import interviews_under_way
 from attractor_nb.runtime.open_gates import runs_under_way
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.event_log import read_log
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from attractor_nb.engine.gates import Gate
+    from attractor_nb.model.events import InterviewStarted
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.storage.listing import RunSummary
 
@@ -162,19 +162,13 @@ def _questions_of(summary: RunSummary) -> list[WaitingGate]:
     Raises:
         CheckpointCorrupt, StorageError: Its log is damaged or cannot be read.
     """
-    open_ones: dict[str, InterviewStarted] = {}
-    for event in interviews_under_way(read_log(summary.logs_root).events):
-        if isinstance(event, InterviewStarted):
-            open_ones[event.question_id] = event
-        else:
-            open_ones.pop(getattr(event, "question_id", ""), None)
+    waiting = open_questions(read_log(summary.logs_root).events)
     how = resume_call(summary.logs_root)
     if summary.is_live:
         owner = summary.owner
         how = f"answer it where it runs: process {owner.get('pid', '?')} on {owner.get('host', '?')}"
     return [
-        WaitingGate(event, summary.pipeline_name, summary.logs_root, None, how)
-        for event in open_ones.values()
+        WaitingGate(event, summary.pipeline_name, summary.logs_root, None, how) for event in waiting.values()
     ]
 
 

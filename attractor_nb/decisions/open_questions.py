@@ -1,0 +1,49 @@
+"""Which questions of a run are open: one fold of its log for inbox, server, command line and resume."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.model.events import InterviewCompleted, InterviewStarted, StageEnd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from attractor_nb.model.events import Event
+
+
+def interviews_under_way(events: Iterable[Event]) -> tuple[InterviewStarted | InterviewCompleted, ...]:
+    """Questions and answers since the last attempt that ended: those of gates that were cut off.
+
+    In a branch it is the last attempt of the branch that counts: several gates may wait at a time.
+
+    An attempt that was cut off as well does not hide them: the answer that one resume took and could
+    not commit is there for the next.
+    """
+    found: list[InterviewStarted | InterviewCompleted] = []
+    ended: set[str] = set()
+    for event in reversed(way_taken(events).select(InterviewStarted, InterviewCompleted, StageEnd)):
+        if isinstance(event, InterviewStarted | InterviewCompleted):
+            if event.branch not in ended:
+                found.append(event)
+        elif not event.branch:
+            break
+        else:
+            ended.add(event.branch)
+    return tuple(reversed(found))
+
+
+def open_questions(events: Iterable[Event]) -> dict[str, InterviewStarted]:
+    """The questions that wait for an answer, by id, as they were asked last.
+
+    Args:
+        events: The log of a run.
+    """
+    waiting: dict[str, InterviewStarted] = {}
+    for event in interviews_under_way(events):
+        if isinstance(event, InterviewStarted):
+            waiting[event.question_id] = event
+        else:
+            waiting.pop(event.question_id, None)
+    return waiting
