@@ -140,6 +140,22 @@ def test_a_flow_in_rows_fits_a_cell_and_is_much_lower_than_dots_flow_down(family
     assert higher == {}
 
 
+def test_rows_are_about_equally_long():
+    """By the nodes of the main path; panels are not broken, so a row beside one may be short."""
+    shares = []
+    for family in FAMILIES:
+        for name, drawing in drawings(family, "auto").items():
+            if is_in_rows(family, "auto", name):
+                spans = defaultdict(list)
+                for node, row in rows_of(graphs(family)[name], drawing).items():
+                    spans[row] += drawing.boxes[node][::2]
+                lengths = [max(span) - min(span) for span in spans.values()]
+                shares.append(min(lengths) / max(lengths))
+    assert len(shares) > 100
+    assert sum(shares) / len(shares) >= 0.7
+    assert sum(share < 0.3 for share in shares) <= 12
+
+
 def main_path(graph: object) -> list[str]:
     """The nodes of the way from the start to the exit that is drawn straight."""
     scene = draw_scene(graph)

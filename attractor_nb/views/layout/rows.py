@@ -36,6 +36,8 @@ _STEEPNESS: Final = 1.3
 """From a layer to its turns: least, most, and for each pixel that lines move across on the way."""
 _ROW_COST: Final = 4.0
 """So many more lines may lead from row to row, if that saves a row."""
+_UNEVEN_COST: Final = 4.0
+"""So many more lines may lead from row to row, for a row that would be empty otherwise and is full then."""
 RUN: Final = 12.0
 """How far before and behind its turn a line runs straight."""
 _TRIES: Final = 8
@@ -132,7 +134,8 @@ class _Flow:
                 if used <= 1:
                     gap = self.gaps[before] if before >= 0 else None
                     crossed = gap.lines - 1 if gap else 0
-                    found.append((cost + _ROW_COST + crossed + (1 - used) ** 2, [*breaks, last]))
+                    uneven = _UNEVEN_COST * (1 - used) ** 2
+                    found.append((cost + _ROW_COST + crossed + uneven, [*breaks, last]))
             best[last] = min(found)
         return best[len(self.ends) - 1][1][:-1]
 
