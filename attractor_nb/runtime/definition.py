@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from attractor_nb.backends.llm.tools import functions
-    from attractor_nb.decisions import joins as decisions_joins
-    from attractor_nb.decisions import plan_compiling
+    from attractor_nb.decisions import joins, plan_compiling
     from attractor_nb.decisions.bounds import RunBounds
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.handlers import answer_schemas, gate_forms, handler_registry, supervision
@@ -51,22 +50,22 @@ if TYPE_CHECKING:
         child_pipelines,
         declared_inputs,
         known_secrets,
+        preparation,
         text_sources,
         trust,
     )
-    from attractor_nb.runtime.prepare import preparation as pipeline_preparation
     from attractor_nb.runtime.prepare.child_pipelines import Ancestry, Family
     from attractor_nb.runtime.prepare.text_sources import TextFiles
     from attractor_nb.runtime.prepare.trust import Origin
     from attractor_nb.source import SourceText
 else:
-    decisions_joins = later("attractor_nb.decisions.joins")
+    joins = later("attractor_nb.decisions.joins")
     execution = later("attractor_nb.runtime.execution")
     child_pipelines = later("attractor_nb.runtime.prepare.child_pipelines")
     gate_forms = later("attractor_nb.handlers.gate_forms")
     functions = later("attractor_nb.backends.llm.tools.functions")
     answer_schemas = later("attractor_nb.handlers.answer_schemas")
-    pipeline_preparation = later("attractor_nb.runtime.prepare.preparation")
+    preparation = later("attractor_nb.runtime.prepare.preparation")
     plan_compiling = later("attractor_nb.decisions.plan_compiling")
     handler_registry = later("attractor_nb.handlers.handler_registry")
     rules_handlers = later("attractor_nb.lint.rules.handlers")
@@ -181,7 +180,7 @@ class Definition:
         self._prepare()
 
     def _prepare(self) -> None:
-        preparation = pipeline_preparation.Preparation(
+        wanted = preparation.Preparation(
             transforms=tuple(self._transforms),
             rules=self._rules,
             severity=self._severity,
@@ -195,7 +194,7 @@ class Definition:
             find_children=self._find_children,
             taken_over=frozenset(self.handlers),
         )
-        prepared = pipeline_preparation.prepare(self._source, preparation, self._files)
+        prepared = preparation.prepare(self._source, wanted, self._files)
         self.parsed: Graph = prepared.parsed
         self.graph: Graph = prepared.graph
         self._document = prepared.document
@@ -318,13 +317,13 @@ class Definition:
         Raises:
             OptionError: There is no such fan-out.
         """
-        joins = decisions_joins.joins_of(self.graph)
-        if node_id not in joins:
+        found = joins.joins_of(self.graph)
+        if node_id not in found:
             raise OptionError(
-                f"{node_id!r} is not a fan-out{did_you_mean(node_id, joins)}",
+                f"{node_id!r} is not a fan-out{did_you_mean(node_id, found)}",
                 hint="name a node of shape component",
             )
-        return joins[node_id].node_id
+        return found[node_id].node_id
 
     def with_source(self, source: Source, other: Definition | None = None) -> Self:
         """A pipeline of another source with everything else that this one has.
