@@ -291,3 +291,14 @@ def test_a_wide_picture_is_shown_no_wider_than_a_cell():
     assert width == 1080
     assert box[2] > 1080
     assert height == pytest.approx(box[3] * 1080 / box[2], abs=1)
+
+
+def test_marks_are_paths_and_no_glyphs_of_fonts_that_may_be_missing():
+    names = [status.value for status in NodeStatus]
+    ways = " ".join(f"{name} [goal_gate=true] start -> {name} -> done" for name in names)
+    graph = parse_dot(f"digraph g {{ start [shape=Mdiamond] done [shape=Msquare] {ways} }}")
+    states = {status.value: NodeState(status, attempt=3, visits=8000) for status in NodeStatus}
+    svg = render_svg(graph, states=states, edges={0: EdgeState(8000)})
+    shown = "".join(re.sub("<[^>]*>", "", text) for text in re.findall(r"<text.*?</text>", svg, re.DOTALL))
+    assert "running" in shown
+    assert {character for character in shown if ord(character) > 0xFF} <= {"…"}
