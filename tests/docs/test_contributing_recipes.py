@@ -1,22 +1,70 @@
-"""Each recipe of CONTRIBUTING runs as it stands."""
+"""Each recipe of CONTRIBUTING runs as it stands; one that changes the package is followed in a copy of it."""
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-TEXT = (Path(__file__).resolve().parents[2] / "CONTRIBUTING.md").read_text("utf-8")
+REPOSITORY = Path(__file__).resolve().parents[2]
+TEXT = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
+SECTIONS = dict(re.findall(r"^### (.+?)\n(.*?)(?=^##)", TEXT, re.MULTILINE | re.DOTALL))
 RECIPES = {
     title: code
-    for title, body in re.findall(r"^### (.+?)\n(.*?)(?=^##)", TEXT, re.MULTILINE | re.DOTALL)
+    for title, body in SECTIONS.items()
     for code in re.findall(r"```python\n(.*?)```", body, re.DOTALL)
 }
+CHANGES = {
+    title: diff
+    for title, body in SECTIONS.items()
+    for diff in re.findall(r"```diff\n(.*?)```", body, re.DOTALL)
+}
+MOST_FILES = 3
 
 
 def test_there_is_a_recipe_for_each_plug():
-    assert list(RECIPES) == ["A handler", "A lint rule", "An interviewer", "A backend"]
+    assert list(RECIPES) == ["A handler", "A lint rule", "An interviewer", "A backend", *CHANGES]
+    assert list(CHANGES) == ["A run option", "An attribute", "An event"]
 
 
-@pytest.mark.parametrize("title", RECIPES)
+@pytest.mark.parametrize("title", [title for title in RECIPES if title not in CHANGES])
 def test_a_recipe_runs(title):
     exec(compile(RECIPES[title], f"CONTRIBUTING.md, {title}", "exec"), {"__name__": "recipe"})
+
+
+def followed(diff, copy):
+    """Change a copy as a recipe says, each line behind the one that it names; the changed files."""
+    changed, path, behind = [], None, None
+    for line in diff.splitlines():
+        if line.startswith("--- "):
+            path = copy / line[4:]
+            changed.append(path)
+        elif line.startswith("+"):
+            text = path.read_text("utf-8")
+            assert text.count(f"{behind}\n") == 1, (
+                f"{path} has this line {text.count(behind)} times: {behind}"
+            )
+            path.write_text(text.replace(f"{behind}\n", f"{behind}\n{line[1:]}\n"), "utf-8")
+            behind = f"{behind}\n{line[1:]}"
+        else:
+            behind = line[1:]
+    return changed
+
+
+@pytest.mark.parametrize("title", CHANGES)
+def test_a_recipe_that_changes_the_package_is_all_that_is_needed(title, tmp_path):
+    for name in ("attractor_nb", "tests/docs"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(REPOSITORY / "pyproject.toml", tmp_path)
+    assert len(followed(CHANGES[title], tmp_path)) <= MOST_FILES
+    for arguments in (["tests/docs/signatures.py"], ["-c", RECIPES[title]]):
+        ended = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+        )
+        assert ended.returncode == 0, ended.stderr
