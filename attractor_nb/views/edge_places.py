@@ -135,8 +135,8 @@ class Ground:
         """Places on both sides of a line, the nearest to its middle first, then those beside its label."""
         line = self.lines[position]
         last = len(line) - 1
-        for shift in _SHIFTS:
-            place = min(last, max(0, round((0.5 + shift) * last)))
+        # A short line has fewer points than there are shifts: each of them is tried once.
+        for place in dict.fromkeys(min(last, max(0, round((0.5 + shift) * last))) for shift in _SHIFTS):
             (x, y), (ax, ay), (bx, by) = line[place], line[max(0, place - 1)], line[min(last, place + 1)]
             length = hypot(bx - ax, by - ay) or 1.0
             across, down = (by - ay) / length, (ax - bx) / length
