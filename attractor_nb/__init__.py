@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from attractor_nb.languages.dot import write_dot as write_dot
     from attractor_nb.lint import validate as validate
     from attractor_nb.lint import validate_or_raise as validate_or_raise
-    from attractor_nb.model.attachment import Attachment as Attachment
+    from attractor_nb.model.calls.attachment import Attachment as Attachment
     from attractor_nb.model.diagnostic import Diagnostic as Diagnostic
     from attractor_nb.model.diagnostic import Severity as Severity
     from attractor_nb.model.graph import Edge as Edge
@@ -95,7 +95,7 @@ else:
             "write_dot": "languages.dot",
             "validate": "lint",
             "validate_or_raise": "lint",
-            "Attachment": "model.attachment",
+            "Attachment": "model.calls.attachment",
             "Diagnostic": "model.diagnostic",
             "Severity": "model.diagnostic",
             "Edge": "model.graph",

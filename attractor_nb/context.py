@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from attractor_nb.errors import ContextValueError, TerminalError
-from attractor_nb.model.attachment import Attachment
+from attractor_nb.model.calls.attachment import Attachment
 from attractor_nb.redaction import may_hold, redacted, redacted_value
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.context import Context, ValueStore
-    from attractor_nb.model.call_content import StageCall
+    from attractor_nb.model.calls.call_content import StageCall
+    from attractor_nb.model.calls.providers import ModelName
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.outcome import Outcome
-    from attractor_nb.model.providers import ModelName
     from attractor_nb.model.question import Answer, Question
     from attractor_nb.stage import StageFiles
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from attractor_nb.model.attachment import Attachment
     from attractor_nb.model.branch import BranchResult
+    from attractor_nb.model.calls.attachment import Attachment
     from attractor_nb.model.child import ChildSnapshot
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Node

@@ -6,10 +6,15 @@ import inspect
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.cache_keys import PlaceOfCall, attribute_inputs, context_inputs, read_values
-from attractor_nb.decisions.cache_rules import READS_ATTRIBUTE
+from attractor_nb.decisions.replays.cache_keys import (
+    PlaceOfCall,
+    attribute_inputs,
+    context_inputs,
+    read_values,
+)
+from attractor_nb.decisions.replays.cache_rules import READS_ATTRIBUTE
 from attractor_nb.errors import OptionError
-from attractor_nb.model.comma_lists import comma_list
+from attractor_nb.model.vocabulary.comma_lists import comma_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

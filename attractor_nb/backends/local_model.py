@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.backends.chat_stream import CONNECT_SECONDS, READ_SECONDS, complete_chat
 from attractor_nb.backends.model_file import check_model, check_server, find_model
-from attractor_nb.decisions.response_schemas import native_schema
+from attractor_nb.decisions.answers.response_schemas import native_schema
 from attractor_nb.errors import AttractorError, RetryableError, TerminalError
+from attractor_nb.model.calls.messages import message_tokens, messages_of, with_prompt_before
+from attractor_nb.model.calls.prompt_sections import split_context
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import RunWarning
-from attractor_nb.model.messages import message_tokens, messages_of, with_prompt_before
-from attractor_nb.model.prompt_sections import split_context
-from attractor_nb.model.response import Response
 from attractor_nb.stage import stage_or_none, stream_output
 
 if TYPE_CHECKING:

@@ -11,19 +11,19 @@ from attractor_nb.cassettes.recorded_failures import is_recorded, plain_error, r
 from attractor_nb.cassettes.run_marks import Marks, place_of
 from attractor_nb.cassettes.stage_files import FREE, TooMuch, look, restore, written_since
 from attractor_nb.context import AttemptContext
-from attractor_nb.decisions.cache_keys import (
+from attractor_nb.decisions.outcome_checks import COST_KEY
+from attractor_nb.decisions.replays.cache_keys import (
     PlaceOfCall,
     attribute_inputs,
     context_inputs,
     model_call,
     read_values,
 )
-from attractor_nb.decisions.outcome_checks import COST_KEY
 from attractor_nb.errors import TerminalError
+from attractor_nb.model.calls.recorded_call import LEFT_OUT
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded, RunWarning
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.model.recorded_call import LEFT_OUT
-from attractor_nb.model.response import Response
 from attractor_nb.protocols import BackendLifetime, DescribesCalls, takes_attachments
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.stage import current_stage
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.cassettes.tape import Tape
     from attractor_nb.context import Context
-    from attractor_nb.model.call_content import CallInputs
+    from attractor_nb.model.calls.call_content import CallInputs
     from attractor_nb.model.graph import Node
     from attractor_nb.protocols import CodergenBackend
     from attractor_nb.stage import Conversation, StageScope

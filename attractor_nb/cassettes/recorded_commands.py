@@ -11,19 +11,19 @@ from attractor_nb.cassettes.inside import inside, is_inside
 from attractor_nb.cassettes.recorded_failures import is_recorded, plain_error, raise_recorded
 from attractor_nb.cassettes.run_marks import Marks, place_of
 from attractor_nb.cassettes.stage_files import TooMuch, look, restore, written_since
-from attractor_nb.decisions.cache_keys import command_call, read_values
+from attractor_nb.decisions.replays.cache_keys import command_call, read_values
 from attractor_nb.errors import TerminalError
+from attractor_nb.model.calls.recorded_call import LEFT_OUT
 from attractor_nb.model.events import RunWarning
-from attractor_nb.model.recorded_call import LEFT_OUT
 from attractor_nb.redaction import redacted_value
 from attractor_nb.stage import current_stage
-from attractor_nb.storage.strict_json import JsonProblem, read_json
+from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from attractor_nb.cassettes.tape import Tape
-    from attractor_nb.model.call_content import CallInputs
+    from attractor_nb.model.calls.call_content import CallInputs
     from attractor_nb.protocols import CommandResult, Processes
     from attractor_nb.stage import StageScope
 

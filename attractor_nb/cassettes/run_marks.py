@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.decisions.cache_keys import PlaceOfCall
+from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
 from attractor_nb.storage.run_directory import first_directory
 
 if TYPE_CHECKING:

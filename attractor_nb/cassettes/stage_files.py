@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from attractor_nb.decisions.outcome_checks import COST_KEY
 from attractor_nb.errors import StorageError, TerminalError
 from attractor_nb.redaction import redacted
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file
+from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME
-from attractor_nb.storage.strict_json import JsonProblem, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

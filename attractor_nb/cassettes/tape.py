@@ -9,11 +9,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.recordings import find_call, miss_report, shortened, stage_names
+from attractor_nb.decisions.replays.recordings import find_call, miss_report, shortened, stage_names
 from attractor_nb.errors import CassetteMiss, OptionError, StorageError
-from attractor_nb.model.call_content import MODEL_CALL
+from attractor_nb.model.calls.call_content import MODEL_CALL
+from attractor_nb.model.calls.recorded_call import LEFT_OUT, CallPlace, RecordedCall
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.recorded_call import LEFT_OUT, CallPlace, RecordedCall
 from attractor_nb.storage.cassette_file import (
     Cassette,
     add_to_cassette,
@@ -22,15 +22,15 @@ from attractor_nb.storage.cassette_file import (
     read_cassette,
     write_cassette,
 )
-from attractor_nb.storage.strict_json import json_bytes
+from attractor_nb.storage.files.strict_json import json_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.model.call_content import CallInputs
+    from attractor_nb.model.calls.call_content import CallInputs
     from attractor_nb.stage import StageScope
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
 
 RECORD: Final = "record"
 REPLAY: Final = "replay"

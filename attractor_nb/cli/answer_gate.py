@@ -13,15 +13,15 @@ from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.given_answer import ANSWERED_BY
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.run_summary import resume_command, shown_path
-from attractor_nb.decisions.gate_choices import check_answer
+from attractor_nb.decisions.answers.gate_choices import check_answer
 from attractor_nb.decisions.open_questions import interviews_under_way, open_questions
 from attractor_nb.engine.handed_in import already_answered, check_texts, given_answer, node_of
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import AnswerRefused, NoSuchGate, RunLocked
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted
-from attractor_nb.model.labels import label_text
 from attractor_nb.model.question import Option, Question, QuestionType
 from attractor_nb.model.redacted import redact_event
+from attractor_nb.model.vocabulary.labels import label_text
 from attractor_nb.storage.manifest_file import read_manifest
 from attractor_nb.storage.run_status import standing_of
 from attractor_nb.storage.run_store import DirectoryRunStore

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from attractor_nb.cli.option_choices import GateMode
-from attractor_nb.decisions.form_answers import form_words
+from attractor_nb.decisions.answers.form_answers import form_words
 from attractor_nb.errors import TerminalError
 from attractor_nb.interviewers import AutoApproveInterviewer, ConsoleInterviewer
 

@@ -17,9 +17,9 @@ from attractor_nb.languages.dot import read_dot, write_dot
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.cache_store import CacheStore
-from attractor_nb.storage.user_files import write_file
+from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.marks import STATUS_LETTERS
+from attractor_nb.views.drawings.marks import STATUS_LETTERS
 from attractor_nb.views.state import NodeStatus
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ _MEANINGS: Final = {
 
 def handler_rows() -> list[dict[str, Any]]:
     """Each handler type with its shape and meaning."""
-    from attractor_nb.model.shapes import SHAPE_TO_TYPE  # noqa: PLC0415 - for this command only
+    from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE  # noqa: PLC0415 - for this command only
 
     return [
         {

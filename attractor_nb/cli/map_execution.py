@@ -29,9 +29,9 @@ from attractor_nb.maps.map_table import ROW_MARKS, map_headline, rows_table
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.prepare.text_sources import changed_source
+from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.storage.map_directory import read_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
-from attractor_nb.storage.user_files import write_file
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text

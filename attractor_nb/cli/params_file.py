@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import OptionError, ParamsSyntaxError
 from attractor_nb.source import SourceText
-from attractor_nb.storage.strict_json import JsonProblem, read_json
+from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -43,8 +43,8 @@ from attractor_nb.model.events import (
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.model.terminal_text import shown
+from attractor_nb.views.drawings.marks import AGAIN, STATUS_LETTERS, TIMES
 from attractor_nb.views.folding import take_event
-from attractor_nb.views.marks import AGAIN, STATUS_LETTERS, TIMES
 from attractor_nb.views.state import NodeStatus, RunView, first_words
 from attractor_nb.views.summary_line import duration_text
 

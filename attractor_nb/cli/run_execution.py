@@ -32,7 +32,7 @@ from attractor_nb.storage.manifest_file import was_simulated
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.marks import SEVERITY_LETTERS
+from attractor_nb.views.drawings.marks import SEVERITY_LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from attractor_nb.cli.server_names import SERVER_VARIABLE, is_url
+from attractor_nb.cli.remote_runs.server_names import SERVER_VARIABLE, is_url
 
 if TYPE_CHECKING:
-    from attractor_nb.cli.server_client import ServerAddress
+    from attractor_nb.cli.remote_runs.server_client import ServerAddress
 
 
 def usual_server() -> str | None:
@@ -35,6 +35,6 @@ def run_address(place: str, server: str | None, token: str | None) -> ServerAddr
         server = usual_server()
         if server is None:
             return None
-    from attractor_nb.cli.server_client import read_run_address  # noqa: PLC0415 - a directory needs no client
+    from attractor_nb.cli.remote_runs.server_client import read_run_address  # noqa: PLC0415 - a directory needs no client
 
     return read_run_address(place, server, token)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.marks import RUN_LETTERS
+from attractor_nb.views.drawings.marks import RUN_LETTERS
 from attractor_nb.views.state import RunStatus
 from attractor_nb.views.summary_line import cached_words, duration_text, usage_words
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attractor_nb.cli.option_choices import BackendName, CassetteMode, Durability, GateMode, Isolation
-from attractor_nb.model.option_meanings import OF_A_RUN
+from attractor_nb.model.vocabulary.option_meanings import OF_A_RUN
 
 if TYPE_CHECKING:
     from attractor_nb.cli.run_settings import Settings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import OptionError
 from attractor_nb.runtime.prepare.sources import read_source
 from attractor_nb.source import SourceText
-from attractor_nb.storage.lock import LOCK_NAME
+from attractor_nb.storage.log.lock import LOCK_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

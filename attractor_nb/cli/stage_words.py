@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.branch import parts_of
 from attractor_nb.model.events import StageEnd, StageFailed
-from attractor_nb.model.labels import label_text, normalize_label
 from attractor_nb.model.outcome import StageStatus
+from attractor_nb.model.vocabulary.labels import label_text, normalize_label
 from attractor_nb.views.columns import cells, one_line
-from attractor_nb.views.marks import AGAIN, TIMES
+from attractor_nb.views.drawings.marks import AGAIN, TIMES
 from attractor_nb.views.state import RunView, first_words
 from attractor_nb.views.summary_line import usage_words
 

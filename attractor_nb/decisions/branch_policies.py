@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.decisions.joins import walked
 from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Outcome, StageStatus
-from attractor_nb.model.shapes import HUMAN_TYPE
+from attractor_nb.model.vocabulary.shapes import HUMAN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,15 +15,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.allowed_tools import server_attribute
-from attractor_nb.model.attributes import TABLE, AttrType, Scope
-from attractor_nb.model.model_endpoints import PREFIX
-from attractor_nb.model.rates import RATE_FIELDS
+from attractor_nb.model.calls.model_endpoints import PREFIX
+from attractor_nb.model.calls.rates import RATE_FIELDS
+from attractor_nb.model.vocabulary.attributes import TABLE, AttrType, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.model.attributed import Attributed
     from attractor_nb.model.graph import Graph
+    from attractor_nb.model.vocabulary.attributed import Attributed
 
 SHOWN_DIGITS: Final = 12
 """Digits of a hash that are shown, and the fewest that name one."""

@@ -11,9 +11,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from attractor_nb.model.calls.prompt_sections import fenced
 from attractor_nb.model.excerpts import excerpt, fair_shares
 from attractor_nb.model.outcome import StageStatus, read_status
-from attractor_nb.model.prompt_sections import fenced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.decisions.joins import FAN_IN_TYPE
 from attractor_nb.languages.stylesheet import Stylesheet, winning_declarations
-from attractor_nb.model.attributes import literal_text
-from attractor_nb.model.providers import ModelName, read_model
-from attractor_nb.model.shapes import DEFAULT_TYPE
+from attractor_nb.model.calls.providers import ModelName, read_model
+from attractor_nb.model.vocabulary.attributes import literal_text
+from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.bounds import RunBounds, bounds_of
 from attractor_nb.decisions.cycles import find_cycles
 from attractor_nb.decisions.fidelity import resolve_fidelity
 from attractor_nb.decisions.joins import (
@@ -15,15 +14,16 @@ from attractor_nb.decisions.joins import (
     joins_of,
     surroundings_of,
 )
+from attractor_nb.decisions.limits.bounds import RunBounds, bounds_of
 from attractor_nb.decisions.plan import CONDITIONAL_TYPE, TOOL_TYPE, OnDemand, Plan, PlannedEdge, PlannedNode
 from attractor_nb.decisions.retries import build_retry_policy
 from attractor_nb.decisions.routing import match_weight
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.condition.parser import parse_condition
-from attractor_nb.model.comma_lists import comma_list
-from attractor_nb.model.labels import normalize_label
 from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.shapes import DEFAULT_TYPE
+from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.vocabulary.labels import normalize_label
+from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

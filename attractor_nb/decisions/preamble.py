@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from attractor_nb.decisions.fan_in_choice import UnreadableResults, candidates_of, output_of
 from attractor_nb.decisions.notes import FAILURE, INCIDENTS, TOOL_CALL
-from attractor_nb.model.attachment import described, is_attachment, without_bytes
+from attractor_nb.model.calls.attachment import described, is_attachment, without_bytes
+from attractor_nb.model.calls.prompt_sections import INPUTS_HEADING, fence_for, fenced, outside_fences
+from attractor_nb.model.calls.tokens import CHARACTERS_PER_TOKEN
 from attractor_nb.model.excerpts import fair_shares, first_lines, last_lines
-from attractor_nb.model.prompt_sections import INPUTS_HEADING, fence_for, fenced, outside_fences
-from attractor_nb.model.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.decisions.cycles import find_cycles
 from attractor_nb.decisions.routing import Seen, match_condition, match_default, match_weight
 from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.shapes import HUMAN_TYPE
+from attractor_nb.model.vocabulary.shapes import HUMAN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

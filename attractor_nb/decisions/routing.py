@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.condition.evaluate import Lookup, evaluate_condition, explain_condition
-from attractor_nb.model.labels import normalize_label
 from attractor_nb.model.outcome import StageStatus
+from attractor_nb.model.vocabulary.labels import normalize_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

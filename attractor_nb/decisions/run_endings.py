@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.decisions.bounds import BoundStanding, Reached, counted, exceeded, used_up
 from attractor_nb.decisions.effects import Announce, Effect, RunEnd
 from attractor_nb.decisions.goal_gates import never_visited, passed_over, redirect_target, unsatisfied_gate
 from attractor_nb.decisions.joins import FAN_IN_TYPE
+from attractor_nb.decisions.limits.bounds import BoundStanding, Reached, counted, exceeded, used_up
 from attractor_nb.decisions.routing import JUMPS
 from attractor_nb.model.events import GoalGateUnsatisfied, RunWarning
 from attractor_nb.model.outcome import StageStatus

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.reservations import Account
+from attractor_nb.decisions.limits.reservations import Account
 from attractor_nb.errors import BudgetReached, TerminalError
 from attractor_nb.model.events import ModelCallEnded
 from attractor_nb.model.outcome import Usage, usage_problem
@@ -19,8 +19,8 @@ from attractor_nb.model.outcome import Usage, usage_problem
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
-    from attractor_nb.decisions.bounds import Reached
-    from attractor_nb.decisions.reservations import Claim
+    from attractor_nb.decisions.limits.bounds import Reached
+    from attractor_nb.decisions.limits.reservations import Claim
     from attractor_nb.engine.funds import Funds
     from attractor_nb.model.events import Event
     from attractor_nb.model.outcome import Outcome

@@ -36,12 +36,12 @@ from attractor_nb.errors import (
     TerminalError,
     WorkerLost,
 )
-from attractor_nb.model.cached import CachedStage
+from attractor_nb.model.calls.cached import CachedStage
 from attractor_nb.model.outcome import Outcome, StageStatus, usage_problem
 from attractor_nb.model.redacted import redacted_outcome
 from attractor_nb.redaction import redacted
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
-from attractor_nb.storage.status_file import read_status_file, redacted_status, status_text
+from attractor_nb.storage.stages.status_file import read_status_file, redacted_status, status_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -9,7 +9,7 @@ from attractor_nb.decisions.carried import CARRIED_FILE, carried_page
 from attractor_nb.decisions.fidelity import entry_name
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.events import RunWarning
-from attractor_nb.model.shapes import MANAGER_TYPE
+from attractor_nb.model.vocabulary.shapes import MANAGER_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

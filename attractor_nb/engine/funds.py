@@ -1,6 +1,7 @@
 """What those who share a bound on money or tokens have left: they wait here until there is room (ruling 18).
 
-What may be granted is decided in ``decisions/reservations.py``. There are funds only where there is a bound.
+What may be granted is decided in ``decisions/limits/reservations.py``. There are funds only where there is
+a bound.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.bounds import BoundStanding, used_up
-from attractor_nb.decisions.reservations import Account, Claim, Reservations
+from attractor_nb.decisions.limits.bounds import BoundStanding, used_up
+from attractor_nb.decisions.limits.reservations import Account, Claim, Reservations
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.bounds import Reached, RunBounds
+    from attractor_nb.decisions.limits.bounds import Reached, RunBounds
     from attractor_nb.model.outcome import Usage
 
 

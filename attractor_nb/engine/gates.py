@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.gate_choices import check_answer
+from attractor_nb.decisions.answers.gate_choices import check_answer
 from attractor_nb.engine.handed_in import (
     already_answered,
     check_texts,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from attractor_nb.decisions.gate_choices import check_answer
+from attractor_nb.decisions.answers.gate_choices import check_answer
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
 

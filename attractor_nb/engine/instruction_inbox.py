@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from attractor_nb.model.events import InstructionGiven, StageEnd, StageStarted
-from attractor_nb.model.shapes import DEFAULT_TYPE
+from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Looks a stage up in the cache before it is executed, and keeps its result after.
 
-Which stages are asked about and what a key is made of is decided in ``decisions/cache_rules.py`` and
-``decisions/cache_keys.py``. The cache is an aid: whatever is wrong with it costs a warning and an execution,
-never a run and never a wrong result.
+Which stages are asked about and what a key is made of is decided in ``decisions/replays/cache_rules.py`` and
+``decisions/replays/cache_keys.py``. The cache is an aid: whatever is wrong with it costs a warning and an
+execution, never a run and never a wrong result.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from attractor_nb.decisions.cache_keys import PlaceOfCall, handler_call, of_stage, read_values
-from attractor_nb.decisions.cache_rules import (
+from attractor_nb.decisions.replays.cache_keys import PlaceOfCall, handler_call, of_stage, read_values
+from attractor_nb.decisions.replays.cache_rules import (
     FILES_ATTRIBUTE,
     READS_ATTRIBUTE,
     UNCACHED_TYPES,
@@ -24,17 +24,17 @@ from attractor_nb.decisions.cache_rules import (
     refusal,
 )
 from attractor_nb.errors import AttractorError, StorageError
-from attractor_nb.model.cached import INPUTS_FILE, CachedStage, CacheLook
-from attractor_nb.model.call_content import CallInputs, StageCall
-from attractor_nb.model.comma_lists import comma_list
+from attractor_nb.model.calls.cached import INPUTS_FILE, CachedStage, CacheLook
+from attractor_nb.model.calls.call_content import CallInputs, StageCall
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import StageStatus
+from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.protocols import DescribesStages
 from attractor_nb.redaction import MARK, holds_secret
 from attractor_nb.storage.cache_store import MAX_ENTRY_BYTES, CacheStore
+from attractor_nb.storage.files.strict_json import JsonProblem
 from attractor_nb.storage.run_directory import STATUS_NAME
 from attractor_nb.storage.stage_contents import file_digests, stage_contents
-from attractor_nb.storage.strict_json import JsonProblem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from attractor_nb.decisions.response_schemas import MAX_COMPLAINT_CHARACTERS, is_schema_name
+from attractor_nb.decisions.answers.response_schemas import MAX_COMPLAINT_CHARACTERS, is_schema_name
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.model.nearest_name import did_you_mean
 

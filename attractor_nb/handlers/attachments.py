@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import ContextValueError, TerminalError
-from attractor_nb.model.attachment import (
+from attractor_nb.model.calls.attachment import (
     ATTACH,
     KINDS,
     MAX_ATTACHED_BYTES,
@@ -17,9 +17,9 @@ from attractor_nb.model.attachment import (
     is_attachment,
 )
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.variables import MISSING, lookup_in, rendered, whole_variable
+from attractor_nb.model.vocabulary.variables import MISSING, lookup_in, rendered, whole_variable
 from attractor_nb.protocols import takes_attachments
-from attractor_nb.storage.confined import Outside, names_below, read_below
+from attractor_nb.storage.files.confined import Outside, names_below, read_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.complaints import SHORTER, complaint_about
+from attractor_nb.decisions.answers.complaints import SHORTER, complaint_about
 from attractor_nb.handlers.answer_schemas import with_named_schema
 from attractor_nb.handlers.attachments import attachments_of, check_takes_attachments
 from attractor_nb.handlers.described import PROMPT_FILE, backend_call
 from attractor_nb.handlers.json_answers import TRUNCATED, NoAnswer
 from attractor_nb.handlers.rendering import rendered_node
 from attractor_nb.handlers.verdicts import asks_for_verdict, read_verdict, verdict_request
-from attractor_nb.model.attachment import attachments_section
+from attractor_nb.model.calls.attachment import attachments_section
+from attractor_nb.model.calls.prompt_sections import with_complaint, with_context, with_instructions
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.outcome import Outcome, StageStatus
-from attractor_nb.model.prompt_sections import with_complaint, with_context, with_instructions
 from attractor_nb.model.redacted import redacted_response
-from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from attractor_nb.context import Context
-    from attractor_nb.model.attachment import Attachment
-    from attractor_nb.model.call_content import StageCall
+    from attractor_nb.model.calls.attachment import Attachment
+    from attractor_nb.model.calls.call_content import StageCall
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CodergenBackend
     from attractor_nb.stage import StageScope

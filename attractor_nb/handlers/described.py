@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.decisions.cache_keys import PlaceOfCall, model_call
-from attractor_nb.model.call_content import CallInputs, StageCall
+from attractor_nb.decisions.replays.cache_keys import PlaceOfCall, model_call
+from attractor_nb.model.calls.call_content import CallInputs, StageCall
 from attractor_nb.protocols import DescribesCalls
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.cache_keys import context_inputs
-from attractor_nb.decisions.complaints import complaint_about
+from attractor_nb.decisions.answers.complaints import complaint_about
 from attractor_nb.decisions.fan_in_choice import (
     MERGE_NONE,
     MERGES,
@@ -27,15 +26,16 @@ from attractor_nb.decisions.fan_in_choice import (
     read_choice,
     winner_updates,
 )
+from attractor_nb.decisions.replays.cache_keys import context_inputs
 from attractor_nb.handlers.codergen import task_of
 from attractor_nb.handlers.described import backend_call, place_of, with_values
 from attractor_nb.handlers.json_answers import TRUNCATED, json_values
 from attractor_nb.handlers.rendering import rendered_node
-from attractor_nb.model.call_content import StageCall
+from attractor_nb.model.calls.call_content import StageCall
+from attractor_nb.model.calls.prompt_sections import with_complaint, with_context
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.model.prompt_sections import with_complaint, with_context
 from attractor_nb.model.redacted import redacted_response
-from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.form_answers import form_of
-from attractor_nb.decisions.response_schemas import MAX_COMPLAINT_CHARACTERS
+from attractor_nb.decisions.answers.form_answers import form_of
+from attractor_nb.decisions.answers.response_schemas import MAX_COMPLAINT_CHARACTERS
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.model.form import Form
 from attractor_nb.model.nearest_name import did_you_mean

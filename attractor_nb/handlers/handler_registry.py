@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.model.shapes import BUILT_IN_TYPES, DEFAULT_TYPE, type_of_shape
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, DEFAULT_TYPE, type_of_shape
 from attractor_nb.protocols import Handler
 
 if TYPE_CHECKING:

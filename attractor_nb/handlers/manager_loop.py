@@ -18,11 +18,11 @@ from attractor_nb.errors import StorageError
 from attractor_nb.handlers.json_answers import TRUNCATED
 from attractor_nb.handlers.rendering import rendered_node
 from attractor_nb.handlers.supervision import Charge, GuardFunction, GuardVerdict, charge_of, holds, judge
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.child import PREFIX
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.model.redacted import redacted_response
-from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:

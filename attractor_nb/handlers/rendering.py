@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.model.variables import RENDERED_ATTRIBUTES, lookup_in, rendered
+from attractor_nb.model.vocabulary.variables import RENDERED_ATTRIBUTES, lookup_in, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

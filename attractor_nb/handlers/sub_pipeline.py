@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from attractor_nb.errors import TerminalError
 from attractor_nb.handlers.manager_loop import spent
-from attractor_nb.model.mappings import parse_mapping
 from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.vocabulary.mappings import parse_mapping
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.model.child import ChildSnapshot
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.model.mappings import Assignment
+    from attractor_nb.model.vocabulary.mappings import Assignment
     from attractor_nb.stage import Child
 
 _MISSING: Any = object()

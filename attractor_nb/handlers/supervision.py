@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.languages.condition import Condition, evaluate_condition, parse_condition
-from attractor_nb.model.comma_lists import comma_list
-from attractor_nb.model.duration import Duration
 from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.vocabulary.duration import Duration
 
 if TYPE_CHECKING:
     from attractor_nb.context import Context

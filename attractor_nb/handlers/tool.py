@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.decisions.cache_keys import command_call, read_values
-from attractor_nb.decisions.cache_rules import READS_ATTRIBUTE
+from attractor_nb.decisions.replays.cache_keys import command_call, read_values
+from attractor_nb.decisions.replays.cache_rules import READS_ATTRIBUTE
 from attractor_nb.handlers.described import place_of
-from attractor_nb.model.call_content import StageCall
-from attractor_nb.model.comma_lists import comma_list
+from attractor_nb.model.calls.call_content import StageCall
 from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.stage import current_stage
-from attractor_nb.storage.strict_json import json_bytes
+from attractor_nb.storage.files.strict_json import json_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from attractor_nb.decisions.response_schemas import ResponseSchema, SchemaElsewhere, schema_problem
+from attractor_nb.decisions.answers.response_schemas import ResponseSchema, SchemaElsewhere, schema_problem
 from attractor_nb.errors import StatusFileError, TerminalError
 from attractor_nb.handlers.answer_schemas import validated
 from attractor_nb.handlers.json_answers import json_values, value_that_counts
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.storage.status_file import outcome_from_status
+from attractor_nb.storage.stages.status_file import outcome_from_status
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

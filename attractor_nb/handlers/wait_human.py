@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.gate_choices import (
+from attractor_nb.decisions.answers.gate_choices import (
     YES_OR_NO,
     check_answer,
     choices_of,
@@ -24,11 +24,11 @@ from attractor_nb.decisions.gate_choices import (
 from attractor_nb.errors import AnswerRefused, StorageError
 from attractor_nb.handlers.gate_forms import named_form
 from attractor_nb.handlers.rendering import rendered_node
-from attractor_nb.model.comma_lists import comma_list
-from attractor_nb.model.duration import Duration
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
+from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.gate_choices import GateChoice
+    from attractor_nb.decisions.answers.gate_choices import GateChoice
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import Interviewer
 

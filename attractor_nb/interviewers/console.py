@@ -12,14 +12,14 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.gate_choices import check_answer
+from attractor_nb.decisions.answers.gate_choices import check_answer
 from attractor_nb.errors import AnswerRefused
 from attractor_nb.interviewers.form_filling import field_prompt, fill_in
 from attractor_nb.interviewers.line_input import LineInput
 from attractor_nb.interviewers.sequential import SequentialInterviewer, answer_within
-from attractor_nb.model.labels import label_text
 from attractor_nb.model.question import Answer, AnswerValue, QuestionType
 from attractor_nb.model.terminal_text import shown
+from attractor_nb.model.vocabulary.labels import label_text
 
 if TYPE_CHECKING:
     from typing import TextIO

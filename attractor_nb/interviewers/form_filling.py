@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.form_answers import check_form, expected, value_of_text
+from attractor_nb.decisions.answers.form_answers import check_form, expected, value_of_text
 from attractor_nb.errors import AnswerRefused
 from attractor_nb.model.terminal_text import shown
 

@@ -13,9 +13,9 @@ from prompt_toolkit.output import create_output
 
 from attractor_nb.interviewers.form_filling import field_prompt
 from attractor_nb.model.form import FieldKind
-from attractor_nb.model.labels import label_text
 from attractor_nb.model.question import Answer, AnswerValue, QuestionType
 from attractor_nb.model.terminal_text import shown
+from attractor_nb.model.vocabulary.labels import label_text
 
 if TYPE_CHECKING:
     from typing import TextIO

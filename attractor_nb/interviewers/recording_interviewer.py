@@ -6,15 +6,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.recorded_answers import answer_of, plain_answer, question_inputs, question_of
+from attractor_nb.decisions.replays.recorded_answers import (
+    answer_of,
+    plain_answer,
+    question_inputs,
+    question_of,
+)
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.interviewers.sequential import SequentialInterviewer
-from attractor_nb.model.call_content import QUESTION
+from attractor_nb.model.calls.call_content import QUESTION
+from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
 from attractor_nb.model.question import Answer, Question
-from attractor_nb.model.recorded_call import CallPlace, RecordedCall
 from attractor_nb.model.redacted import redacted_answer
 from attractor_nb.storage.cassette_file import Cassette, read_cassette, write_cassette
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

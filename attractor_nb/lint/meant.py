@@ -6,13 +6,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from attractor_nb.model.attributes import Scope, attribute, coerce
 from attractor_nb.model.graph import Edge, Graph
+from attractor_nb.model.vocabulary.attributes import Scope, attribute, coerce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor_nb.model.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attributes import AttrValue
 
     Meant = Callable[[Graph], Graph]
     """Gives the graph without the slip."""

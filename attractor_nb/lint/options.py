@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from attractor_nb.model.shapes import BUILT_IN_TYPES
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

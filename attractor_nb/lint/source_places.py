@@ -11,9 +11,9 @@ from attractor_nb.source import SourceText
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.model.attributed import AttrSpan
-    from attractor_nb.model.attributes import AttrValue
     from attractor_nb.model.graph import Edge, Graph
+    from attractor_nb.model.vocabulary.attributed import AttrSpan
+    from attractor_nb.model.vocabulary.attributes import AttrValue
     from attractor_nb.source import Span
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attractor_nb.model.attributes import (
+from attractor_nb.model.graph import Edge, Graph, Node
+from attractor_nb.model.vocabulary.attributes import (
     GRAPHVIZ_NAMES,
     AttributeSpec,
     AttrType,
@@ -13,8 +14,7 @@ from attractor_nb.model.attributes import (
     attributes_of,
     literal_text,
 )
-from attractor_nb.model.duration import Duration
-from attractor_nb.model.graph import Edge, Graph, Node
+from attractor_nb.model.vocabulary.duration import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.errors import GraphChanged, InputsChanged, OptionError, RunInterrupted
 from attractor_nb.interviewers import DeferredInterviewer, resolve_interviewer
 from attractor_nb.maps.map_run import MapRun, drive, work_of_map

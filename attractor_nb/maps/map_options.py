@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.map_bounds import MAP_BOUNDS, MapBounds, map_bounds_of
+from attractor_nb.decisions.limits.map_bounds import MAP_BOUNDS, MapBounds, map_bounds_of
 from attractor_nb.errors import OptionError
 from attractor_nb.runtime.prepare.run_options import RunOptions, as_list, as_path, check_names
 
@@ -31,7 +31,7 @@ NOT_OF_A_ROW: Final = {
 class MapOptions:
     """Options of one map, beside those of ``run``, which hold for each row.
 
-    What each means is in ``model/option_meanings.py``.
+    What each means is in ``model/vocabulary/option_meanings.py``.
     """
 
     max_parallel: int = MAX_PARALLEL

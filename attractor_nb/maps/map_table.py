@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.marks import RUN_LETTERS, STATUS_LETTERS
+from attractor_nb.views.drawings.marks import RUN_LETTERS, STATUS_LETTERS
+from attractor_nb.views.drawings.theme import map_css, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.state import NodeStatus, RunStatus, first_words
 from attractor_nb.views.summary_line import duration_text, usage_words
-from attractor_nb.views.theme import map_css, root_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.maps.map_view import MapView
     from attractor_nb.model.row_result import RowResult
-    from attractor_nb.views.theme import Theme
+    from attractor_nb.views.drawings.theme import Theme
 
 SHOWN_FAILURES: Final = 12
 SHOWN_ROWS: Final = 20

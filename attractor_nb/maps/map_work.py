@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.map_bounds import rows_used_up, spent_by_rows
-from attractor_nb.decisions.reservations import Account
+from attractor_nb.decisions.limits.map_bounds import rows_used_up, spent_by_rows
+from attractor_nb.decisions.limits.reservations import Account
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.funds import Funds
 from attractor_nb.engine.runner import closed
@@ -22,12 +22,12 @@ from attractor_nb.model.events import Event, StageStarted
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.protocols import BackendLifetime
-from attractor_nb.storage.listing import summarize
+from attractor_nb.storage.run_lists.listing import summarize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from attractor_nb.decisions.map_bounds import MapBounds
+    from attractor_nb.decisions.limits.map_bounds import MapBounds
     from attractor_nb.maps.map_options import MapOptions
     from attractor_nb.maps.map_view import MapView
     from attractor_nb.maps.row_run import RowTask

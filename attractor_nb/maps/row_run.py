@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.decisions.map_bounds import MAP_BOUNDS
+from attractor_nb.decisions.limits.map_bounds import MAP_BOUNDS
 from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import PipelineFailed

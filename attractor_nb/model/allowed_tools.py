@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.attributes import AGENT_TOOLS
-from attractor_nb.model.comma_lists import comma_list
-from attractor_nb.model.duration import parse_duration
+from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS
+from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.vocabulary.duration import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,17 +14,17 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.model.attributed import NO_ATTRS, NO_SPANS, Attributed
-from attractor_nb.model.attributes import Scope
-from attractor_nb.model.comma_lists import comma_list
-from attractor_nb.model.duration import Duration
-from attractor_nb.model.shapes import SHAPE_ALIASES, type_of_shape
+from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS, Attributed
+from attractor_nb.model.vocabulary.attributes import Scope
+from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, type_of_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from attractor_nb.model.attributed import AttrSpan
-    from attractor_nb.model.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attributed import AttrSpan
+    from attractor_nb.model.vocabulary.attributes import AttrValue
     from attractor_nb.source import SourceText, Span
 
 

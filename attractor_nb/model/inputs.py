@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import InputsSyntaxError, OptionError
-from attractor_nb.model.comma_lists import QUOTED, EntryReader
 from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.vocabulary.comma_lists import QUOTED, EntryReader
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:

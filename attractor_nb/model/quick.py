@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from attractor_nb.model.attributed import Attributed
 from attractor_nb.model.graph import Edge, Node
+from attractor_nb.model.vocabulary.attributed import Attributed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.model.attributed import AttrSpan
-    from attractor_nb.model.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attributed import AttrSpan
+    from attractor_nb.model.vocabulary.attributes import AttrValue
     from attractor_nb.source import Span
 
 

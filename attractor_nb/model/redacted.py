@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import Event, StageEvent
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.model.response import Response
 from attractor_nb.redaction import holds_secret, may_hold, redacted, redacted_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from attractor_nb.model.attributes import AttrValue
     from attractor_nb.model.form import Form
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.question import Answer, Option, Question
+    from attractor_nb.model.vocabulary.attributes import AttrValue
 
 _CLEAN = (int, float, Usage, Event)
 """What holds no text of strangers; an event in an event went through its own stream."""

@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, parse_inputs
-from attractor_nb.model.mappings import parse_mapping
-from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE, type_of_shape
-from attractor_nb.model.variables import GOAL
+from attractor_nb.model.vocabulary.mappings import parse_mapping
+from attractor_nb.model.vocabulary.shapes import (
+    BUILT_IN_TYPES,
+    CHILD_TYPES,
+    DEFAULT_TYPE,
+    HUMAN_TYPE,
+    type_of_shape,
+)
+from attractor_nb.model.vocabulary.variables import GOAL
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ import traitlets
 from markupsafe import Markup
 
 from attractor_nb.studio.edit.editor_desk import EditorDesk
+from attractor_nb.views.drawings.still import picture_html
 from attractor_nb.views.findings_table import can_fix
 from attractor_nb.views.frontend import script, widget_styles
 from attractor_nb.views.markup import element
-from attractor_nb.views.still import picture_html
 
 if TYPE_CHECKING:
     from attractor_nb.pipeline.pipeline import Pipeline

@@ -20,8 +20,8 @@ from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, diff
 from attractor_nb.studio.compare.comparison_page import comparison_values
 from attractor_nb.studio.history.history_table import run_plain
 from attractor_nb.studio.history.waiting_gates import shown_place
+from attractor_nb.views.drawings.marks import MARK_PATHS
 from attractor_nb.views.frontend import script, widget_styles
-from attractor_nb.views.marks import MARK_PATHS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

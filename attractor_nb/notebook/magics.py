@@ -20,7 +20,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.option_meanings import OF_A_RUN
+from attractor_nb.model.vocabulary.option_meanings import OF_A_RUN
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:

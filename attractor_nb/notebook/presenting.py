@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from attractor_nb.maps.map_run import MapRun
     from attractor_nb.notebook.editing import Desks
-    from attractor_nb.notebook.gate_inbox import LiveInbox
-    from attractor_nb.notebook.live_map import LiveMap
-    from attractor_nb.notebook.live_runs import LiveRuns
+    from attractor_nb.notebook.live.gate_inbox import LiveInbox
+    from attractor_nb.notebook.live.live_map import LiveMap
+    from attractor_nb.notebook.live.live_runs import LiveRuns
     from attractor_nb.notebook.variable_names import Names
     from attractor_nb.studio.edit.editor import Editor
     from attractor_nb.studio.edit.run_form import RunForm
@@ -64,7 +64,7 @@ class Presenter:
         self._live_run_ids.add(run.id)
 
     def _present_map(self, run: MapRun) -> None:
-        from attractor_nb.notebook.live_map import LiveMap  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.live.live_map import LiveMap  # noqa: PLC0415 - as above
 
         view = LiveMap(run)
         view.show()
@@ -113,7 +113,7 @@ class Presenter:
         """The questions that wait as a cell's value: as cards where somebody can click."""
         if not is_live(probe(self._shell), self.live_mode):
             raise NotImplementedError  # IPython then asks the inbox itself
-        from attractor_nb.notebook.gate_inbox import LiveInbox  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.live.gate_inbox import LiveInbox  # noqa: PLC0415 - as above
 
         self._inbox = self._inbox or LiveInbox()
         self._inbox.show(inbox)
@@ -173,7 +173,7 @@ class Presenter:
     def open_runs(self) -> LiveRuns:
         """The live views of this shell."""
         if self._runs is None:
-            from attractor_nb.notebook.live_runs import LiveRuns  # noqa: PLC0415 - the first imports widgets
+            from attractor_nb.notebook.live.live_runs import LiveRuns  # noqa: PLC0415 - the first imports widgets
 
             self._runs = LiveRuns()
         return self._runs

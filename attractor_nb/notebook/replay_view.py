@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from attractor_nb.notebook.view_actions import ActingView
-from attractor_nb.storage.strict_json import json_bytes
+from attractor_nb.storage.files.strict_json import json_bytes
 from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from attractor_nb.notebook.view_actions import ActingView
 from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
-    from attractor_nb.notebook.live_runs import LiveRuns
+    from attractor_nb.notebook.live.live_runs import LiveRuns
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.studio.inspect.inspection import StageInspection
 

@@ -18,9 +18,9 @@ import traitlets
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
 from attractor_nb.studio.timeline.run_timeline import timeline_values
+from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.frontend import script, widget_styles
-from attractor_nb.views.marks import MARK_PATHS
-from attractor_nb.views.svg import render_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable

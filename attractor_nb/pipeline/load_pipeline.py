@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Never
 
-from attractor_nb.model.option_meanings import OF_A_PIPELINE
+from attractor_nb.model.vocabulary.option_meanings import OF_A_PIPELINE
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.runtime.prepare.keyword_options import given_options
 from attractor_nb.runtime.prepare.run_options import as_path

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from attractor_nb.studio.estimate.model_report import ModelReport
     from attractor_nb.studio.estimate.preflight import Preflight
     from attractor_nb.studio.estimate.run_estimate import Estimate
-    from attractor_nb.views import findings_table, mermaid, still, svg, text_table
+    from attractor_nb.views import findings_table, mermaid, text_table
+    from attractor_nb.views.drawings import still, svg
 else:
     estimated_usage = later("attractor_nb.studio.estimate.estimated_usage")
     run_estimate = later("attractor_nb.studio.estimate.run_estimate")
@@ -37,8 +38,8 @@ else:
     model_report = later("attractor_nb.studio.estimate.model_report")
     preflight = later("attractor_nb.studio.estimate.preflight")
     declared_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
-    still = later("attractor_nb.views.still")
-    svg = later("attractor_nb.views.svg")
+    still = later("attractor_nb.views.drawings.still")
+    svg = later("attractor_nb.views.drawings.svg")
     text_table = later("attractor_nb.views.text_table")
 
 

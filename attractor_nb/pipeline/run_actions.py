@@ -19,7 +19,7 @@ from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.past import look_back
 from attractor_nb.runtime.pins import MODEL_TYPE, check_can_stand_in
 from attractor_nb.studio.history.waiting_gates import load_call
-from attractor_nb.views.svg import CHILD_SEPARATOR
+from attractor_nb.views.drawings.svg import CHILD_SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

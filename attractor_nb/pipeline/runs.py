@@ -18,11 +18,11 @@ from attractor_nb.pipeline.methods.resume_row import Resumable
 from attractor_nb.runtime.prepare.keyword_options import given_options
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.workspace.worktree import worktrees_in
-from attractor_nb.storage.listing import RunSummary
-from attractor_nb.storage.removal import remove_run
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
-from attractor_nb.storage.run_index import list_runs
-from attractor_nb.storage.run_tags import change_tags
+from attractor_nb.storage.run_lists.listing import RunSummary
+from attractor_nb.storage.run_lists.removal import remove_run
+from attractor_nb.storage.run_lists.run_index import list_runs
+from attractor_nb.storage.run_lists.run_tags import change_tags
 from attractor_nb.studio.history.history_table import history_table
 from attractor_nb.studio.history.run_filter import CONDITIONS, Filter
 from attractor_nb.views.table import table_html, table_text

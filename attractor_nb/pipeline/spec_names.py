@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         ExecutorSpec,
         InterviewerSpec,
     )
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
 
 _ENGINE_PREFIXES = ("graph.", "internal.")
 """What an earlier run left in a context, and the next one makes for itself."""

@@ -16,7 +16,7 @@ from attractor_nb.processes.child_process import ChildProcess
 from attractor_nb.processes.descendants import MARK_NAME, Descendants, Watchdog
 from attractor_nb.processes.output import Channel, OutputChannel
 from attractor_nb.redaction import is_secret_name
-from attractor_nb.storage.disk import Disk, storage_error
+from attractor_nb.storage.files.disk import Disk, storage_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

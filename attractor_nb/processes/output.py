@@ -11,13 +11,13 @@ import codecs
 from typing import TYPE_CHECKING, Self
 
 from attractor_nb.redaction import StreamRedactor
-from attractor_nb.storage.disk import storage_error, write_all
+from attractor_nb.storage.files.disk import storage_error, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
 
     OutputListener = Callable[[str, str], None]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.processes.descendants import MARK_NAME
 from attractor_nb.processes.local import SHELL, CommandJob, command_environment
 from attractor_nb.processes.output import Channel, OutputChannel
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb import backends
 from attractor_nb.backends import SimulatedBackend
 from attractor_nb.context import Context
-from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.decisions.model_choices import is_model_asked
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
@@ -21,7 +21,7 @@ from attractor_nb.runtime.prepare.known_secrets import stored_source
 from attractor_nb.runtime.prepare.trust import check_trust, note_run
 from attractor_nb.runtime.workspace.workspace import site_of
 from attractor_nb.storage.child_directories import child_home
-from attractor_nb.storage.disk import Disk, before_a_record
+from attractor_nb.storage.files.disk import Disk, before_a_record
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
 from attractor_nb.storage.run_store import DirectoryRunStore

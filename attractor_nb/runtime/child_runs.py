@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import RunError, RunNotFound
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.events import ChildEnded, ChildStarted, Event, StageEnd
-from attractor_nb.model.isolation import IN_PLACE
+from attractor_nb.model.vocabulary.isolation import IN_PLACE
 from attractor_nb.runtime.begin import begin
 from attractor_nb.runtime.plugs.lent import Above, Lent, LentInterviewer
 from attractor_nb.runtime.prepare.run_options import BOUNDS
@@ -35,7 +35,7 @@ from attractor_nb.storage.child_directories import (
     next_place,
     runs_of_visit,
 )
-from attractor_nb.storage.lock import is_owned
+from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.stored_run import has_event_log
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.option_meanings import OF_A_PIPELINE
-from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES
+from attractor_nb.model.vocabulary.option_meanings import OF_A_PIPELINE
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES
 from attractor_nb.runtime.prepare.run_options import (
     BackendSpec,
     ExecutorSpec,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.backends.llm.tools import functions
     from attractor_nb.decisions import joins, plan_compiling
-    from attractor_nb.decisions.bounds import RunBounds
+    from attractor_nb.decisions.limits.bounds import RunBounds
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.handlers import answer_schemas, gate_forms, handler_registry, supervision
     from attractor_nb.handlers.answer_schemas import SchemaModels

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attractor_nb.decisions.journal import Journal
+from attractor_nb.decisions.hindsight.journal import Journal
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
 from attractor_nb.lazy_imports import later
@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.handles.event_fold import Followed
     from attractor_nb.runtime.handles.handle import Work
     from attractor_nb.runtime.workspace import worktree_changes
-    from attractor_nb.views import run_details, spending_fold, still, summary_line, svg
+    from attractor_nb.views import run_details, spending_fold, summary_line
     from attractor_nb.views.changes_view import Changes
+    from attractor_nb.views.drawings import still, svg
     from attractor_nb.views.run_details import RunDetails
     from attractor_nb.views.state import RunView
 else:
@@ -51,9 +52,9 @@ else:
     cache_verdict = later("attractor_nb.runtime.handles.cache_verdict")
     run_details = later("attractor_nb.views.run_details")
     spending_fold = later("attractor_nb.views.spending_fold")
-    still = later("attractor_nb.views.still")
+    still = later("attractor_nb.views.drawings.still")
     summary_line = later("attractor_nb.views.summary_line")
-    svg = later("attractor_nb.views.svg")
+    svg = later("attractor_nb.views.drawings.svg")
 
 
 ExecutionT = TypeVar("ExecutionT", bound="Execution")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.errors import OptionError, RunNotFound, StorageError
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.model.events import (
@@ -24,7 +24,7 @@ from attractor_nb.model.events import (
     PipelineStarted,
     StageEnd,
 )
-from attractor_nb.model.isolation import WORKSPACE
+from attractor_nb.model.vocabulary.isolation import WORKSPACE
 from attractor_nb.runtime.begin import seams_of
 from attractor_nb.runtime.handle_options import with_what_is_kept
 from attractor_nb.runtime.handles.hosts import check_host
@@ -42,9 +42,9 @@ from attractor_nb.runtime.rewind import RewindPlace, check_rewind, find_place, r
 from attractor_nb.runtime.wire import check_plugs
 from attractor_nb.runtime.workspace.worktree import BRANCH_BEGINNING, worktree_facts
 from attractor_nb.storage.child_directories import CHILDREN_NAME, child_home
-from attractor_nb.storage.event_lines import encode_event
-from attractor_nb.storage.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.fork_copies import copied_files
+from attractor_nb.storage.log.event_lines import encode_event
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.manifest_file import MANIFEST_NAME, fork_facts
 from attractor_nb.storage.map_directory import is_map
 from attractor_nb.storage.returned_rows import put_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.errors import RunError, RunNotFound, StorageError
 from attractor_nb.model.events import (
     LOG_FORM,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.prepare.run_options import RunOptions
-    from attractor_nb.storage.event_lines import LogScan
+    from attractor_nb.storage.log.event_lines import LogScan
 
 
 def complete_end(pipeline: Definition, logs_root: Path, options: RunOptions, seams: Seams) -> None:

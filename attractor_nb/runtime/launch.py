@@ -17,7 +17,7 @@ from attractor_nb.runtime.plugs.lent import Lent
 from attractor_nb.runtime.prepare.known_secrets import learn_for_run
 from attractor_nb.runtime.prepare.run_options import RunOptions, as_list, read_options
 from attractor_nb.runtime.wire import check_plugs, wire
-from attractor_nb.storage.event_log import log_size
+from attractor_nb.storage.log.event_log import log_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ import contextlib
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.cache_keys import PlaceOfCall
+from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.model.events import PipelineForked
 from attractor_nb.redaction import redacted

@@ -10,26 +10,26 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from attractor_nb.decisions.journal import Journal
+from attractor_nb.decisions.hindsight.journal import Journal
+from attractor_nb.decisions.hindsight.route_explanation import way_on_of, ways_on
 from attractor_nb.decisions.plan_compiling import compile_plan
-from attractor_nb.decisions.route_explanation import way_on_of, ways_on
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.errors import RunNotFound
 from attractor_nb.model.events import PipelineRestarted, PipelineRewound, StageStarted
 from attractor_nb.runtime.handles.final_context import StoredValues
 from attractor_nb.runtime.handles.recorded_state import MAX_RESTART_HOPS, directory_before, restart_directory
-from attractor_nb.storage.branch_directories import BranchNames, places_of
-from attractor_nb.storage.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.run_directory import VISITS_NAME
+from attractor_nb.storage.stages.branch_directories import BranchNames, places_of
 from attractor_nb.storage.stored_run import has_event_log, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from attractor_nb.decisions.journal import VisitRecord
+    from attractor_nb.decisions.hindsight.journal import VisitRecord
+    from attractor_nb.decisions.hindsight.route_reasons import WayOn
     from attractor_nb.decisions.plan import Plan
-    from attractor_nb.decisions.route_reasons import WayOn
     from attractor_nb.model.events import Event, StageEnd
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.execution import Execution

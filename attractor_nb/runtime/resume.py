@@ -8,11 +8,11 @@ from functools import partial
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.decisions.open_questions import interviews_under_way
 from attractor_nb.errors import OptionError, StorageError
-from attractor_nb.model.call_content import AGENT_TASK_FILE, request_file
+from attractor_nb.model.calls.call_content import AGENT_TASK_FILE, request_file
 from attractor_nb.model.events import ModelCallEnded, PipelineResumed, StageStarted
 from attractor_nb.model.outcome import Usage
 from attractor_nb.runtime.begin import Beginning, Seams

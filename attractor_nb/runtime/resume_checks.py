@@ -6,8 +6,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.ambiguity import ASK, policy_of, question_id
-from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.goal_gates import unsatisfied_gate
+from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.errors import GraphChanged, RunError
 from attractor_nb.model.events import (

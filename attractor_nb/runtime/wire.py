@@ -35,7 +35,7 @@ from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import resolve_interviewer
 from attractor_nb.model.allowed_tools import declared_servers, read_allowed_tools
 from attractor_nb.model.events import InstructionGiven
-from attractor_nb.model.shapes import CHILD_TYPES
+from attractor_nb.model.vocabulary.shapes import CHILD_TYPES
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import ChecksGraphs
 from attractor_nb.runtime.begin import describe_backend

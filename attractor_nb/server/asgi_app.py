@@ -14,7 +14,6 @@ from starlette.routing import Route
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
 from attractor_nb.server.desk import RunDesk
-from attractor_nb.server.event_streams import Streams
 from attractor_nb.server.events import stream_events
 from attractor_nb.server.guard import Guard, own_path
 from attractor_nb.server.idempotency import KeyClaim, Ledger
@@ -25,8 +24,9 @@ from attractor_nb.server.problems import Problem, internal_problem, problem_of
 from attractor_nb.server.recovery import Recovery
 from attractor_nb.server.replies import Reply, problem_response
 from attractor_nb.server.request_calls import Call, House, asked_of, read_body, read_query, read_values
+from attractor_nb.server.streams.event_streams import Streams
 from attractor_nb.server.tickets import Tickets
-from attractor_nb.storage.document_files import DocumentFolder
+from attractor_nb.storage.files.document_files import DocumentFolder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping

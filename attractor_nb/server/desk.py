@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
 from attractor_nb.errors import AttractorError, RunError, RunLocked
-from attractor_nb.model.isolation import WORKSPACE
+from attractor_nb.model.vocabulary.isolation import WORKSPACE
 from attractor_nb.pipeline.run import Run
 from attractor_nb.runtime.workspace.worktree_changes import place_facts
 from attractor_nb.server.problems import Problem, stopping
@@ -23,10 +23,10 @@ from attractor_nb.server.requests import Resumption
 from attractor_nb.server.server_runs import run_place
 from attractor_nb.server.started import StartedRuns
 from attractor_nb.source import SourceText
-from attractor_nb.storage.event_log import EVENT_LOG_NAME
-from attractor_nb.storage.listing import LIVE, summarize
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.run_directory import new_run_directory, run_directory_name
-from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.run_lists.listing import LIVE, summarize
+from attractor_nb.storage.run_lists.run_index import list_runs
 from attractor_nb.storage.run_status import ABANDONED
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.server.requests import Bounds, Fork, Submission
     from attractor_nb.server.response_models import WaitingQuestion
-    from attractor_nb.storage.listing import RunSummary
+    from attractor_nb.storage.run_lists.listing import RunSummary
 
 POSTED: Final = "a posted source"
 """The origin of what comes by a request."""

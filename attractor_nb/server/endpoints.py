@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import NoSuchGate, SourceError
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.declared_inputs import plain_inputs
-from attractor_nb.server import run_status_answers, stage_files_answers
+from attractor_nb.server.answers import run_status_answers, stage_files_answers
+from attractor_nb.server.answers.gate_answers import all_questions, questions_here, questions_of, take_answer
 from attractor_nb.server.desk import posted_pipeline
-from attractor_nb.server.gate_answers import all_questions, questions_here, questions_of, take_answer
 from attractor_nb.server.lint_answers import (
     mended,
     plain_finding,

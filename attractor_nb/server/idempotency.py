@@ -21,10 +21,10 @@ from filelock import FileLock, Timeout
 from attractor_nb.errors import AttractorError
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.replies import Reply
-from attractor_nb.storage.atomic import read_plain_file, write_whole
-from attractor_nb.storage.disk import Disk, storage_error
+from attractor_nb.storage.files.atomic import read_plain_file, write_whole
+from attractor_nb.storage.files.disk import Disk, storage_error
+from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
 from attractor_nb.storage.run_directory import make_directory
-from attractor_nb.storage.strict_json import JsonProblem, json_bytes, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

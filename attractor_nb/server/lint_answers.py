@@ -9,8 +9,8 @@ from attractor_nb.errors import OptionError
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.source import render_excerpt
+from attractor_nb.views.drawings.marks import SEVERITY_LETTERS
 from attractor_nb.views.findings_table import finding_plain
-from attractor_nb.views.marks import SEVERITY_LETTERS
 from attractor_nb.views.shown_commands import shown_command
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.json_schema import models_json_schema
 
-from attractor_nb.server.frames import END, FAULT, GAP
 from attractor_nb.server.operations import EVENT_STREAM, OPERATIONS, path_parameters
 from attractor_nb.server.problems import PROBLEM_TYPE
 from attractor_nb.server.replies import JSON_TYPE
 from attractor_nb.server.requests import EVENT_ID, RUN_ID
 from attractor_nb.server.response_models import ProblemDocument
+from attractor_nb.server.streams.frames import END, FAULT, GAP
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.server import document_answers, endpoints, requests, response_models, view_payloads
+from attractor_nb.server import endpoints, requests, response_models
+from attractor_nb.server.answers import document_answers, view_payloads
+from attractor_nb.server.answers.run_status_answers import DOT_TYPE, MERMAID_TYPE, SVG_TYPE
 from attractor_nb.server.replies import JSON_TYPE
-from attractor_nb.server.run_status_answers import DOT_TYPE, MERMAID_TYPE, SVG_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from attractor_nb.studio.timeline.timeline_svg import timeline_css
+from attractor_nb.views.drawings.theme import drawing_css
 from attractor_nb.views.frontend import script, styles
-from attractor_nb.views.theme import drawing_css
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -71,7 +71,7 @@ def main(arguments: Sequence[str]) -> None:
     from attractor_nb.runtime.prepare.known_secrets import redact_also  # noqa: PLC0415
     from attractor_nb.server.asgi_app import Server  # noqa: PLC0415
     from attractor_nb.server.serving import ServerProcess, listen  # noqa: PLC0415
-    from attractor_nb.storage.disk import Disk  # noqa: PLC0415
+    from attractor_nb.storage.files.disk import Disk  # noqa: PLC0415
     from attractor_nb.storage.run_directory import make_directory  # noqa: PLC0415
 
     place, root, parent = arguments

@@ -25,16 +25,16 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.server.desk import WAITS
-from attractor_nb.server.event_trail_reader import Trail
 from attractor_nb.server.problems import Problem
-from attractor_nb.storage.lock import read_owner
+from attractor_nb.server.streams.event_trail_reader import Trail
+from attractor_nb.storage.log.lock import read_owner
 from attractor_nb.storage.run_status import ABANDONED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor_nb.server.desk import RunDesk
-    from attractor_nb.server.event_trail_reader import Recorded
+    from attractor_nb.server.streams.event_trail_reader import Recorded
 
 LOGGER = own_logger(__name__)
 AT_A_TIME: Final = 2

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from attractor_nb.server.problems import PROBLEM_TYPE
-from attractor_nb.storage.strict_json import json_bytes
+from attractor_nb.storage.files.strict_json import json_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

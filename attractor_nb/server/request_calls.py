@@ -10,7 +10,7 @@ from pydantic import ValidationError as ShapeError
 
 from attractor_nb.server.problems import Problem
 from attractor_nb.server.replies import JSON_TYPE
-from attractor_nb.storage.strict_json import JsonProblem, read_json
+from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from attractor_nb.server.desk import RunDesk
-    from attractor_nb.server.event_streams import Streams
     from attractor_nb.server.idempotency import KeyClaim
     from attractor_nb.server.server_settings import ServerSettings
+    from attractor_nb.server.streams.event_streams import Streams
     from attractor_nb.server.tickets import Tickets
-    from attractor_nb.storage.document_files import DocumentFolder
+    from attractor_nb.storage.files.document_files import DocumentFolder
 
 _MAX_ERRORS: Final = 20
 

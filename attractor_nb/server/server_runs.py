@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import RunNotFound
 from attractor_nb.server.requests import RUN_ID
-from attractor_nb.storage.disk import storage_error
+from attractor_nb.storage.files.disk import storage_error
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
-from attractor_nb.storage.document_files import DocumentFolder
+from attractor_nb.storage.files.document_files import DocumentFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -26,7 +26,7 @@ from attractor_nb.server.server_settings import (
     hosts_of,
     shown_host,
 )
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.run_directory import make_directory
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from attractor_nb.errors import SessionError
 from attractor_nb.redaction import StreamRedactor
 from attractor_nb.sessions.session_places import opened_session
 from attractor_nb.sessions.tracker import SessionTracker
-from attractor_nb.storage.disk import Disk, storage_error, write_all
+from attractor_nb.storage.files.disk import Disk, storage_error, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable

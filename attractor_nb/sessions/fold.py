@@ -24,8 +24,8 @@ from attractor_nb.model.session import (
     summary_of,
     wave_status,
 )
+from attractor_nb.storage.files.strict_json import json_bytes, read_json
 from attractor_nb.storage.sealed_file import wrong_shape
-from attractor_nb.storage.strict_json import json_bytes, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import Event, EventObserver
     from attractor_nb.model.session import Session
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
 
 LOGGER = logging.getLogger(__name__)
 INTERVAL_SECONDS: Final = 0.1

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import RunNotFound, SessionDamaged, SessionNotFound, StorageError
 from attractor_nb.sessions.fold import STATUS_BASE
-from attractor_nb.storage.atomic import replace_link
-from attractor_nb.storage.disk import Disk, storage_error
+from attractor_nb.storage.files.atomic import replace_link
+from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import RunDirectory
 
 if TYPE_CHECKING:

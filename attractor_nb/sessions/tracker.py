@@ -26,10 +26,10 @@ from attractor_nb.sessions.session_places import (
     opened_session,
     point_to,
 )
-from attractor_nb.storage.atomic import read_plain_file, sweep, write_whole
-from attractor_nb.storage.disk import FILE_MODE, Disk, Durability, check_durability, storage_error
+from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
+from attractor_nb.storage.files.disk import FILE_MODE, Disk, Durability, check_durability, storage_error
+from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 from attractor_nb.storage.sealed_file import seal, unseal, wrong_shape
-from attractor_nb.storage.strict_json import JsonProblem, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping

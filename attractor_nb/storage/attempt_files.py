@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.errors import StatusFileError, StorageError
 from attractor_nb.redaction import holds_secret, redacted
-from attractor_nb.storage.atomic import read_plain_file, replace_file
-from attractor_nb.storage.disk import Disk, storage_error, write_all
+from attractor_nb.storage.files.atomic import read_plain_file, replace_file
+from attractor_nb.storage.files.disk import Disk, storage_error, write_all
 from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME, RunDirectory
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from attractor_nb.errors import StorageError
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
-from attractor_nb.storage.disk import DIRECTORY_MODE, Disk, storage_error
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
+from attractor_nb.storage.files.disk import DIRECTORY_MODE, Disk, storage_error
+from attractor_nb.storage.files.strict_json import JsonProblem
 from attractor_nb.storage.sealed_file import seal, unseal
-from attractor_nb.storage.strict_json import JsonProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,19 +14,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import OptionError, StorageError
-from attractor_nb.model.call_content import COMMAND_CALL, MODEL_CALL, QUESTION, CallInputs
-from attractor_nb.model.recorded_call import CallPlace, RecordedCall
+from attractor_nb.model.calls.call_content import COMMAND_CALL, MODEL_CALL, QUESTION, CallInputs
+from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.storage.atomic import read_plain_file, write_whole
-from attractor_nb.storage.disk import storage_error
+from attractor_nb.storage.files.atomic import read_plain_file, write_whole
+from attractor_nb.storage.files.disk import storage_error
+from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 from attractor_nb.storage.run_directory import make_directory
-from attractor_nb.storage.strict_json import JsonProblem, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
 
 FORMAT: Final = "attractor_cassette"
 VERSION: Final = 1

@@ -13,7 +13,7 @@ from attractor_nb.storage.sealed_file import SealedFile, read_generations
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
     from attractor_nb.storage.run_directory import RunDirectory
 
 CHECKPOINT_NAME = "checkpoint.json"

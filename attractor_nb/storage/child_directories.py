@@ -11,15 +11,15 @@ import stat
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StorageError
-from attractor_nb.storage.atomic import sweep, write_whole
-from attractor_nb.storage.disk import storage_error
+from attractor_nb.storage.files.atomic import sweep, write_whole
+from attractor_nb.storage.files.disk import storage_error
 from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory
-from attractor_nb.storage.stage_names import escaped_name, is_safe_name
+from attractor_nb.storage.stages.stage_names import escaped_name, is_safe_name
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
 
 CHILDREN_NAME: Final = "children"
 MAX_TRIES: Final = 10_000

@@ -14,15 +14,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import CheckpointCorrupt, StorageError
-from attractor_nb.storage.artifact_store import ARTIFACTS_NAME
-from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
-from attractor_nb.storage.disk import entry_names, storage_error
-from attractor_nb.storage.event_lines import read_record, scan_lines
-from attractor_nb.storage.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.files.atomic import read_plain_file
+from attractor_nb.storage.files.disk import entry_names, storage_error
+from attractor_nb.storage.log.event_lines import read_record, scan_lines
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.manifest_file import MANIFEST_NAME, read_manifest
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.sealed_file import previous_name
+from attractor_nb.storage.stages.artifact_store import ARTIFACTS_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

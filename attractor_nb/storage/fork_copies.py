@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events import ChildStarted, StageStarted
-from attractor_nb.storage.artifact_store import ARTIFACTS_NAME
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file
-from attractor_nb.storage.branch_directories import BranchNames, places_of
-from attractor_nb.storage.disk import storage_error
-from attractor_nb.storage.event_log import read_log
-from attractor_nb.storage.lock import LOCK_NAME, OWNER_NAME
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file
+from attractor_nb.storage.files.disk import storage_error
+from attractor_nb.storage.log.event_log import read_log
+from attractor_nb.storage.log.lock import LOCK_NAME, OWNER_NAME
 from attractor_nb.storage.run_directory import THREADS_NAME, VISITS_NAME, WORKSPACE_NAME
-from attractor_nb.storage.stage_names import StageNames
+from attractor_nb.storage.stages.artifact_store import ARTIFACTS_NAME
+from attractor_nb.storage.stages.branch_directories import BranchNames, places_of
+from attractor_nb.storage.stages.stage_names import StageNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

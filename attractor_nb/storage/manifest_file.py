@@ -22,14 +22,14 @@ from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Count, Record, no_values
 from attractor_nb.storage.run_directory import utc_text
 from attractor_nb.storage.sealed_file import SealedFile, read_generations
-from attractor_nb.storage.stage_names import StageNames
+from attractor_nb.storage.stages.stage_names import StageNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from attractor_nb.model.events import Event
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
     from attractor_nb.storage.run_directory import RunDirectory
 
 MANIFEST_NAME = "manifest.json"

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import CheckpointCorrupt, RunNotFound
 from attractor_nb.model.map_manifest import MapManifest
-from attractor_nb.storage.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
-from attractor_nb.storage.disk import Disk, check_durability
-from attractor_nb.storage.event_log import EVENT_LOG_NAME
-from attractor_nb.storage.fence import FencedDisk
-from attractor_nb.storage.lock import OWNER_NAME, OwnerLock
-from attractor_nb.storage.ownership import check_free, has_content, holds_one
+from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
+from attractor_nb.storage.files.disk import Disk, check_durability
+from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.log.fence import FencedDisk
+from attractor_nb.storage.log.lock import OWNER_NAME, OwnerLock
+from attractor_nb.storage.log.ownership import check_free, has_content, holds_one
 from attractor_nb.storage.returned_rows import put_run, sweep_runs
 from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory, utc_text
 from attractor_nb.storage.sealed_file import SealedFile, read_generations
-from attractor_nb.storage.strict_json import JsonProblem, json_bytes, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -18,13 +18,13 @@ from uuid import uuid4
 from attractor_nb.errors import AttractorError, StorageError
 from attractor_nb.model.redacted import redact_event
 from attractor_nb.redaction import redacted
-from attractor_nb.storage.artifact_store import ArtifactStore
-from attractor_nb.storage.branch_directories import BranchDirectories
-from attractor_nb.storage.disk import Disk, storage_error
+from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import RunDirectory
-from attractor_nb.storage.stage_directories import StageDirectories
-from attractor_nb.storage.stage_names import StageNames
-from attractor_nb.storage.thread_files import Thread
+from attractor_nb.storage.stages.artifact_store import ArtifactStore
+from attractor_nb.storage.stages.branch_directories import BranchDirectories
+from attractor_nb.storage.stages.stage_directories import StageDirectories
+from attractor_nb.storage.stages.stage_names import StageNames
+from attractor_nb.storage.stages.thread_files import Thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

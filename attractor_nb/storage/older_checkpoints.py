@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 from attractor_nb.errors import StorageError
 from attractor_nb.model.checkpoint import Checkpoint
 from attractor_nb.model.outcome import read_status
-from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
+from attractor_nb.storage.files.atomic import read_plain_file
+from attractor_nb.storage.files.strict_json import MAX_BYTES, JsonProblem, read_json
 from attractor_nb.storage.sealed_file import wrong_shape
-from attractor_nb.storage.strict_json import MAX_BYTES, JsonProblem, read_json
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events import event_from_plain
 from attractor_nb.redaction import holds_secret, redacted, redacted_value
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file, temporary_name
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
-from attractor_nb.storage.disk import entry_names, storage_error, write_all
-from attractor_nb.storage.event_lines import encode_event, read_record
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, temporary_name
+from attractor_nb.storage.files.disk import entry_names, storage_error, write_all
+from attractor_nb.storage.files.strict_json import JsonProblem
+from attractor_nb.storage.log.event_lines import encode_event, read_record
 from attractor_nb.storage.sealed_file import previous_name, seal, unseal
-from attractor_nb.storage.strict_json import JsonProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
     from attractor_nb.storage.run_directory import RunDirectory
 
 MAX_RUN_BYTES: Final = 256 * 1024 * 1024

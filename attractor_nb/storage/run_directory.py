@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import RunNotFound, StorageError
-from attractor_nb.storage.disk import Disk, storage_error
+from attractor_nb.storage.files.disk import Disk, storage_error
 
 if TYPE_CHECKING:
     from attractor_nb.protocols import Clock, Randomness

@@ -16,10 +16,10 @@ from attractor_nb.model.events import (
     PipelineInterrupted,
     PipelineRestarted,
 )
-from attractor_nb.storage.atomic import read_plain_file
-from attractor_nb.storage.event_lines import decode_line, token_of
-from attractor_nb.storage.event_log import EVENT_LOG_NAME, MAX_LOG_BYTES
-from attractor_nb.storage.lock import is_owned, read_owner
+from attractor_nb.storage.files.atomic import read_plain_file
+from attractor_nb.storage.log.event_lines import decode_line, token_of
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, MAX_LOG_BYTES
+from attractor_nb.storage.log.lock import is_owned, read_owner
 from attractor_nb.storage.manifest_file import read_manifest
 from attractor_nb.storage.run_directory import utc_text
 

@@ -12,28 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.log_history import latest_attempts
 from attractor_nb.errors import RunError, RunNotFound, StorageError
-from attractor_nb.storage.artifact_store import ARTIFACTS_NAME, ArtifactStore
-from attractor_nb.storage.atomic import sweep, write_whole
 from attractor_nb.storage.attempt_files import read_stage_text
-from attractor_nb.storage.branch_directories import BranchDirectories, places_of
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, CheckpointSchedule, checkpoint_file
 from attractor_nb.storage.child_directories import CHILDREN_NAME, keep_source
-from attractor_nb.storage.disk import (
+from attractor_nb.storage.files.atomic import sweep, write_whole
+from attractor_nb.storage.files.disk import (
     Disk,
     before_a_record,
     check_durability,
     entry_names,
     storage_error,
 )
-from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
-from attractor_nb.storage.lock import LOCK_NAME, OWNER_NAME
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
+from attractor_nb.storage.log.lock import LOCK_NAME, OWNER_NAME
+from attractor_nb.storage.log.ownership import Ownership, check_free, has_content, holds_one
 from attractor_nb.storage.manifest_file import (
     MANIFEST_NAME,
     ManifestFile,
     manifest_from_events,
     read_manifest,
 )
-from attractor_nb.storage.ownership import Ownership, check_free, has_content, holds_one
 from attractor_nb.storage.run_directory import (
     SOURCE_NAME,
     THREADS_NAME,
@@ -42,9 +40,11 @@ from attractor_nb.storage.run_directory import (
     utc_text,
 )
 from attractor_nb.storage.sealed_file import previous_name
-from attractor_nb.storage.stage_directories import StageDirectories
-from attractor_nb.storage.stage_names import StageNames
-from attractor_nb.storage.thread_files import ThreadDirectory
+from attractor_nb.storage.stages.artifact_store import ARTIFACTS_NAME, ArtifactStore
+from attractor_nb.storage.stages.branch_directories import BranchDirectories, places_of
+from attractor_nb.storage.stages.stage_directories import StageDirectories
+from attractor_nb.storage.stages.stage_names import StageNames
+from attractor_nb.storage.stages.thread_files import ThreadDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
     from attractor_nb.protocols import Clock
     from attractor_nb.stage import StageFiles
-    from attractor_nb.storage.branch_directories import Place
-    from attractor_nb.storage.disk import Durability
-    from attractor_nb.storage.event_lines import LogScan
+    from attractor_nb.storage.files.disk import Durability
+    from attractor_nb.storage.log.event_lines import LogScan
+    from attractor_nb.storage.stages.branch_directories import Place
 
 _MAX_RESTART_LEFTOVERS = 1000
 _WHOLE = (EVENT_LOG_NAME, CHECKPOINT_NAME)

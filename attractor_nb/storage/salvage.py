@@ -16,13 +16,13 @@ from msgspec.structs import replace
 
 from attractor_nb.errors import CheckpointCorrupt, StorageError
 from attractor_nb.model.events import RunWarning, StageStarted
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
 from attractor_nb.storage.directory_survey import known_records, open_plain
-from attractor_nb.storage.disk import Disk, entry_names, storage_error, write_all
-from attractor_nb.storage.event_lines import FIRST_OWNER, encode_event
-from attractor_nb.storage.event_log import EVENT_LOG_NAME
-from attractor_nb.storage.lock import LOCK_NAME, OWNER_NAME
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
+from attractor_nb.storage.files.disk import Disk, entry_names, storage_error, write_all
+from attractor_nb.storage.log.event_lines import FIRST_OWNER, encode_event
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.log.lock import LOCK_NAME, OWNER_NAME
 from attractor_nb.storage.manifest_file import MANIFEST_NAME
 from attractor_nb.storage.run_directory import RunDirectory, make_directory
 from attractor_nb.storage.sealed_file import SealedFile, previous_name

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import StorageError
 from attractor_nb.model.record import RecordProblem
 from attractor_nb.redaction import may_hold, redacted_value
-from attractor_nb.storage.atomic import read_plain_file, write_whole
-from attractor_nb.storage.strict_json import MAX_BYTES, JsonProblem, json_bytes, read_json
+from attractor_nb.storage.files.atomic import read_plain_file, write_whole
+from attractor_nb.storage.files.strict_json import MAX_BYTES, JsonProblem, json_bytes, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
     from attractor_nb.storage.run_directory import RunDirectory
 
 _SEAL = re.compile(rb',\n  "checksum": "([0-9a-f]{64})"\n\}\n\Z')

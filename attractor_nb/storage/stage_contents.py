@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StorageError
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file
-from attractor_nb.storage.disk import storage_error
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file
+from attractor_nb.storage.files.disk import storage_error
 from attractor_nb.storage.memory_store import MemoryStageFiles
 from attractor_nb.storage.run_directory import VISITS_NAME
 

@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import CheckpointCorrupt, RunNotFound
 from attractor_nb.model.events.logged_events import LoggedEvents
-from attractor_nb.storage.atomic import read_plain_file
 from attractor_nb.storage.attempt_files import read_stage_text
-from attractor_nb.storage.branch_directories import BranchNames, places_of
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
-from attractor_nb.storage.disk import storage_error
-from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
-from attractor_nb.storage.lock import is_owned, read_owner
+from attractor_nb.storage.files.atomic import read_plain_file
+from attractor_nb.storage.files.disk import storage_error
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
+from attractor_nb.storage.log.lock import is_owned, read_owner
 from attractor_nb.storage.manifest_file import MANIFEST_NAME, manifest_from_events, read_manifest
 from attractor_nb.storage.map_directory import is_map
 from attractor_nb.storage.older_checkpoints import find_legacy_checkpoints, read_legacy_checkpoint
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.run_status import standing_of
-from attractor_nb.storage.stage_names import recorded_name
+from attractor_nb.storage.stages.branch_directories import BranchNames, places_of
+from attractor_nb.storage.stages.stage_names import recorded_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.storage.event_lines import LogScan
+    from attractor_nb.storage.log.event_lines import LogScan
 
 MAX_SOURCE_BYTES = 64 * 1024 * 1024
 _SEE_DOCTOR = "attractor-nb doctor RUN_DIR says what can be saved"

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import StorageError
-from attractor_nb.storage.atomic import read_plain_file, sweep, write_whole
-from attractor_nb.storage.disk import FILE_MODE, Disk
+from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
+from attractor_nb.storage.files.disk import FILE_MODE, Disk
+from attractor_nb.storage.files.strict_json import JsonProblem
 from attractor_nb.storage.run_directory import make_directory
 from attractor_nb.storage.sealed_file import seal, unseal
-from attractor_nb.storage.strict_json import JsonProblem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.model.attributes import AttrType, Scope, attribute
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
-from attractor_nb.model.variables import NAMING_ATTRIBUTES, with_renamed_nodes
+from attractor_nb.model.vocabulary.attributes import AttrType, Scope, attribute
+from attractor_nb.model.vocabulary.variables import NAMING_ATTRIBUTES, with_renamed_nodes
 from attractor_nb.transforms.stylesheet_application import INHERITED, StylesheetApplication
 from attractor_nb.transforms.variable_expansion import VariableExpansion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from attractor_nb.model.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attributes import AttrValue
 
 _SETTLED: Final = {
     "max_retries": ("default_max_retries", "default_max_retry"),

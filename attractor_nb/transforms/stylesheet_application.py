@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StylesheetSyntaxError
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet, resolve_properties
-from attractor_nb.model.attributes import Scope, attribute, coerce
-from attractor_nb.model.model_endpoints import PREFIX as ENDPOINT_PREFIX
-from attractor_nb.model.model_options import PREFIX as OPTION_PREFIX
-from attractor_nb.model.providers import COMPATIBLE, ModelName, address_owner, read_model
+from attractor_nb.model.calls.model_endpoints import PREFIX as ENDPOINT_PREFIX
+from attractor_nb.model.calls.model_options import PREFIX as OPTION_PREFIX
+from attractor_nb.model.calls.providers import COMPATIBLE, ModelName, address_owner, read_model
+from attractor_nb.model.vocabulary.attributes import Scope, attribute, coerce
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.model.attributes import AttrValue
     from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.model.vocabulary.attributes import AttrValue
 
 _ADDRESS: Final = "llm.base_url"
 INHERITED: Final = (

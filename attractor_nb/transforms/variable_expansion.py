@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor_nb.model.variables import GOAL, settled
+from attractor_nb.model.vocabulary.variables import GOAL, settled
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph

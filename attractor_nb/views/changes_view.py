@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.terminal_text import shown
+from attractor_nb.views.drawings.theme import inspection_css, root_class
 from attractor_nb.views.markup import element, style_sheet
-from attractor_nb.views.prose import prose_of
-from attractor_nb.views.prose_html import prose_css, prose_html
-from attractor_nb.views.theme import inspection_css, root_class
+from attractor_nb.views.texts.prose import prose_of
+from attractor_nb.views.texts.prose_html import prose_css, prose_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.marks import SEVERITY_LETTERS
+from attractor_nb.views.drawings.marks import SEVERITY_LETTERS
+from attractor_nb.views.drawings.theme import findings_css, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
-from attractor_nb.views.theme import findings_css, root_class
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from attractor_nb.model.diagnostic import Diagnostic
-    from attractor_nb.views.theme import Theme
+    from attractor_nb.views.drawings.theme import Theme
 
 _COLUMNS: Final = ("", "place", "message", "fix")
 

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.views.theme import LOUD_ID
+from attractor_nb.views.drawings.theme import LOUD_ID
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

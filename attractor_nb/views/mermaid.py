@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.redacted import redacted_graph
-from attractor_nb.views.drawing import SHAPE_OF_TYPE
-from attractor_nb.views.marks import STATUS_LETTERS
+from attractor_nb.views.drawings.drawing import SHAPE_OF_TYPE
+from attractor_nb.views.drawings.marks import STATUS_LETTERS
+from attractor_nb.views.drawings.theme import LIGHT
 from attractor_nb.views.markup import clean
 from attractor_nb.views.scene import Shape
 from attractor_nb.views.state import NodeStatus
-from attractor_nb.views.theme import LIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

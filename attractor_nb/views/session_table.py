@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.session import moment_seconds
 from attractor_nb.views.columns import aligned, cells, one_line
-from attractor_nb.views.marks import RUN_LETTERS, STATUS_LETTERS
+from attractor_nb.views.drawings.marks import RUN_LETTERS, STATUS_LETTERS
+from attractor_nb.views.drawings.theme import root_class, session_css
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.state import NodeStatus, RunStatus, first_words
 from attractor_nb.views.summary_line import duration_text
-from attractor_nb.views.theme import root_class, session_css
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from attractor_nb.model.session import Agent, AgentStatus, Session, SessionStatus, Wave
-    from attractor_nb.views.theme import Theme
+    from attractor_nb.views.drawings.theme import Theme
 
 WORDS_CHARS: Final = 72
 _COLUMNS: Final = 5

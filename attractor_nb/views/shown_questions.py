@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.decisions.form_answers import form_words
+from attractor_nb.decisions.answers.form_answers import form_words
 from attractor_nb.model.events import InterviewTimeout
-from attractor_nb.model.labels import label_text
 from attractor_nb.model.question import QuestionType
-from attractor_nb.views.prose import prose_of
+from attractor_nb.model.vocabulary.labels import label_text
+from attractor_nb.views.texts.prose import prose_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

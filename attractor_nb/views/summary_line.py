@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.map_bounds import MAP_BOUNDS
+from attractor_nb.decisions.limits.map_bounds import MAP_BOUNDS
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.marks import RUN_LETTERS
+from attractor_nb.views.drawings.marks import RUN_LETTERS
 from attractor_nb.views.spending_fold import so_far
 from attractor_nb.views.state import NodeStatus, RunStatus, RunView
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attractor_nb.views.columns import aligned, cells, one_line
+from attractor_nb.views.drawings.theme import root_class, table_css
 from attractor_nb.views.markup import element, joined, style_sheet
-from attractor_nb.views.theme import root_class, table_css
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from markupsafe import Markup
 
-    from attractor_nb.views.theme import Theme
+    from attractor_nb.views.drawings.theme import Theme
 
 
 @dataclass(frozen=True, slots=True)

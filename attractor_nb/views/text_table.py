@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.drawing import detail_of
-from attractor_nb.views.marks import AGAIN, STATUS_LETTERS, TIMES
+from attractor_nb.views.drawings.drawing import detail_of
+from attractor_nb.views.drawings.marks import AGAIN, STATUS_LETTERS, TIMES
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
 from attractor_nb.views.summary_line import usage_words
 

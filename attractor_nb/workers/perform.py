@@ -25,9 +25,9 @@ from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.engine.tracebacks import keep_traceback
 from attractor_nb.errors import ContextValueError
-from attractor_nb.model.attachment import Attachment
+from attractor_nb.model.calls.attachment import Attachment
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.model.response import Response
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import BackendLifetime
 from attractor_nb.redaction import learn, secrets_among

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import OptionError, RetryableError, StageError, TerminalError
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.model.response import Response
 from attractor_nb.processes import CommandOutput
 from attractor_nb.protocols import DescribesCalls, takes_attachments
 from attractor_nb.redaction import holds_secret

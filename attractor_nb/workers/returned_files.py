@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.errors import StorageError
 from attractor_nb.redaction import redacted
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file
 from attractor_nb.storage.run_directory import VISITS_NAME
 from attractor_nb.workers.task import MAX_BROUGHT_BYTES, MAX_BROUGHT_FILES
 

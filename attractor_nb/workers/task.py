@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from attractor_nb.model.duration import Duration
 from attractor_nb.model.graph import Edge, Graph, Node
+from attractor_nb.model.vocabulary.duration import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.model.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attributes import AttrValue
 
 MAX_BROUGHT_BYTES: Final = 64 * 1024 * 1024
 """Of all files of a stage together; what is over it stays behind, and is named."""

@@ -18,9 +18,9 @@ from attractor_nb.backends.local_model import free_threads
 from attractor_nb.context import Context
 from attractor_nb.errors import RetryableError, TerminalError
 from attractor_nb.handlers.codergen import CodergenHandler
+from attractor_nb.model.calls.prompt_sections import with_context
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import StageStatus, Usage
-from attractor_nb.model.prompt_sections import with_context
 from attractor_nb.testing import FakeProcesses, try_stage, verify_backend
 
 NODE = Node("plan", {"prompt": "Say hello."})

@@ -10,9 +10,9 @@ from attractor_nb.backends.llm.compaction import SUMMARY_TITLE
 from attractor_nb.backends.local_model import LocalModelBackend
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.run_directory import RunDirectory
-from attractor_nb.storage.thread_files import ThreadDirectory
+from attractor_nb.storage.stages.thread_files import ThreadDirectory
 
 LINE = """digraph talk { goal="Ship" default_fidelity=full thread_id=t start [shape=Mdiamond] done [shape=Msquare]
 a [prompt="Name a colour."] b [prompt="Name another."] c [prompt="Which was first?"]

@@ -91,7 +91,7 @@ def drawing(scale: Scale) -> list[Row]:
 
 def _drawing(size: int):
     from attractor_nb import parse_dot
-    from attractor_nb.views.svg import render_svg
+    from attractor_nb.views.drawings.svg import render_svg
 
     def draw(number: int) -> float:
         graph = parse_dot(texts.drawn_pipeline(size, number))

@@ -18,9 +18,9 @@ import pytest
 from attractor_nb import FunctionBackend, Outcome, Pipeline, diff, runs
 from attractor_nb.languages.dot import write_dot
 from attractor_nb.languages.dot.literals import quote
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.graph import Graph, Node
-from attractor_nb.model.response import Response
 from attractor_nb.notebook.history_view import HistoryDesk
 from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS
 from attractor_nb.studio.compare.comparison_page import comparison_values
@@ -28,11 +28,11 @@ from attractor_nb.studio.edit.editor_desk import EditorDesk
 from attractor_nb.studio.inspect.inspect_run import answer_inspection, inspect_stage
 from attractor_nb.studio.replay.replay_frames import replay_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
+from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.findings_table import findings_html
-from attractor_nb.views.marks import MARK_PATHS
-from attractor_nb.views.prose import prose_of
-from attractor_nb.views.prose_html import prose_css, prose_html
-from attractor_nb.views.svg import render_svg
+from attractor_nb.views.texts.prose import prose_of
+from attractor_nb.views.texts.prose_html import prose_css, prose_html
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 

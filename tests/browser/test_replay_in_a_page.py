@@ -19,8 +19,8 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.studio.replay.replay_frames import replay_of
-from attractor_nb.views.marks import MARK_PATHS
-from attractor_nb.views.svg import render_svg
+from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.svg import render_svg
 
 pytestmark = pytest.mark.browser
 

@@ -19,10 +19,10 @@ from attractor_nb import FunctionBackend, Outcome, Pipeline, diff, runs
 from attractor_nb.handlers.gate_forms import named_form
 from attractor_nb.maps.map_table import map_html
 from attractor_nb.maps.map_view import MapView
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.response import Response
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.notebook.history_view import HistoryDesk
 from attractor_nb.sessions.fold import AgentUpdate, apply_change, begin_session
@@ -31,11 +31,11 @@ from attractor_nb.studio.edit.editor_desk import EditorDesk
 from attractor_nb.studio.inspect.inspect_run import answer_inspection, inspect_stage
 from attractor_nb.studio.replay.replay_frames import replay_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
+from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.findings_table import findings_html
-from attractor_nb.views.marks import MARK_PATHS
 from attractor_nb.views.session_table import session_html
 from attractor_nb.views.shown_questions import plain_question
-from attractor_nb.views.svg import render_svg
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.views.marks import MARK_PATHS
-from attractor_nb.views.svg import render_svg
+from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.svg import render_svg
 
 pytestmark = pytest.mark.browser
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from attractor_nb import Pipeline, redact_also
 from attractor_nb.errors import OptionError, StorageError
-from attractor_nb.model.call_content import CallInputs
+from attractor_nb.model.calls.call_content import CallInputs
+from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.model.recorded_call import CallPlace, RecordedCall
 from attractor_nb.storage.cassette_file import (
     Cassette,
     add_to_cassette,
@@ -26,7 +26,7 @@ from attractor_nb.storage.cassette_file import (
     read_cassette,
     write_cassette,
 )
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 from attractor_nb.testing import ScriptedInterviewer
 
 ONE = 'digraph { start [shape=Mdiamond] done [shape=Msquare] ask [prompt="Say it."] start -> ask -> done }'

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from attractor_nb import Pipeline, current_stage
 from attractor_nb.errors import RetryableError, TerminalError
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.model.response import Response
 
 _SPEC = importlib.util.spec_from_file_location("cassette_scenario", Path(__file__).with_name("conftest.py"))
 scenario = importlib.util.module_from_spec(_SPEC)

@@ -9,6 +9,7 @@ from attractor_nb.cli.progress import ProgressDisplay, Tally
 from attractor_nb.cli.run_summary import in_words, summary_plain
 from attractor_nb.cli.terminal import Line, Terminal, Tone, fitted
 from attractor_nb.languages.dot import parse_dot
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import (
     EventsDropped,
     GoalGateUnsatisfied,
@@ -32,9 +33,8 @@ from attractor_nb.model.events import (
     ToolCallEnded,
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.model.response import Response
 from attractor_nb.testing import ManualClock
-from attractor_nb.views.marks import AGAIN, TIMES
+from attractor_nb.views.drawings.marks import AGAIN, TIMES
 
 GRAPH = parse_dot("""
 digraph G {

@@ -12,10 +12,10 @@ import sys
 import pytest
 
 from attractor_nb import Run
-from attractor_nb.cli.server_client import Client, ServerAddress
-from attractor_nb.cli.server_events import follow_events
+from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress
+from attractor_nb.cli.remote_runs.server_events import follow_events
 from attractor_nb.server.server_settings import DEFAULT_MAX_RUNS, DEFAULT_MAX_STREAMS
-from attractor_nb.storage.event_log import read_log
+from attractor_nb.storage.log.event_log import read_log
 
 pytestmark = pytest.mark.timeout(180)
 TOOL = """\

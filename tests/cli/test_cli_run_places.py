@@ -2,8 +2,8 @@
 
 import pytest
 
+from attractor_nb.cli.remote_runs.server_client import ServerAddress, in_commands
 from attractor_nb.cli.run_places import run_address
-from attractor_nb.cli.server_client import ServerAddress, in_commands
 
 USUAL = "http://usual:1/#token=abc"
 

@@ -72,7 +72,7 @@ def test_who_asks_a_server_loads_no_engine(stub, sources):
     assert len(stub.asked) == len(words) + 2  # who cancels looks how it stands then
     assert set(said["modules"]) & ENGINE == set()
     assert top_level(said["modules"]) & HEAVY == set()
-    assert "attractor_nb.cli.remote" in said["modules"]
+    assert "attractor_nb.cli.remote_runs.remote" in said["modules"]
 
 
 PIPELINE = """\

@@ -11,12 +11,12 @@ import threading
 import pytest
 
 from attractor_nb import FunctionBackend, Pipeline, Run, Usage
-from attractor_nb.cli.run_drawing import drawn_run
-from attractor_nb.cli.run_following import RunFollower
-from attractor_nb.cli.run_watched import WatchedRun
-from attractor_nb.model.response import Response
-from attractor_nb.storage.event_log import read_log
-from attractor_nb.views.marks import STATUS_LETTERS
+from attractor_nb.cli.watching.run_drawing import drawn_run
+from attractor_nb.cli.watching.run_following import RunFollower
+from attractor_nb.cli.watching.run_watched import WatchedRun
+from attractor_nb.model.calls.response import Response
+from attractor_nb.storage.log.event_log import read_log
+from attractor_nb.views.drawings.marks import STATUS_LETTERS
 from attractor_nb.views.state import NodeStatus
 
 PENDING = STATUS_LETTERS[NodeStatus.PENDING]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attractor_nb.decisions.cache_keys import (
+from attractor_nb.decisions.replays.cache_keys import (
     PlaceOfCall,
     command_call,
     handler_call,
@@ -12,8 +12,8 @@ from attractor_nb.decisions.cache_keys import (
     of_stage,
     read_values,
 )
-from attractor_nb.model.call_content import changed_inputs
-from attractor_nb.model.prompt_sections import with_context
+from attractor_nb.model.calls.call_content import changed_inputs
+from attractor_nb.model.calls.prompt_sections import with_context
 
 RUN = PlaceOfCall(
     "20261122T100000Z-abcd2345", ("/work/runs/20261122T100000Z-abcd2345", "runs/20261122T100000Z-abcd2345")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb import FunctionBackend, Pipeline
-from attractor_nb.decisions.journal import Journal
+from attractor_nb.decisions.hindsight.journal import Journal
+from attractor_nb.decisions.hindsight.route_explanation import way_on_of, ways_on
+from attractor_nb.decisions.hindsight.visit_causes import arrival_of
 from attractor_nb.decisions.plan_compiling import compile_plan
-from attractor_nb.decisions.route_explanation import way_on_of, ways_on
-from attractor_nb.decisions.visit_causes import arrival_of
 from attractor_nb.model.events import (
     DebuggerChanged,
     PipelineForked,

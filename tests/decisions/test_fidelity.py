@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb.decisions.fidelity import degrade_once, resolve_fidelity, resolve_thread
-from attractor_nb.model.attributes import FIDELITY_MODES
 from attractor_nb.model.graph import Edge, Graph, Node
+from attractor_nb.model.vocabulary.attributes import FIDELITY_MODES
 
 MODES = {
     "the edge first": ("full", "truncate", "summary:low", "full"),

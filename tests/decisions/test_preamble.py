@@ -19,9 +19,9 @@ from attractor_nb.decisions.preamble import (
     build_preamble,
     without_incidents,
 )
-from attractor_nb.model.attributes import FIDELITY_MODES
-from attractor_nb.model.prompt_sections import outside_fences
-from attractor_nb.model.tokens import estimated_tokens
+from attractor_nb.model.calls.prompt_sections import outside_fences
+from attractor_nb.model.calls.tokens import estimated_tokens
+from attractor_nb.model.vocabulary.attributes import FIDELITY_MODES
 
 VALUES = {
     "ticket": "printer broken",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from attractor_nb.decisions.response_schemas import ResponseSchema, SchemaElsewhere, native_schema
+from attractor_nb.decisions.answers.response_schemas import ResponseSchema, SchemaElsewhere, native_schema
 from attractor_nb.model.graph import Node
 
 OPTIONAL = {"type": "object", "properties": {"items": {"type": "array"}, "note": {"type": "string"}}}

@@ -3,7 +3,7 @@
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.model.attributes import Scope, attribute
+from attractor_nb.model.vocabulary.attributes import Scope, attribute
 
 UNSET = (None, "")
 ATTRIBUTES = [

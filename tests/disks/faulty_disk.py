@@ -11,7 +11,7 @@ import os
 import signal
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable

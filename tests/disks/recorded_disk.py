@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

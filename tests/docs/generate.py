@@ -24,11 +24,11 @@ from attractor_nb import errors
 from attractor_nb.languages.dot.literals import KEYWORDS
 from attractor_nb.lint import BUILT_IN_RULES
 from attractor_nb.maps.map_options import MapOptions
-from attractor_nb.model.attributes import TABLE, AttributeSpec, Scope, literal_text
-from attractor_nb.model.duration import Duration
-from attractor_nb.model.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
-from attractor_nb.model.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
 from attractor_nb.model.terminal_text import shown
+from attractor_nb.model.vocabulary.attributes import TABLE, AttributeSpec, Scope, literal_text
+from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
+from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import RunOptions
 

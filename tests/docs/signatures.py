@@ -1,5 +1,5 @@
 """Writes the options into the signatures that have them: names, types and defaults of the fields of
-``RunOptions``, ``MapOptions`` and ``Definition``, meanings of ``model/option_meanings.py``.
+``RunOptions``, ``MapOptions`` and ``Definition``, meanings of ``model/vocabulary/option_meanings.py``.
 
     python tests/docs/signatures.py
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from attractor_nb.maps.map_options import NOT_OF_A_ROW, MapOptions
-from attractor_nb.model.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
+from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions
 

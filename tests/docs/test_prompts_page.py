@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.model.variables import FILTERS, RENDERED_ATTRIBUTES, variables
+from attractor_nb.model.vocabulary.variables import FILTERS, RENDERED_ATTRIBUTES, variables
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "prompts.md").read_text("utf-8")
 

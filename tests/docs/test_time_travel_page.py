@@ -10,7 +10,7 @@ import pytest
 from attractor_nb import Run
 from attractor_nb.model.events import PipelineForked
 from attractor_nb.runtime.prepare.run_options import BOUNDS
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.manifest_file import Manifest
 from attractor_nb.studio.replay.replay_run import Moment, Replay
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from attractor_nb import Context, Pipeline, parse_dot
-from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.effects import (
     Announce,
     Ask,
@@ -20,6 +19,7 @@ from attractor_nb.decisions.effects import (
     StageResult,
     Wait,
 )
+from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.decisions.plan_compiling import compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import traverse

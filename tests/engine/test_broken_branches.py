@@ -9,7 +9,7 @@ import pytest
 from attractor_nb import FunctionBackend, Pipeline
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events import StageCompleted
-from attractor_nb.storage.event_log import EventLog
+from attractor_nb.storage.log.event_log import EventLog
 from attractor_nb.storage.stored_run import read_run
 
 TEXT = """digraph d { start [shape=Mdiamond] fan [shape=component] a [prompt=A] b [prompt=B] c [prompt=C]

@@ -3,7 +3,7 @@
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.model.prompt_sections import split_context
+from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.testing import ScriptedBackend
 
 TICKET = "### Inputs\n\n- ticket: printer broken"

@@ -8,8 +8,8 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import StorageError, TerminalError
+from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.model.events import RunWarning, StageEnd, StageStarted
-from attractor_nb.model.prompt_sections import split_context
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.stored_run import read_run
 

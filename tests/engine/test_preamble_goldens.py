@@ -9,10 +9,10 @@ import pytest
 
 from attractor_nb import Outcome
 from attractor_nb.decisions.preamble import TOKEN_BUDGETS
-from attractor_nb.model.attributes import FIDELITY_MODES
+from attractor_nb.model.calls.prompt_sections import split_context
+from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.model.events import ToolCallEnded
-from attractor_nb.model.prompt_sections import split_context
-from attractor_nb.model.tokens import estimated_tokens
+from attractor_nb.model.vocabulary.attributes import FIDELITY_MODES
 from attractor_nb.stage import current_stage
 from attractor_nb.testing import ManualClock, ScriptedBackend, ScriptedInterviewer, SeededRandomness
 

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from attractor_nb import Pipeline, Usage, current_stage
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded
-from attractor_nb.model.response import Response
 
 NAMES = [f"b{number}" for number in range(10)]
 

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from attractor_nb import Outcome, Run, StageStatus, current_stage
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded, RunWarning, StageEnd
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.response import Response
 from attractor_nb.testing import ManualClock
 
 SPENT = Usage(input_tokens=10, output_tokens=5, cost_usd=0.25, calls=1)

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus
-from attractor_nb.model.call_content import InputChange
+from attractor_nb.model.calls.call_content import InputChange
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import RunWarning, StageEnd
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.views.state import NodeStatus

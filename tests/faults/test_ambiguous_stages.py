@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb.model.events import InterviewCompleted, StageStarted
-from attractor_nb.storage.event_log import read_log
+from attractor_nb.storage.log.event_log import read_log
 
 WORKER = Path(__file__).parent / "workers" / "ambiguous_worker.py"
 AGAIN, DONE, FAILED = "R", "D", "F"

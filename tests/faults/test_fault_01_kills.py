@@ -203,7 +203,7 @@ def not_of_the_seam(seen, counted_operations):
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/atomic.py",
+    "attractor_nb/storage/files/atomic.py",
     "descriptor = disk.create(temporary, parent)",
     instead="descriptor = Disk().create(temporary, parent)",
 )
@@ -224,7 +224,7 @@ def test_nothing_is_written_beside_the_storage_seam(preloaded_worker, tmp_path, 
     )
 
 
-@pytest.mark.protects("attractor_nb/storage/atomic.py", "disk.remove(second, parent)")
+@pytest.mark.protects("attractor_nb/storage/files/atomic.py", "disk.remove(second, parent)")
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_killed_after_every_operation_that_the_c_library_sees(
     preloaded_worker, campaign, figures, tmp_path, graph
@@ -249,7 +249,7 @@ def test_killed_after_every_operation_that_the_c_library_sees(
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/event_log.py", "os.lseek(self._descriptor, scan.offset, os.SEEK_SET)"
+    "attractor_nb/storage/log/event_log.py", "os.lseek(self._descriptor, scan.offset, os.SEEK_SET)"
 )
 def test_killed_in_a_process_that_was_started_for_it(preloaded_worker, campaign, figures, tmp_path):
     """Protected by: a log is written on behind its last whole record.

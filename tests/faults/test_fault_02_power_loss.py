@@ -17,7 +17,7 @@ import pytest
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, current_stage
 from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.model.events import StageStarted
-from attractor_nb.storage.event_log import EventLog
+from attractor_nb.storage.log.event_log import EventLog
 from attractor_nb.storage.sealed_file import SealedFile
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import FakeProcesses, FakeResult, ManualClock, ScriptedInterviewer, SeededRandomness
@@ -400,7 +400,7 @@ def record(memory_disk, monkeypatch):
     return make
 
 
-LOG, ATOMIC = "attractor_nb/storage/event_log.py", "attractor_nb/storage/atomic.py"
+LOG, ATOMIC = "attractor_nb/storage/log/event_log.py", "attractor_nb/storage/files/atomic.py"
 RENAMED = "        replace_file(disk, parent, name, data, is_synced=is_synced, keep_as=keep_as)\n"
 
 
@@ -420,7 +420,7 @@ RENAMED = "        replace_file(disk, parent, name, data, is_synced=is_synced, k
     instead="            pass\n",
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/event_lines.py",
+    "attractor_nb/storage/log/event_lines.py",
     "if _is_lost_write(data, position, end, offset) and",
     instead="if False and",
 )

@@ -89,7 +89,7 @@ def test_every_operation_fails(kill_worker, campaign, figures, graph):
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/event_log.py", 'raise storage_error(error, "flush", self._path) from error'
+    "attractor_nb/storage/log/event_log.py", 'raise storage_error(error, "flush", self._path) from error'
 )
 def test_every_flush_of_the_log_fails(kill_worker, campaign, figures):
     """Protected by: a flush that failed is never believed; what it should have flushed is taken back.
@@ -138,7 +138,7 @@ def large_response(node, prompt, context):
     return f"{node.id}: " + "word " * 8_000
 
 
-@pytest.mark.protects("attractor_nb/storage/disk.py", "errno.ENOSPC: ", instead="-1: ")
+@pytest.mark.protects("attractor_nb/storage/files/disk.py", "errno.ENOSPC: ", instead="-1: ")
 def test_a_disk_that_is_really_full(small_disk, figures):
     """Protected by: a full disk is told with what to do."""
     place, _ = small_disk
@@ -161,7 +161,7 @@ def test_a_disk_that_is_really_full(small_disk, figures):
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/disk.py", "error.hint.replace(_RESUMABLE, anew)", instead="error.hint"
+    "attractor_nb/storage/files/disk.py", "error.hint.replace(_RESUMABLE, anew)", instead="error.hint"
 )
 def test_a_disk_that_is_really_full_before_the_first_record(small_disk, figures):
     """Protected by: where nothing was recorded, nobody is told to resume, and the place can be used anew."""
@@ -201,7 +201,7 @@ def _at_the_command_line(place, *words):
     return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.protects("attractor_nb/storage/disk.py", "errno.EROFS: ", instead="-1: ")
+@pytest.mark.protects("attractor_nb/storage/files/disk.py", "errno.EROFS: ", instead="-1: ")
 def test_a_disk_that_becomes_read_only(small_disk, figures):
     """Protected by: a read-only disk is told with what to do."""
     place, remount = small_disk

@@ -20,7 +20,7 @@ import pytest
 from attractor_nb import Pipeline, Run, diagnose_run
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, StorageError
 from attractor_nb.runtime.handles.final_context import StoredValues
-from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.run_lists.run_index import list_runs
 from attractor_nb.storage.sealed_file import seal, unseal
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, ScriptedInterviewer, SeededRandomness
@@ -216,7 +216,7 @@ def flipped(content, place, flip):
 
 
 FILES = (LOG, "checkpoint.json", "checkpoint.previous.json", "manifest.json", "manifest.previous.json")
-LINES = "attractor_nb/storage/event_lines.py"
+LINES = "attractor_nb/storage/log/event_lines.py"
 SEALED = "attractor_nb/storage/sealed_file.py"
 STORED = "attractor_nb/storage/stored_run.py"
 
@@ -305,7 +305,7 @@ def test_a_lost_sector_with_commits_behind_it_is_damage_not_an_unfinished_write(
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/artifact_store.py",
+    "attractor_nb/storage/stages/artifact_store.py",
     "if sha256(text).hexdigest() != artifact_id:",
     instead="if False:",
 )
@@ -455,7 +455,7 @@ def _inner_pipes(stage):
     "damage", [_gone, _file, _link, _pipe, _inner_pipes], ids=lambda damage: damage.__name__[1:]
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/atomic.py",
+    "attractor_nb/storage/files/atomic.py",
     "        if not stat.S_ISREG(facts.st_mode):",
     instead="        if False:",
 )

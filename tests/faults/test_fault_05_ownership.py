@@ -62,18 +62,20 @@ def decisive_operations(operations):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("kind", "durability"), [("loop", "full"), ("restart", "fast")])
 @pytest.mark.protects(
-    "attractor_nb/storage/fence.py",
+    "attractor_nb/storage/log/fence.py",
     "        disk.set_mode(descriptor, CLOSED_MODE)",
     instead="        pass",
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/fence.py",
+    "attractor_nb/storage/log/fence.py",
     '''        """Look, then rename; that the source is gone may be the new owner's sweep."""
         self.check()''',
     instead="",
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/stage_directories.py", "if is_first and self._is_taken_over:", instead="if False:"
+    "attractor_nb/storage/stages/stage_directories.py",
+    "if is_first and self._is_taken_over:",
+    instead="if False:",
 )
 def test_an_owner_frozen_at_any_operation_is_robbed_and_loses_everywhere_when_it_thaws(
     work, campaign, figures, tmp_path, kind, durability
@@ -148,7 +150,7 @@ def test_an_owner_robbed_in_the_middle_of_a_stage_notices_by_itself_and_its_comm
 
 @pytest.mark.timeout(600)
 @pytest.mark.protects(
-    "attractor_nb/storage/lock.py",
+    "attractor_nb/storage/log/lock.py",
     "            self._lock.acquire(poll_interval=0.01)",
     instead="            pass",
 )

@@ -71,10 +71,10 @@ def told(result):
 
 
 @pytest.mark.protects(
-    "attractor_nb/decisions/bounds.py", "    if steps >= bounds.max_steps:", instead="    if False:"
+    "attractor_nb/decisions/limits/bounds.py", "    if steps >= bounds.max_steps:", instead="    if False:"
 )
 @pytest.mark.protects(
-    "attractor_nb/decisions/bounds.py",
+    "attractor_nb/decisions/limits/bounds.py",
     "if visits is not None and node_visits >= visits:",
     instead="if False:",
 )
@@ -89,7 +89,7 @@ def told(result):
     instead="    if False:",
 )
 @pytest.mark.protects(
-    "attractor_nb/decisions/bounds.py",
+    "attractor_nb/decisions/limits/bounds.py",
     "cost >= budget or math.isclose(cost, budget)",
     instead="cost > budget",
 )
@@ -154,7 +154,7 @@ def test_retries_spend_no_more_than_the_bound(bound, value, tmp_path, figures):
 
 
 @pytest.mark.protects(
-    "attractor_nb/decisions/bounds.py", "    if steps >= bounds.max_steps:", instead="    if False:"
+    "attractor_nb/decisions/limits/bounds.py", "    if steps >= bounds.max_steps:", instead="    if False:"
 )
 def test_the_command_line_tells_how_to_go_on_from_a_bound(tmp_path):
     """From a fresh process. Protected by the comparison: without it the first command never ends so."""

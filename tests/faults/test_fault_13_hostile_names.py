@@ -91,12 +91,12 @@ def went(call):
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/stage_names.py",
+    "attractor_nb/storage/stages/stage_names.py",
     "if not is_safe_name(node_id) or node_id.casefold() in self._taken:",
     instead="if not is_safe_name(node_id):",
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/stage_names.py",
+    "attractor_nb/storage/stages/stage_names.py",
     "return _SAFE.fullmatch(node_id) is not None",
     instead="return bool(node_id)",
 )
@@ -121,12 +121,12 @@ def test_each_id_has_a_directory_of_its_own_that_every_file_system_takes(tmp_pat
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/disk.py",
+    "attractor_nb/storage/files/disk.py",
     "_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW",
     instead="_FLAGS = os.O_CLOEXEC",
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/atomic.py",
+    "attractor_nb/storage/files/atomic.py",
     "_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK",
     instead="_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW",
 )

@@ -8,7 +8,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.stage import current_stage
-from attractor_nb.storage.strict_json import MAX_DEPTH
+from attractor_nb.storage.files.strict_json import MAX_DEPTH
 
 SOURCE = """digraph g {
     start [shape=Mdiamond] work [type=own, max_retries=0] next [type=next] done [shape=Msquare]
@@ -99,15 +99,17 @@ CASES = [
     instead="refused = Outcome.success()",
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/atomic.py", "os.O_NOFOLLOW | os.O_NONBLOCK |", instead="os.O_NONBLOCK |"
+    "attractor_nb/storage/files/atomic.py", "os.O_NOFOLLOW | os.O_NONBLOCK |", instead="os.O_NONBLOCK |"
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/status_file.py",
+    "attractor_nb/storage/stages/status_file.py",
     "        if key.startswith(RESERVED_PREFIXES):",
     instead="        if False:",
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/status_file.py", "        if item not in targets:", instead="        if False:"
+    "attractor_nb/storage/stages/status_file.py",
+    "        if item not in targets:",
+    instead="        if False:",
 )
 def test_a_file_that_breaks_its_contract_fails_its_stage_and_is_kept(tmp_path, campaign, figures):
     """Protected by: a refused file is a failure; links are not followed; the engine's keys and ids that no edge
@@ -135,7 +137,7 @@ def test_a_file_that_breaks_its_contract_fails_its_stage_and_is_kept(tmp_path, c
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/stage_directories.py", "self._move_aside(node_id, name)", instead="pass"
+    "attractor_nb/storage/stages/stage_directories.py", "self._move_aside(node_id, name)", instead="pass"
 )
 def test_the_file_of_an_earlier_attempt_or_visit_is_never_read(tmp_path, figures):
     """Protected by: what an earlier attempt left is moved aside before the next one begins."""
@@ -155,10 +157,10 @@ def test_the_file_of_an_earlier_attempt_or_visit_is_never_read(tmp_path, figures
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/atomic.py", "os.O_NOFOLLOW | os.O_NONBLOCK |", instead="os.O_NONBLOCK |"
+    "attractor_nb/storage/files/atomic.py", "os.O_NOFOLLOW | os.O_NONBLOCK |", instead="os.O_NONBLOCK |"
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/status_file.py",
+    "attractor_nb/storage/stages/status_file.py",
     "        if key.startswith(RESERVED_PREFIXES):",
     instead="        if False:",
 )

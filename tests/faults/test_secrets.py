@@ -26,7 +26,7 @@ from attractor_nb.runtime.prepare.known_secrets import learn_environment
 from attractor_nb.sessions import create_session, open_agent_log
 from attractor_nb.source import SourceText
 from attractor_nb.stage import current_stage, stream_output
-from attractor_nb.storage.artifact_store import ArtifactStore
+from attractor_nb.storage.stages.artifact_store import ArtifactStore
 from attractor_nb.testing import ManualClock
 
 
@@ -140,7 +140,7 @@ def run_leaky(pipeline, planted, **options):
     return run, run.result(timeout=60), seen, asked
 
 
-@pytest.mark.protects("attractor_nb/storage/event_lines.py", "redact_event(event)")
+@pytest.mark.protects("attractor_nb/storage/log/event_lines.py", "redact_event(event)")
 @pytest.mark.protects("attractor_nb/storage/sealed_file.py", "return seal(clean)", instead="pass")
 @pytest.mark.protects("attractor_nb/context.py", "kept = redacted_value(kept)", instead="pass")
 @pytest.mark.protects("attractor_nb/context.py", " and not may_hold(value)", instead="")
@@ -152,7 +152,7 @@ def run_leaky(pipeline, planted, **options):
     "attractor_nb/storage/attempt_files.py", "if holds_secret(recent):", instead="if False:"
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/status_file.py",
+    "attractor_nb/storage/stages/status_file.py",
     'return text if clean is plain else json_page(clean) + "\\n"',
     instead="return text",
 )
@@ -330,7 +330,9 @@ def test_errors_and_findings_hold_no_key(planted, figures):
 LABELLED = 'digraph {{ goal="{told}" label="{slack}" start [shape=Mdiamond] a [label="{aws} {environment}", prompt="x"] subgraph cluster_b {{ label="{hugging_face}" b [label="is {google}"] }} done [shape=Msquare] start -> a -> b\n b -> done [label="{github}"] }}'
 
 
-@pytest.mark.protects("attractor_nb/views/svg.py", "shown = redacted_graph(graph)", instead="shown = graph")
+@pytest.mark.protects(
+    "attractor_nb/views/drawings/svg.py", "shown = redacted_graph(graph)", instead="shown = graph"
+)
 @pytest.mark.protects("attractor_nb/views/mermaid.py", "    graph = redacted_graph(graph)\n", instead="")
 @pytest.mark.protects(
     "attractor_nb/views/text_table.py",
@@ -443,7 +445,9 @@ def test_the_log_of_an_agent_holds_no_key(planted, tmp_path, figures):
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/artifact_store.py", "json_bytes(redacted_value(data))", instead="json_bytes(data)"
+    "attractor_nb/storage/stages/artifact_store.py",
+    "json_bytes(redacted_value(data))",
+    instead="json_bytes(data)",
 )
 @pytest.mark.protects(
     "attractor_nb/interviewers/recording_interviewer.py",

@@ -18,7 +18,7 @@ ROUTING, GATES = "attractor_nb/decisions/routing.py", "attractor_nb/engine/gates
 
 @pytest.mark.timeout(900)
 @pytest.mark.protects(
-    "attractor_nb/storage/event_log.py",
+    "attractor_nb/storage/log/event_log.py",
     "            self._disk.sync_data(self._descriptor)\n",
     instead="            pass\n",
 )

@@ -31,11 +31,11 @@ from attractor_nb.lint import validate
 from attractor_nb.model.checkpoint import Checkpoint
 from attractor_nb.sessions.tracker import session_of
 from attractor_nb.source import SourceText, Span
-from attractor_nb.storage.event_lines import encode_event, scan_lines, token_of
+from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
+from attractor_nb.storage.log.event_lines import encode_event, scan_lines, token_of
 from attractor_nb.storage.manifest_file import Manifest
 from attractor_nb.storage.sealed_file import seal, unseal, wrong_shape
-from attractor_nb.storage.status_file import read_status_file, redacted_status
-from attractor_nb.storage.strict_json import JsonProblem, json_bytes, read_json
+from attractor_nb.storage.stages.status_file import read_status_file, redacted_status
 
 SECONDS_PER_MEGABYTE = 1.0
 FLOOR_SECONDS = 0.5

@@ -9,9 +9,9 @@ from attractor_nb.context import Context
 from attractor_nb.errors import RetryableError
 from attractor_nb.handlers.fan_in import FanInHandler
 from attractor_nb.model.branch import BranchResult
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.graph import Graph, Node
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.model.response import Response
 from attractor_nb.testing import ScriptedBackend, try_stage
 
 SUCCESS, PARTIAL, FAIL, SKIPPED = (

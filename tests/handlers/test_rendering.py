@@ -8,7 +8,7 @@ from attractor_nb.handlers.rendering import rendered_node
 from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import AutoApproveInterviewer
 from attractor_nb.model.graph import Edge, Graph, Node
-from attractor_nb.model.variables import RENDERED_ATTRIBUTES
+from attractor_nb.model.vocabulary.variables import RENDERED_ATTRIBUTES
 from attractor_nb.testing import try_stage
 
 

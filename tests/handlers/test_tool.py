@@ -7,9 +7,9 @@ import pytest
 
 from attractor_nb.context import Context
 from attractor_nb.handlers.tool import ToolHandler
-from attractor_nb.model.duration import Duration
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import StageStatus
+from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.testing import FakeProcesses, FakeResult, try_stage, verify_handler
 

@@ -110,7 +110,7 @@ def test_a_disk_that_is_full_leaves_the_old_interview(tmp_path, monkeypatch):
     asyncio.run(recording.ask(CHOICE))
     recording.save(path)
     before = path.read_bytes()
-    monkeypatch.setattr("attractor_nb.storage.disk.Disk.write", _full)
+    monkeypatch.setattr("attractor_nb.storage.files.disk.Disk.write", _full)
     with pytest.raises(StorageError, match="cannot write"):
         recording.save(path)
     assert path.read_bytes() == before

@@ -15,9 +15,9 @@ from attractor_nb.errors import AttractorError
 from attractor_nb.languages.dot import apply_edits, parse_dot
 from attractor_nb.languages.dot.literals import quote
 from attractor_nb.lint import BUILT_IN_RULES, LintOptions, validate
-from attractor_nb.model.attributes import FOREIGN_NAMES, attribute
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.graph import Edge, Graph, Node
+from attractor_nb.model.vocabulary.attributes import FOREIGN_NAMES, attribute
 from attractor_nb.transforms.stylesheet_application import StylesheetApplication
 
 ENDS = "start [shape=Mdiamond] exit [shape=Msquare]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.model.prompt_sections import (
+from attractor_nb.model.calls.prompt_sections import (
     fenced,
     outside_fences,
     split_context,

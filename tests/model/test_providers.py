@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor_nb.model.providers import PROVIDER_NAMES, known_provider, read_fallbacks, read_model
+from attractor_nb.model.calls.providers import PROVIDER_NAMES, known_provider, read_fallbacks, read_model
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
 from attractor_nb.model import events
-from attractor_nb.model.attributes import TABLE, AttrType, Scope, attribute, coerce
-from attractor_nb.model.duration import Duration, parse_duration
 from attractor_nb.model.events import EVENT_TYPES, InterviewInformed, event_from_plain
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
-from attractor_nb.model.shapes import SHAPE_TO_TYPE, type_of_shape
+from attractor_nb.model.vocabulary.attributes import TABLE, AttrType, Scope, attribute, coerce
+from attractor_nb.model.vocabulary.duration import Duration, parse_duration
+from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE, type_of_shape
 
 
 @pytest.mark.parametrize(

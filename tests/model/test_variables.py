@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.model.variables import MISSING, lookup_in, rendered, settled, variables, with_renamed_nodes
+from attractor_nb.model.vocabulary.variables import (
+    MISSING,
+    lookup_in,
+    rendered,
+    settled,
+    variables,
+    with_renamed_nodes,
+)
 
 KNOWN = {
     "ticket": "printer broken",

@@ -66,7 +66,7 @@ def test_pictures_are_few_however_many_rows_there_are(count):
     from attractor_nb.maps.map_table import SHOWN_ROWS, map_html
     from attractor_nb.maps.map_view import MapView
     from attractor_nb.model.row_result import RowResult
-    from attractor_nb.notebook import live_map
+    from attractor_nb.notebook.live import live_map
 
     before = threading.active_count()
     view = MapView("demo", count)

@@ -24,11 +24,11 @@ from attractor_nb.model.events import (
     ToolCallEnded,
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.notebook.gate_card import HandedIn
-from attractor_nb.notebook.graph_view import TAIL_CHARS, TAILS, GraphView
-from attractor_nb.notebook.live_run import LiveRun
-from attractor_nb.notebook.live_runs import LiveRuns
-from attractor_nb.notebook.painting import LoopPainter, ThreadPainter
+from attractor_nb.notebook.live.gate_card import HandedIn
+from attractor_nb.notebook.live.graph_view import TAIL_CHARS, TAILS, GraphView
+from attractor_nb.notebook.live.live_run import LiveRun
+from attractor_nb.notebook.live.live_runs import LiveRuns
+from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.views.folding import fold_event
 from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, RunView
 from attractor_nb.views.status_line import attempts_allowed, status_line

@@ -3,7 +3,7 @@
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.notebook.live_runs import LiveRuns
+from attractor_nb.notebook.live.live_runs import LiveRuns
 from attractor_nb.notebook.run_form_widget import RunFormView
 
 ASK = """digraph ask {

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import BuiltinFunctionType
 
 from attractor_nb import Outcome, Pipeline
-from attractor_nb.storage import event_lines
-from attractor_nb.storage.event_log import read_log
-from attractor_nb.storage.lock import LOCK_NAME
+from attractor_nb.storage.log import event_lines
+from attractor_nb.storage.log.event_log import read_log
+from attractor_nb.storage.log.lock import LOCK_NAME
 
 FEW, MANY = 40, 80
 PACKAGE = str(Path(event_lines.__file__).parents[1])

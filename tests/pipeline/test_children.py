@@ -11,6 +11,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage, load_pipeline
 from attractor_nb.errors import RunLocked, StorageError, UntrustedSource, ValidationError
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import (
     ChildEnded,
     ChildEvent,
@@ -21,9 +22,8 @@ from attractor_nb.model.events import (
     StageFailed,
     StageStarted,
 )
-from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, ScriptedBackend, ScriptedInterviewer

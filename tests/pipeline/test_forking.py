@@ -16,8 +16,8 @@ from attractor_nb.errors import (
     StorageError,
     UntrustedSource,
 )
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import PipelineForked, PipelineStarted
-from attractor_nb.model.response import Response
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.stored_run import read_run
 

@@ -16,7 +16,7 @@ import pytest
 
 from attractor_nb import Run, runs
 from attractor_nb.model.events import PipelineStarted
-from attractor_nb.storage.event_log import read_log
+from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, SeededRandomness
 

@@ -18,7 +18,7 @@ from attractor_nb.errors import (
     UntrustedSource,
     ValidationError,
 )
-from attractor_nb.model.response import Response
+from attractor_nb.model.calls.response import Response
 from attractor_nb.storage.map_directory import MAP_NAME, read_inputs, read_map
 
 TWO_STAGES = """digraph demo {

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from attractor_nb import Pipeline, Usage, current_stage
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded
-from attractor_nb.model.response import Response
 
 ONE = "digraph { start [shape=Mdiamond] work [prompt=x] done [shape=Msquare] start -> work -> done }"
 FAN = """digraph { start [shape=Mdiamond] done [shape=Msquare] fan [shape=component] j [shape=tripleoctagon]

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.model.providers import ModelName
+from attractor_nb.model.calls.providers import ModelName
 
 SOURCE = """digraph styled {
     llm_model = "gpt-5-mini"

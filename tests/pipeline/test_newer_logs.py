@@ -8,8 +8,8 @@ import pytest
 from attractor_nb import Outcome, Pipeline, Run, runs
 from attractor_nb.errors import CheckpointCorrupt, RunError
 from attractor_nb.model.events import UnknownEvent
-from attractor_nb.storage.event_lines import encode_event
-from attractor_nb.storage.event_log import read_log
+from attractor_nb.storage.log.event_lines import encode_event
+from attractor_nb.storage.log.event_log import read_log
 
 TEXT = 'digraph work { start [shape=Mdiamond] plan [type="own"] done [shape=Msquare] start -> plan -> done }'
 

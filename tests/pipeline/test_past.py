@@ -7,7 +7,7 @@ import pytest
 from attractor_nb import Pipeline, Run
 from attractor_nb.errors import RunNotFound
 from attractor_nb.storage import stored_run
-from attractor_nb.storage.event_log import read_log
+from attractor_nb.storage.log.event_log import read_log
 
 TEXT = (
     'digraph g { graph [goal="ship"] start [shape=Mdiamond] plan done [shape=Msquare] start -> plan -> done }'

@@ -13,11 +13,11 @@ from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage
 from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.decisions.plan_compiling import compile_plan
 from attractor_nb.errors import GraphChanged, OptionError, RunError, RunLocked
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded, PipelineResumed, PipelineRewound, StageStarted
-from attractor_nb.model.response import Response
 from attractor_nb.runtime.handles.recorded_state import restored_context, restored_state
 from attractor_nb.stage import current_stage
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, ScriptedInterviewer, SeededRandomness

@@ -20,7 +20,7 @@ from attractor_nb.cli.shared_options import run_settings
 from attractor_nb.errors import OptionError
 from attractor_nb.maps.map_options import MapOptions
 from attractor_nb.maps.map_run import MapRun
-from attractor_nb.model.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
+from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
 from attractor_nb.notebook.magics import AttractorMagics
 from attractor_nb.pipeline.methods.keywords import MapKeywords, RunKeywords
 from attractor_nb.pipeline.runs import RunRow, RunTable

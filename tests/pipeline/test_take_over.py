@@ -3,7 +3,7 @@
 import pytest
 
 from attractor_nb.errors import GraphChanged, RunError, RunLocked, RunNotFound
-from attractor_nb.storage.lock import read_owner
+from attractor_nb.storage.log.lock import read_owner
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.testing import ManualClock
 

@@ -11,13 +11,13 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.engine.event_stream import EventFeed
-from attractor_nb.server import channel as channel_module
-from attractor_nb.server.channel import RunChannel
 from attractor_nb.server.desk import RunDesk
-from attractor_nb.server.event_streams import Streams
 from attractor_nb.server.problems import Problem
+from attractor_nb.server.streams import channel as channel_module
+from attractor_nb.server.streams.channel import RunChannel
+from attractor_nb.server.streams.event_streams import Streams
 from attractor_nb.server.tickets import Tickets
-from attractor_nb.storage.event_log import read_log
+from attractor_nb.storage.log.event_log import read_log
 
 
 def logged(place):

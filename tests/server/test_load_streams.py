@@ -7,11 +7,11 @@ import pytest
 
 from attractor_nb.engine.event_stream import EventFeed
 from attractor_nb.model.events import EventsDropped, PipelineRestarted, StageStarted
-from attractor_nb.server import channel as channel_module
-from attractor_nb.server.channel import RunChannel
-from attractor_nb.server.event_trail_reader import Trail
-from attractor_nb.storage.event_lines import encode_event
-from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
+from attractor_nb.server.streams import channel as channel_module
+from attractor_nb.server.streams.channel import RunChannel
+from attractor_nb.server.streams.event_trail_reader import Trail
+from attractor_nb.storage.log.event_lines import encode_event
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
 
 IDS = re.compile(rb"^id: (.*)$", re.MULTILINE)
 

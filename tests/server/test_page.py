@@ -16,9 +16,9 @@ from attractor_nb.server.operations import OPERATIONS
 from attractor_nb.server.page import FOLDER, PAGE_PATHS, page_file, policy
 from attractor_nb.server.requests import BackendName, Bounds
 from attractor_nb.server.server_settings import ServerSettings
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.frontend import FOLDER as VIEWS
 from attractor_nb.views.frontend import modules_of, script
-from attractor_nb.views.svg import render_svg
 
 TOKEN = "t" * 43
 MODULES = modules_of("page", FOLDER)

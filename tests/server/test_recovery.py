@@ -21,10 +21,10 @@ from attractor_nb.model.events import (
     StageCompleted,
     StageStarted,
 )
-from attractor_nb.server.event_trail_reader import Recorded
 from attractor_nb.server.recovery import MAX_TRIES, has_come_to_something
-from attractor_nb.storage.event_log import read_log
-from attractor_nb.storage.lock import read_owner
+from attractor_nb.server.streams.event_trail_reader import Recorded
+from attractor_nb.storage.log.event_log import read_log
+from attractor_nb.storage.log.lock import read_owner
 
 pytestmark = pytest.mark.timeout(300)  # several processes begin, one behind the other
 WORKER = Path(__file__).parent / "workers" / "served.py"

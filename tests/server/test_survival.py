@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from attractor_nb.server import gate_answers
+from attractor_nb.server.answers import gate_answers
 from attractor_nb.server.desk import RunDesk
-from attractor_nb.storage import run_index
-from attractor_nb.storage.event_log import EVENT_LOG_NAME, read_log
-from attractor_nb.storage.lock import is_owned
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
+from attractor_nb.storage.log.lock import is_owned
+from attractor_nb.storage.run_lists import run_index
 
 pytestmark = pytest.mark.timeout(300)  # several processes begin, one behind the other
 WORKER = Path(__file__).parent / "workers" / "served.py"

@@ -13,7 +13,7 @@ import pytest
 from attractor_nb.errors import SessionError, StorageError
 from attractor_nb.sessions import create_session, open_agent_log
 from attractor_nb.sessions.agent_logs import AgentLog
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from attractor_nb.context import Context
 from attractor_nb.errors import CheckpointCorrupt, StorageError
-from attractor_nb.storage.artifact_store import ArtifactInfo, ArtifactStore
+from attractor_nb.storage.stages.artifact_store import ArtifactInfo, ArtifactStore
 from tests.disks.faulty_disk import FaultyDisk
 
 BIG = "x" * (100 * 1024)

@@ -7,8 +7,8 @@ import stat
 import pytest
 
 from attractor_nb.errors import OptionError, StorageError
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX, read_plain_file, sweep, write_whole
-from attractor_nb.storage.disk import Disk, check_durability, write_all
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, sweep, write_whole
+from attractor_nb.storage.files.disk import Disk, check_durability, write_all
 from tests.disks.faulty_disk import FaultyDisk
 
 
@@ -151,9 +151,9 @@ def test_on_macos_a_flush_reaches_the_medium_where_the_file_system_can(tmp_path,
             raise OSError(errno.ENOTSUP, "not supported")
         calls.append(command)
 
-    monkeypatch.setattr("attractor_nb.storage.disk.fcntl.fcntl", full_flush)
-    monkeypatch.setattr("attractor_nb.storage.disk.os.fsync", lambda _: calls.append("fsync"))
-    monkeypatch.setattr("attractor_nb.storage.disk.sys.platform", "darwin")
+    monkeypatch.setattr("attractor_nb.storage.files.disk.fcntl.fcntl", full_flush)
+    monkeypatch.setattr("attractor_nb.storage.files.disk.os.fsync", lambda _: calls.append("fsync"))
+    monkeypatch.setattr("attractor_nb.storage.files.disk.sys.platform", "darwin")
     with (tmp_path / "a").open("wb") as file:
         Disk().sync_data(file.fileno())
     monkeypatch.undo()

@@ -6,12 +6,12 @@ import threading
 import pytest
 
 from attractor_nb.errors import StorageError
-from attractor_nb.model.cached import CachedStage, CacheLook
-from attractor_nb.model.call_content import CallInputs, InputChange
+from attractor_nb.model.calls.cached import CachedStage, CacheLook
+from attractor_nb.model.calls.call_content import CallInputs, InputChange
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.storage.cache_store import MAX_ENTRY_BYTES, CacheSize, CacheStore
+from attractor_nb.storage.files.strict_json import JsonProblem
 from attractor_nb.storage.stage_contents import MISSING, file_digests
-from attractor_nb.storage.strict_json import JsonProblem
 
 KEY = "ab" * 32
 

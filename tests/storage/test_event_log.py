@@ -14,10 +14,10 @@ from attractor_nb.collector import SMALL_TEXT
 from attractor_nb.errors import CheckpointCorrupt, StorageError
 from attractor_nb.model.events import InterviewStarted, RunWarning, StageCompleted
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.storage import event_log
-from attractor_nb.storage.disk import Disk
-from attractor_nb.storage.event_lines import decode_line, encode_event, scan_lines
-from attractor_nb.storage.event_log import EventLog, read_log
+from attractor_nb.storage.files.disk import Disk
+from attractor_nb.storage.log import event_log
+from attractor_nb.storage.log.event_lines import decode_line, encode_event, scan_lines
+from attractor_nb.storage.log.event_log import EventLog, read_log
 from tests.disks.faulty_disk import FaultyDisk
 
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from attractor_nb.model.outcome import Usage
-from attractor_nb.storage import listing
-from attractor_nb.storage.run_index import list_runs
-from attractor_nb.storage.run_tags import change_tags
+from attractor_nb.storage.run_lists import listing
+from attractor_nb.storage.run_lists.run_index import list_runs
+from attractor_nb.storage.run_lists.run_tags import change_tags
 from attractor_nb.storage.sealed_file import seal, unseal
 
 

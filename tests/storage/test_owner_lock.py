@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from attractor_nb.errors import RunLocked, StorageError
-from attractor_nb.storage.lock import is_owned, read_owner
+from attractor_nb.storage.log.lock import is_owned, read_owner
 from attractor_nb.storage.stored_run import read_run
 from tests.disks.faulty_disk import FaultyDisk
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb.errors import RunError, RunLocked, RunNotFound, StorageError
-from attractor_nb.storage import removal
-from attractor_nb.storage.removal import is_remains, remove_run
-from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.run_lists import removal
+from attractor_nb.storage.run_lists.removal import is_remains, remove_run
+from attractor_nb.storage.run_lists.run_index import list_runs
 
 
 @pytest.fixture

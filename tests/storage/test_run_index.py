@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from attractor_nb.model.outcome import Usage
-from attractor_nb.storage import index_lines, listing, run_index
-from attractor_nb.storage.index_lines import SUMMARY_NAMES, read_index
-from attractor_nb.storage.listing import RunSummary
-from attractor_nb.storage.removal import remove_run
-from attractor_nb.storage.run_index import INDEX_NAME, forget_lists, list_runs
+from attractor_nb.storage.run_lists import index_lines, listing, run_index
+from attractor_nb.storage.run_lists.index_lines import SUMMARY_NAMES, read_index
+from attractor_nb.storage.run_lists.listing import RunSummary
+from attractor_nb.storage.run_lists.removal import remove_run
+from attractor_nb.storage.run_lists.run_index import INDEX_NAME, forget_lists, list_runs
+from attractor_nb.storage.run_lists.run_tags import change_tags
 from attractor_nb.storage.run_store import DirectoryRunStore
-from attractor_nb.storage.run_tags import change_tags
 from attractor_nb.storage.sealed_file import seal, unseal
 from attractor_nb.testing import ManualClock
 
@@ -444,7 +444,7 @@ def test_a_restart_is_told_by_the_directory_in_which_it_went_on(create, tmp_path
 RACER = """
 import sys
 from pathlib import Path
-from attractor_nb.storage import run_index
+from attractor_nb.storage.run_lists import run_index
 run_index.MIN_CHANGES, run_index.SETTLED_NS = 1, -10**12
 base = Path(sys.argv[1])
 for number in range(25):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.memory_store import MemoryRunStore
-from attractor_nb.storage.thread_files import Thread, thread_file_name
+from attractor_nb.storage.stages.thread_files import Thread, thread_file_name
 from tests.disks.faulty_disk import FaultyDisk
 
 SECRET = "sk-ant-api03-" + "Ab1" * 30

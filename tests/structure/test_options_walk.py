@@ -118,7 +118,7 @@ def test_the_options_hardly_ever_climb_to_a_higher_layer(walk):
 
 
 def test_a_climb_is_seen():
-    below, above = ("storage/atomic.py", "write"), ("pipeline/run.py", "Run.result")
+    below, above = ("storage/files/atomic.py", "write"), ("pipeline/run.py", "Run.result")
     walk = Walk()
     walk.steps = {(below, above), (above, below)}
     assert walk.climbs == {(below, above)}

@@ -13,6 +13,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from attractor_nb import Pipeline, Tracing, current_stage
 from attractor_nb.errors import OptionError, RetryableError
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import (
     ModelCallEnded,
     PipelineCompleted,
@@ -21,7 +22,6 @@ from attractor_nb.model.events import (
     ToolCallEnded,
 )
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.model.response import Response
 from attractor_nb.testing import ManualClock
 from attractor_nb.tracing import names
 from attractor_nb.tracing.spans import RunSpans

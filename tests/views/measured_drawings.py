@@ -13,9 +13,9 @@ from itertools import combinations, pairwise
 from math import atan2, ceil, degrees, hypot, pi
 from xml.etree import ElementTree as ET
 
+from attractor_nb.views.drawings.overlay import NO_DRESS
+from attractor_nb.views.drawings.svg import _laid_out, render_svg
 from attractor_nb.views.layout.skeleton import skeleton_of
-from attractor_nb.views.overlay import NO_DRESS
-from attractor_nb.views.svg import _laid_out, render_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 SHARP_DEGREES = 30.0

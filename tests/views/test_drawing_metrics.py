@@ -13,8 +13,8 @@ from functools import lru_cache
 import pytest
 
 from attractor_nb import parse_dot
-from attractor_nb.views.branch_stacks import WIDEST
-from attractor_nb.views.drawing import draw_scene
+from attractor_nb.views.drawings.branch_stacks import WIDEST
+from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.layout import MARGIN
 from attractor_nb.views.layout.skeleton import skeleton_of
 from attractor_nb.views.scene import Direction

@@ -15,9 +15,9 @@ import pytest
 from attractor_nb import parse_dot
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.studio.timeline.heat_view import Heat, NodeHeat
-from attractor_nb.views.overlay import Dress, Mark
+from attractor_nb.views.drawings.overlay import Dress, Mark
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.state import ChildView, EdgeState, NodeState, NodeStatus, RunView
-from attractor_nb.views.svg import render_svg
 from tests.views.drawn_graphs import HARD, KINDS, examples, generated, skipping_chain, wide_fan_out
 from tests.views.drawn_marks import Drawn, drawn
 

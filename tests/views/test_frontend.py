@@ -69,8 +69,8 @@ def test_a_view_is_dressed_with_the_theme_first():
 def test_all_widgets_have_one_sheet_so_that_none_undresses_another():
     folder = Path(str(FOLDER)).parents[1] / "notebook"
     modules = [
-        import_module(f"attractor_nb.notebook.{file.stem}")
-        for file in folder.glob("*.py")
+        import_module(".".join(("attractor_nb", *file.relative_to(folder.parent).with_suffix("").parts)))
+        for file in folder.rglob("*.py")
         if "_css = " in file.read_text("utf-8")
     ]
     widgets = {

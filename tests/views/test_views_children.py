@@ -5,7 +5,7 @@ import re
 import pytest
 
 from attractor_nb import Pipeline, Run
-from attractor_nb.views.svg import MAX_SHOWN_WIDTH, render_svg
+from attractor_nb.views.drawings.svg import MAX_SHOWN_WIDTH, render_svg
 
 INNER = "digraph inner { start [shape=Mdiamond]; deep; done [shape=Msquare]; start -> deep -> done }"
 MIDDLE = """digraph middle {

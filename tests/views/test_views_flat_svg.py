@@ -6,11 +6,11 @@ import pytest
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.views.flat_svg import flat_svg
-from attractor_nb.views.overlay import Dress, Mark
+from attractor_nb.views.drawings.flat_svg import flat_svg
+from attractor_nb.views.drawings.overlay import Dress, Mark
+from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.drawings.theme import DARK, LIGHT, drawing_rules
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
-from attractor_nb.views.svg import render_svg
-from attractor_nb.views.theme import DARK, LIGHT, drawing_rules
 
 GRAPH = parse_dot(
     "digraph g { start [shape=Mdiamond] plan [goal_gate=true] part done [shape=Msquare] start -> plan -> part -> done"

@@ -3,9 +3,9 @@
 import pytest
 
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.views.lanes import MAX_LANES, lanes_of
+from attractor_nb.views.drawings.lanes import MAX_LANES, lanes_of
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.state import NodeState, NodeStatus
-from attractor_nb.views.svg import render_svg
 
 FRAME = "start [shape=Mdiamond] done [shape=Msquare] fan [shape=component] join [shape=tripleoctagon]"
 

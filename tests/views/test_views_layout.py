@@ -15,7 +15,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
 from attractor_nb.views import layout as layout_module
-from attractor_nb.views.drawing import draw_scene
+from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.layout import graphviz_dot, lay_out
 from attractor_nb.views.layout.geometry import point_at
 from attractor_nb.views.layout.layers import layer_scene
@@ -234,7 +234,7 @@ def test_labels_of_a_loop_between_two_nodes_stand_beside_their_edges(engine):
 def test_a_layout_is_the_same_in_every_process():
     program = (
         "from attractor_nb.languages.dot import parse_dot\n"
-        "from attractor_nb.views.svg import render_svg\n"
+        "from attractor_nb.views.drawings.svg import render_svg\n"
         "text = 'digraph g { a; b; c; d; e; a -> b; a -> c; b -> d; c -> d; d -> a; a -> d; e -> d; p; q; p -> q; p -> q; q -> p }'\n"
         "print(render_svg(parse_dot(text), engine='layered'))\n"
     )

@@ -4,7 +4,7 @@ import pytest
 
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Graph, Node
-from attractor_nb.views.drawing import draw_scene
+from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.layout import lay_out
 from attractor_nb.views.layout.geometry import (
     HEAD_LENGTH,

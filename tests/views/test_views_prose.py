@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.views.frontend import FOLDER
-from attractor_nb.views.prose import ATTRIBUTES, MAX_CHARACTERS, TAGS, prose_of, shown_stage
-from attractor_nb.views.prose_code import code_node, diff_node
-from attractor_nb.views.prose_html import prose_html
-from attractor_nb.views.text_diff import marked_rows, word_diff, word_sides
+from attractor_nb.views.texts.prose import ATTRIBUTES, MAX_CHARACTERS, TAGS, prose_of, shown_stage
+from attractor_nb.views.texts.prose_code import code_node, diff_node
+from attractor_nb.views.texts.prose_html import prose_html
+from attractor_nb.views.texts.text_diff import marked_rows, word_diff, word_sides
 
 
 def flat(nodes):

@@ -13,9 +13,9 @@ from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
-from attractor_nb.views.marks import AGAIN_PATH
+from attractor_nb.views.drawings.marks import AGAIN_PATH
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
-from attractor_nb.views.svg import render_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 OWN_ELEMENTS = {"svg", "style", "defs", "pattern", "g", "title", "rect", "path", "circle", "text", "tspan"}

@@ -4,9 +4,17 @@ import re
 
 import pytest
 
-from attractor_nb.views.marks import MARK_PATHS, STATUS_LETTERS
+from attractor_nb.views.drawings.marks import MARK_PATHS, STATUS_LETTERS
+from attractor_nb.views.drawings.theme import (
+    DARK,
+    LIGHT,
+    contrast,
+    drawing_css,
+    findings_css,
+    root_class,
+    table_css,
+)
 from attractor_nb.views.state import NodeStatus
-from attractor_nb.views.theme import DARK, LIGHT, contrast, drawing_css, findings_css, root_class, table_css
 
 PALETTES = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 FILLS = [name for name in LIGHT if name.endswith("-fill")]

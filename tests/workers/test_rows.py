@@ -13,11 +13,11 @@ import pytest
 
 from attractor_nb import Outcome
 from attractor_nb.errors import OptionError
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.response import Response
 from attractor_nb.redaction import MARK, learn
 from attractor_nb.storage import returned_rows as brought_rows
-from attractor_nb.storage.event_lines import decode_line
+from attractor_nb.storage.log.event_lines import decode_line
 from attractor_nb.storage.stored_run import read_run
 
 MODEL = 'a [prompt="Say $n"] start -> a -> done'

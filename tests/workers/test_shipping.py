@@ -11,8 +11,8 @@ import pytest
 from attractor_nb import Outcome, RetryableError, TerminalError, Usage, current_stage
 from attractor_nb.errors import OptionError
 from attractor_nb.interviewers import AutoApproveInterviewer
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded, RunWarning, StageOutput, StageStarted
-from attractor_nb.model.response import Response
 from attractor_nb.redaction import MARK
 from attractor_nb.workers import perform, task
 from attractor_nb.workers import returned_files as brought

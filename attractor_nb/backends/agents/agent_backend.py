@@ -23,16 +23,16 @@ from attractor_nb.backends.agents.saved_session import SavedSession
 from attractor_nb.backends.agents.strict_schema import strict_schema
 from attractor_nb.backends.agents.task_text import task_text, with_attached_files
 from attractor_nb.calling import call as call_in_thread
+from attractor_nb.decisions.answers.response_schemas import native_schema
 from attractor_nb.decisions.model_choices import nodes_that_ask
-from attractor_nb.decisions.response_schemas import native_schema
 from attractor_nb.errors import OptionError, RetryableError, StageError
 from attractor_nb.model.allowed_tools import read_allowed_tools
-from attractor_nb.model.attributes import AGENT_TOOLS, REASONING_EFFORTS
-from attractor_nb.model.call_content import AGENT_TASK_FILE
-from attractor_nb.model.comma_lists import comma_list
+from attractor_nb.model.calls.call_content import AGENT_TASK_FILE
+from attractor_nb.model.calls.providers import read_model
+from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import RunWarning
-from attractor_nb.model.providers import read_model
-from attractor_nb.model.response import Response
+from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS, REASONING_EFFORTS
+from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.stage import current_stage
 

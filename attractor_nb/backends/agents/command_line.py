@@ -12,7 +12,7 @@ from attractor_nb.backends.agents.agent_events import AgentEvent, Ended, Said, p
 from attractor_nb.backends.agents.output_reader import Listener
 from attractor_nb.backends.agents.transcript import MAX_ANSWER_CHARACTERS
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.model.call_content import AGENT_TASK_FILE
+from attractor_nb.model.calls.call_content import AGENT_TASK_FILE
 from attractor_nb.model.outcome import Usage
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor_nb.model.providers import ModelName, read_model
+from attractor_nb.model.calls.providers import ModelName, read_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.providers import known_provider
+from attractor_nb.model.calls.providers import known_provider
 
 if TYPE_CHECKING:
     from attractor_nb.backends.llm.model_requests import Target

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_ai.messages import CachePoint
 
-from attractor_nb.model.prompt_sections import stable_length
-from attractor_nb.model.tokens import CHARACTERS_PER_TOKEN
+from attractor_nb.model.calls.prompt_sections import stable_length
+from attractor_nb.model.calls.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import UserContent

@@ -29,7 +29,7 @@ from attractor_nb.backends.llm.provider_failures import (
     without_key,
     without_settings,
 )
-from attractor_nb.model.providers import read_model
+from attractor_nb.model.calls.providers import read_model
 from attractor_nb.redaction import learn
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.messages import (
+from attractor_nb.model.calls.messages import (
     MESSAGE_TOKENS,
     Message,
     answer_of,
@@ -22,7 +22,7 @@ from attractor_nb.model.messages import (
     without_outputs,
     without_system,
 )
-from attractor_nb.model.tokens import CHARACTERS_PER_TOKEN
+from attractor_nb.model.calls.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

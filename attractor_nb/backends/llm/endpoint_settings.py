@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import OptionError
-from attractor_nb.model.model_endpoints import Endpoint, read_endpoint
+from attractor_nb.model.calls.model_endpoints import Endpoint, read_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

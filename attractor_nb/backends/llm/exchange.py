@@ -51,13 +51,13 @@ from attractor_nb.backends.llm.provider_failures import (
     unreadable,
 )
 from attractor_nb.backends.llm.request_settings import model_settings
-from attractor_nb.model.attachment import attachment_tokens
-from attractor_nb.model.call_content import request_file
+from attractor_nb.model.calls.attachment import attachment_tokens
+from attractor_nb.model.calls.call_content import request_file
+from attractor_nb.model.calls.providers import ModelName
+from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.model.events import ModelCallEnded, ModelCallWaiting, RunWarning
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.providers import ModelName
 from attractor_nb.model.surrogates import whole
-from attractor_nb.model.tokens import estimated_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

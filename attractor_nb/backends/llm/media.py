@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.model.attachment import PDF
-from attractor_nb.model.providers import read_model
+from attractor_nb.model.calls.attachment import PDF
+from attractor_nb.model.calls.providers import read_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

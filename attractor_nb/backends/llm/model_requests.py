@@ -9,19 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.response_schemas import native_schema
+from attractor_nb.decisions.answers.response_schemas import native_schema
 from attractor_nb.errors import TerminalError
-from attractor_nb.model.comma_lists import comma_list
-from attractor_nb.model.model_endpoints import (
+from attractor_nb.model.calls.model_endpoints import (
     Endpoint,
     address_problem,
     endpoint_of,
     read_endpoint,
     written_endpoints,
 )
-from attractor_nb.model.model_options import read_option, written_options
-from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.providers import (
+from attractor_nb.model.calls.model_options import read_option, written_options
+from attractor_nb.model.calls.providers import (
     COMPATIBLE,
     PROVIDER_NAMES,
     PROVIDERS,
@@ -31,7 +29,9 @@ from attractor_nb.model.providers import (
     read_fallbacks,
     read_model,
 )
-from attractor_nb.model.rates import Rates
+from attractor_nb.model.calls.rates import Rates
+from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.vocabulary.comma_lists import comma_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

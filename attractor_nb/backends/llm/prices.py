@@ -12,11 +12,11 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.model.calls.providers import PROVIDERS, known_provider
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.providers import PROVIDERS, known_provider
 
 if TYPE_CHECKING:
-    from attractor_nb.model.providers import ModelName
+    from attractor_nb.model.calls.providers import ModelName
 
 
 UNLIMITED_ANSWER_TOKENS: Final = 16_384

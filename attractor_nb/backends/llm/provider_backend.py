@@ -28,15 +28,15 @@ from attractor_nb.backends.llm.windows import history_tokens, window_tokens
 from attractor_nb.calling import call
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import BudgetReached, OptionError, RetryableError, StageError, TerminalError
-from attractor_nb.model.attachment import ATTACH
-from attractor_nb.model.comma_lists import comma_list
+from attractor_nb.model.calls.attachment import ATTACH
+from attractor_nb.model.calls.model_endpoints import Endpoint, endpoint_of
+from attractor_nb.model.calls.providers import known_provider, read_model
+from attractor_nb.model.calls.rates import Rates
+from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.model.events import RunWarning
-from attractor_nb.model.model_endpoints import Endpoint, endpoint_of
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.providers import known_provider, read_model
-from attractor_nb.model.rates import Rates
-from attractor_nb.model.response import Response
-from attractor_nb.model.tokens import estimated_tokens
+from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.redaction import redacted
 from attractor_nb.stage import stage_or_none, stream_output
 
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from attractor_nb.backends.llm.model_requests import Request, Target
     from attractor_nb.backends.llm.provider_failures import ProviderFailure
     from attractor_nb.context import Context
+    from attractor_nb.model.calls.providers import ModelName
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.model.providers import ModelName
 
 EXTRA: Final = "llm"
 INSTALL: Final = f"pip install 'attractor-nb[{EXTRA}]'"

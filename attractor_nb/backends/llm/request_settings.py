@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.model.model_options import KNOWN
+from attractor_nb.model.calls.model_options import KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

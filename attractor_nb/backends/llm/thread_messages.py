@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, UserPro
 
 from attractor_nb.backends.llm.compaction import compact
 from attractor_nb.errors import TerminalError
-from attractor_nb.model.messages import messages_of
+from attractor_nb.model.calls.messages import messages_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -62,8 +62,8 @@ def runs(
     if server is not None and runs_dir is not None:
         raise typer.BadParameter("--runs-dir names a local folder; a server has its own")
     if runs_dir is None and (server := server or usual_server()) is not None:
-        from attractor_nb.cli.remote_history import show_runs_on  # noqa: PLC0415 - as above
-        from attractor_nb.cli.server_client import read_address  # noqa: PLC0415 - as above
+        from attractor_nb.cli.remote_runs.remote_history import show_runs_on  # noqa: PLC0415 - as above
+        from attractor_nb.cli.remote_runs.server_client import read_address  # noqa: PLC0415 - as above
 
         return show_runs_on(read_address(server, token), conditions, is_json=is_json)
     from attractor_nb.cli.runs_list import show_runs  # noqa: PLC0415 - as above
@@ -187,7 +187,7 @@ def watch(
 
     address = run_address(place or "", server, token)
     if address is not None:
-        from attractor_nb.cli.run_watching import watch_server  # noqa: PLC0415 - each kind loads its own
+        from attractor_nb.cli.watching.run_watching import watch_server  # noqa: PLC0415 - each kind loads its own
 
         return watch_server(address, is_once=is_once, is_json=is_json)
     from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
@@ -195,7 +195,7 @@ def watch(
 
     path = None if place is None else Path(place)
     if path is not None and has_event_log(path):
-        from attractor_nb.cli.run_watching import watch_directory  # noqa: PLC0415 - as above
+        from attractor_nb.cli.watching.run_watching import watch_directory  # noqa: PLC0415 - as above
 
         return watch_directory(path, is_once=is_once, is_json=is_json)
     if path is not None and is_map(path):
@@ -205,7 +205,7 @@ def watch(
             f"{path} is a map of many runs",
             hint=f"attractor-nb runs --runs-dir {path} lists them; watch one of them",
         )
-    from attractor_nb.cli.session_table_watch import watch as watch_session  # noqa: PLC0415 - as above
+    from attractor_nb.cli.watching.session_table_watch import watch as watch_session  # noqa: PLC0415 - as above
 
     return watch_session(path, is_once=is_once, is_json=is_json)
 
@@ -266,6 +266,6 @@ def answer(
         from attractor_nb.cli.answer_gate import answer_directory  # noqa: PLC0415 - as above
 
         return answer_directory(Path(place), given, is_json=is_json)
-    from attractor_nb.cli.remote import answer_on  # noqa: PLC0415 - as above
+    from attractor_nb.cli.remote_runs.remote import answer_on  # noqa: PLC0415 - as above
 
     return answer_on(address, given, is_json=is_json)

@@ -81,7 +81,7 @@ def fork(
 
     address = run_address(place, server, token)
     if address is not None:
-        from attractor_nb.cli.remote import fork_on  # noqa: PLC0415 - as above
+        from attractor_nb.cli.remote_runs.remote import fork_on  # noqa: PLC0415 - as above
 
         if graph or fork_root is not None:
             raise typer.BadParameter(

@@ -141,7 +141,7 @@ def resume(
     }
     address = run_address(place, server, token)
     if address is not None:
-        from attractor_nb.cli.remote import resume_on  # noqa: PLC0415 - as above
+        from attractor_nb.cli.remote_runs.remote import resume_on  # noqa: PLC0415 - as above
 
         if graph or take_over:
             raise typer.BadParameter(

@@ -161,8 +161,8 @@ def submit(
     settings: "Settings",
 ) -> int:
     """Have a server run a pipeline."""
-    from attractor_nb.cli.remote import submit_file  # noqa: PLC0415 - commands load what they need
-    from attractor_nb.cli.server_client import read_address  # noqa: PLC0415 - as above
+    from attractor_nb.cli.remote_runs.remote import submit_file  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.cli.remote_runs.server_client import read_address  # noqa: PLC0415 - as above
 
     return submit_file(file, read_address(server, token), settings, params=params or ())
 
@@ -194,6 +194,6 @@ def cancel(
             "no server is given; stop a local run by Ctrl-C in its own terminal",
             param_hint="--server",
         )
-    from attractor_nb.cli.remote import cancel_on  # noqa: PLC0415 - as above
+    from attractor_nb.cli.remote_runs.remote import cancel_on  # noqa: PLC0415 - as above
 
     return cancel_on(address, is_json=is_json)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from attractor_nb.languages.condition.syntax import Clause, Condition, Operator
-from attractor_nb.model.labels import normalize_label
+from attractor_nb.model.vocabulary.labels import normalize_label
 
 Lookup = Callable[[str], object]
 """Gives a context value by key, None when it is missing."""

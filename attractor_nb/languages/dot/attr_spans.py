@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from attractor_nb.model.attributed import AttrSpan
+from attractor_nb.model.vocabulary.attributed import AttrSpan
 
 if TYPE_CHECKING:
     from attractor_nb.languages.dot.syntax import Attr

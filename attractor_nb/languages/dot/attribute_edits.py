@@ -24,7 +24,7 @@ from attractor_nb.languages.dot.statements import (
 )
 from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.languages.dot.typing_rules import readings
-from attractor_nb.model.attributes import Scope
+from attractor_nb.model.vocabulary.attributes import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,10 +11,10 @@ from decimal import Decimal
 from math import isinf
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.duration import parse_duration
+from attractor_nb.model.vocabulary.duration import parse_duration
 
 if TYPE_CHECKING:
-    from attractor_nb.model.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attributes import AttrValue
     from attractor_nb.source import SourceText, Span
 
 KEYWORDS: Final = frozenset({"strict", "digraph", "graph", "node", "edge", "subgraph"})

@@ -19,10 +19,10 @@ from attractor_nb.languages.dot.attr_spans import AttrSpans
 from attractor_nb.languages.dot.nearness import slips
 from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.languages.dot.typing_rules import read_unknown, readings
-from attractor_nb.model.attributed import NO_ATTRS, NO_SPANS
-from attractor_nb.model.attributes import AttrValue, Scope, literal_text
 from attractor_nb.model.graph import Graph, Subgraph
 from attractor_nb.model.quick import quick_edge, quick_node
+from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS
+from attractor_nb.model.vocabulary.attributes import AttrValue, Scope, literal_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

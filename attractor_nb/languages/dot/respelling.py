@@ -23,13 +23,13 @@ from attractor_nb.languages.dot.literals import (
 )
 from attractor_nb.languages.dot.plain import BARE_VALUE
 from attractor_nb.languages.dot.typing_rules import read_unknown, readings
-from attractor_nb.model.attributes import AttrType, Scope, attribute, coerce, literal_text
-from attractor_nb.model.duration import Duration
+from attractor_nb.model.vocabulary.attributes import AttrType, Scope, attribute, coerce, literal_text
+from attractor_nb.model.vocabulary.duration import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.model.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attributes import AttrValue
 
 _BARE: Final = re.compile(BARE_VALUE)
 _PROSE: Final = frozenset({AttrType.STRING, AttrType.COMMAND, AttrType.DURATION})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.stylesheet.syntax import PROPERTIES, PROPERTY_ALIASES
-from attractor_nb.model.attributes import REASONING_EFFORTS, Scope, attribute, coerce
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
 from attractor_nb.model.nearest_name import did_you_mean, nearest
+from attractor_nb.model.vocabulary.attributes import REASONING_EFFORTS, Scope, attribute, coerce
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

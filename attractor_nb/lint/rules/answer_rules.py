@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.response_schemas import is_schema_name, schema_problem
+from attractor_nb.decisions.answers.response_schemas import is_schema_name, schema_problem
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import replacing_value, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.shapes import BUILT_IN_TYPES, DEFAULT_TYPE
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, DEFAULT_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.shapes import HUMAN_TYPE
+from attractor_nb.model.vocabulary.shapes import HUMAN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,9 @@ from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import embedded_text, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.inputs import input_problems
-from attractor_nb.model.mappings import parse_mapping
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.shapes import CHILD_TYPES, MANAGER_TYPE, PIPELINE_TYPE, child_attributes
+from attractor_nb.model.vocabulary.mappings import parse_mapping
+from attractor_nb.model.vocabulary.shapes import CHILD_TYPES, MANAGER_TYPE, PIPELINE_TYPE, child_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,8 +9,8 @@ from attractor_nb.languages.dot import apply_edits
 from attractor_nb.lint.meant import with_value
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import outward, replacing_value
-from attractor_nb.model.attributes import Scope
 from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.vocabulary.attributes import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.gate_choices import YES_OR_NO, choices_of, default_answer, side_of
-from attractor_nb.decisions.response_schemas import is_schema_name
+from attractor_nb.decisions.answers.gate_choices import YES_OR_NO, choices_of, default_answer, side_of
+from attractor_nb.decisions.answers.response_schemas import is_schema_name
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import replacing_value, value_span
-from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.nearest_name import did_you_mean, nearest
 from attractor_nb.model.question import AnswerValue, QuestionType
-from attractor_nb.model.shapes import BUILT_IN_TYPES, HUMAN_TYPE
+from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, HUMAN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from attractor_nb.decisions.gate_choices import GateChoice
+    from attractor_nb.decisions.answers.gate_choices import GateChoice
     from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Node
 

@@ -8,10 +8,16 @@ from attractor_nb.lint.meant import with_value
 from attractor_nb.lint.options import BUILT_IN_TYPES
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import replacing_value, value_span
-from attractor_nb.model.attributes import Scope
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.shapes import DEFAULT_SHAPE, DEFAULT_TYPE, SHAPE_ALIASES, SHAPE_TO_TYPE, type_of_shape
+from attractor_nb.model.vocabulary.attributes import Scope
+from attractor_nb.model.vocabulary.shapes import (
+    DEFAULT_SHAPE,
+    DEFAULT_TYPE,
+    SHAPE_ALIASES,
+    SHAPE_TO_TYPE,
+    type_of_shape,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

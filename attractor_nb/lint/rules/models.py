@@ -15,17 +15,17 @@ from attractor_nb.model.allowed_tools import (
     read_allowed_tools,
     server_attribute,
 )
-from attractor_nb.model.attachment import ATTACH, attached_names
-from attractor_nb.model.attributes import AGENT_TOOLS, literal_text
-from attractor_nb.model.comma_lists import comma_list
+from attractor_nb.model.calls.attachment import ATTACH, attached_names
+from attractor_nb.model.calls.model_options import KNOWN as KNOWN_OPTIONS
+from attractor_nb.model.calls.model_options import PREFIX as OPTION_PREFIX
+from attractor_nb.model.calls.model_options import read_option, written_options
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.duration import parse_duration
 from attractor_nb.model.graph import Node
-from attractor_nb.model.model_options import KNOWN as KNOWN_OPTIONS
-from attractor_nb.model.model_options import PREFIX as OPTION_PREFIX
-from attractor_nb.model.model_options import read_option, written_options
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.shapes import BUILT_IN_TYPES, DEFAULT_TYPE
+from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS, literal_text
+from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.vocabulary.duration import parse_duration
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, DEFAULT_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

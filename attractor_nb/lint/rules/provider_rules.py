@@ -8,11 +8,17 @@ from urllib.parse import urlsplit
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.rules.models import attributes
 from attractor_nb.lint.source_places import outward, replacing, value_span
-from attractor_nb.model.attributes import FALLBACK_REASONS, literal_text
+from attractor_nb.model.calls.model_endpoints import (
+    FIELDS,
+    PREFIX,
+    endpoint_of,
+    read_endpoint,
+    written_endpoints,
+)
+from attractor_nb.model.calls.providers import PROVIDER_NAMES, known_provider, read_model
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.model_endpoints import FIELDS, PREFIX, endpoint_of, read_endpoint, written_endpoints
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.providers import PROVIDER_NAMES, known_provider, read_model
+from attractor_nb.model.vocabulary.attributes import FALLBACK_REASONS, literal_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

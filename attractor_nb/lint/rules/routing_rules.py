@@ -10,9 +10,9 @@ from attractor_nb.lint.options import BUILT_IN_TYPES
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import replacing_value, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.labels import accelerator_key, label_text
 from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.shapes import HUMAN_TYPE
+from attractor_nb.model.vocabulary.labels import accelerator_key, label_text
+from attractor_nb.model.vocabulary.shapes import HUMAN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

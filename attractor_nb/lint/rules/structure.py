@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from attractor_nb.lint.survey import Survey
-    from attractor_nb.model.attributes import AttrValue
     from attractor_nb.model.graph import Edge, Node
+    from attractor_nb.model.vocabulary.attributes import AttrValue
     from attractor_nb.source import Span
 
 

@@ -10,10 +10,10 @@ from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.languages.stylesheet import SelectorKind
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import outward, value_span
-from attractor_nb.model.comma_lists import comma_list
 from attractor_nb.model.diagnostic import Fix, Severity, TextEdit
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.shapes import SHAPE_TO_TYPE
+from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.lint.meant import with_value
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import replacing_value, value_span
-from attractor_nb.model.attributes import Scope, literal_text
 from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.vocabulary.attributes import Scope, literal_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,10 @@ from attractor_nb.lint.options import BUILT_IN_TYPES
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import name_span, renaming, replacing_value, value_span
 from attractor_nb.model.allowed_tools import server_attribute
-from attractor_nb.model.attributes import (
+from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.graph import Node
+from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.vocabulary.attributes import (
     FIDELITY_MODES,
     FOREIGN_NAMES,
     AttributeSpec,
@@ -21,10 +24,7 @@ from attractor_nb.model.attributes import (
     attributes_of,
     literal_text,
 )
-from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.duration import Duration
-from attractor_nb.model.graph import Node
-from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.vocabulary.duration import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

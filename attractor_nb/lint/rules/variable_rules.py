@@ -9,7 +9,6 @@ from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.lint.meant import with_value
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import embedded_text, outward, replacing, replacing_value, value_span
-from attractor_nb.model.attributes import Scope
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.inputs import (
     ENGINE_KEYS,
@@ -18,10 +17,11 @@ from attractor_nb.model.inputs import (
     inputs_of,
     parse_inputs,
 )
-from attractor_nb.model.mappings import parse_mapping
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE
-from attractor_nb.model.variables import (
+from attractor_nb.model.vocabulary.attributes import Scope
+from attractor_nb.model.vocabulary.mappings import parse_mapping
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE
+from attractor_nb.model.vocabulary.variables import (
     CONTEXT_PREFIX,
     GOAL,
     NAMING_ATTRIBUTES,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Edge, Node
     from attractor_nb.model.inputs import Input
-    from attractor_nb.model.variables import Variable
+    from attractor_nb.model.vocabulary.variables import Variable
 
 _SET_BY_STAGES: Final = (
     "human.gate.form",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         ExecutorSpec,
         InterviewerSpec,
     )
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
 else:
     execution = later("attractor_nb.runtime.execution")
     launch = later("attractor_nb.runtime.launch")

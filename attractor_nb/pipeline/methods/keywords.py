@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         ExecutorSpec,
         InterviewerSpec,
     )
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
 
 
 class RunKeywords(TypedDict, total=False):

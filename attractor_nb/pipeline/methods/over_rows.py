@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         ExecutorSpec,
         InterviewerSpec,
     )
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
 else:
     launch = later("attractor_nb.maps.map_launch")
     launching = later("attractor_nb.runtime.launch")

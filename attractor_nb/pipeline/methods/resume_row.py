@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 from attractor_nb.errors import RunError
 from attractor_nb.runtime.prepare.keyword_options import given_options
-from attractor_nb.storage.listing import RunSummary
+from attractor_nb.storage.run_lists.listing import RunSummary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         ExecutorSpec,
         InterviewerSpec,
     )
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
 
 
 class Resumable(RunSummary):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         ExecutorSpec,
         InterviewerSpec,
     )
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
     from attractor_nb.studio.edit.run_form import RunForm
     from attractor_nb.studio.estimate import recorded_check
 else:

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.cache_rules import UNCACHED_TYPES
+from attractor_nb.decisions.replays.cache_rules import UNCACHED_TYPES
 from attractor_nb.errors import OptionError
-from attractor_nb.model.cached import INPUTS_FILE, CacheLook
+from attractor_nb.model.calls.cached import INPUTS_FILE, CacheLook
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.state import NodeStatus
@@ -16,7 +16,7 @@ from attractor_nb.views.state import NodeStatus
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor_nb.model.call_content import InputChange
+    from attractor_nb.model.calls.call_content import InputChange
     from attractor_nb.model.graph import Graph
     from attractor_nb.views.state import RunView
 

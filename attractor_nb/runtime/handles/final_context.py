@@ -8,9 +8,9 @@ from attractor_nb.context import Context, is_reference
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.storage.artifact_store import ArtifactStore
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.run_directory import RunDirectory
+from attractor_nb.storage.stages.artifact_store import ArtifactStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,16 +23,17 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.handles.cache_verdict import Why
     from attractor_nb.runtime.handles.event_fold import Followed
     from attractor_nb.runtime.workspace import worktree_changes
-    from attractor_nb.views import still, summary_line, svg
+    from attractor_nb.views import summary_line
     from attractor_nb.views.changes_view import Changes
+    from attractor_nb.views.drawings import still, svg
     from attractor_nb.views.spending_fold import AttemptSpending
     from attractor_nb.views.state import RunView
 else:
     worktree_changes = later("attractor_nb.runtime.workspace.worktree_changes")
     cache_verdict = later("attractor_nb.runtime.handles.cache_verdict")
-    still = later("attractor_nb.views.still")
+    still = later("attractor_nb.views.drawings.still")
     summary_line = later("attractor_nb.views.summary_line")
-    svg = later("attractor_nb.views.svg")
+    svg = later("attractor_nb.views.drawings.svg")
 
 StageReader = Callable[[str, str], str | None]
 """Reads a file of a stage: node id and file name to its text, or None."""

@@ -12,7 +12,7 @@ from attractor_nb.backends import NAMED, UNINSTALLED, resolve_backend
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.interviewers import RefusingInterviewer
 from attractor_nb.runtime.begin import describe_backend
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 
 if TYPE_CHECKING:
     from attractor_nb.cassettes import CassetteReport, Tape

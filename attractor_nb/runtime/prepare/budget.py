@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb import backends
-from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError
 from attractor_nb.lazy_imports import later
+from attractor_nb.model.calls.providers import ModelName
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.providers import ModelName
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

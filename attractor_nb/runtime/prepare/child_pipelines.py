@@ -18,7 +18,7 @@ from attractor_nb.lint import HANDLER_MISSING
 from attractor_nb.model.child import ChildProblem
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.shapes import CHILD_TYPES, child_attributes
+from attractor_nb.model.vocabulary.shapes import CHILD_TYPES, child_attributes
 from attractor_nb.storage.child_directories import kept_source
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from attractor_nb.context import Context
 from attractor_nb.errors import InputsSyntaxError, OptionError
 from attractor_nb.handlers.answer_schemas import validated
-from attractor_nb.model.attachment import MAX_ATTACHMENT_BYTES, Attachment
+from attractor_nb.model.calls.attachment import MAX_ATTACHMENT_BYTES, Attachment
 from attractor_nb.model.inputs import INPUTS_SCHEMA, Input, completed, inputs_of, inputs_of_schema
 from attractor_nb.redaction import redacted_value
 

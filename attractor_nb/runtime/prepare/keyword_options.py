@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.model.option_meanings import OF_A_MAP, OF_A_RUN
+from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -1,7 +1,7 @@
 """How one run differs from the next: everything ``pipeline.run()`` takes, checked once.
 
-A new option is a field of ``RunOptions`` and a line of ``model/option_meanings.py``; ``make docs`` writes it
-into the signatures.
+A new option is a field of ``RunOptions`` and a line of ``model/vocabulary/option_meanings.py``; ``make docs``
+writes it into the signatures.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.decisions.executable_surface import SHOWN_DIGITS, is_hash
 from attractor_nb.errors import OptionError
-from attractor_nb.model.duration import Duration, parse_duration
-from attractor_nb.model.isolation import ISOLATIONS
 from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.vocabulary.duration import Duration, parse_duration
+from attractor_nb.model.vocabulary.isolation import ISOLATIONS
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness
 from attractor_nb.tracing import read_tracing
 
 if TYPE_CHECKING:
     from attractor_nb.model.events import EventObserver
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
 
 BackendSpec = str | CodergenBackend | Callable[..., Any] | None
 InterviewerSpec = str | Interviewer | Callable[..., Any] | None
@@ -36,7 +36,7 @@ CASSETTE_MODES = ("record", "replay", "auto")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """Options of one run; what each means is in ``model/option_meanings.py``."""
+    """Options of one run; what each means is in ``model/vocabulary/option_meanings.py``."""
 
     params: Mapping[str, Any] = field(default_factory=dict[str, Any])
     backend: BackendSpec = None

@@ -27,7 +27,7 @@ from attractor_nb.model.text_files import (
 )
 from attractor_nb.runtime.prepare.sources import read_source
 from attractor_nb.source import SourceText
-from attractor_nb.storage.confined import Outside, names_below, read_below
+from attractor_nb.storage.files.confined import Outside, names_below, read_below
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

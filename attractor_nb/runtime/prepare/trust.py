@@ -22,7 +22,7 @@ from attractor_nb.decisions.executable_surface import (
     is_hash,
 )
 from attractor_nb.errors import OptionError, UntrustedSource
-from attractor_nb.model.isolation import IN_PLACE
+from attractor_nb.model.vocabulary.isolation import IN_PLACE
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.trust_file import TrustFile

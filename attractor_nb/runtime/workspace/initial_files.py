@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.disk import storage_error
+from attractor_nb.storage.files.disk import storage_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

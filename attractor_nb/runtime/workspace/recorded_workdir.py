@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError
-from attractor_nb.model.isolation import IN_PLACE, WORKSPACE, WORKTREE
+from attractor_nb.model.vocabulary.isolation import IN_PLACE, WORKSPACE, WORKTREE
 from attractor_nb.runtime.prepare.run_options import checked_workdir
 from attractor_nb.runtime.workspace.workspace import Folder, Workspace, here, site_of
 from attractor_nb.runtime.workspace.worktree import (

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from attractor_nb.backends.llm.tools import McpServers
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import OptionError
-from attractor_nb.model.duration import Duration
-from attractor_nb.model.isolation import IN_PLACE, ISOLATIONS, WORKSPACE, WORKTREE
+from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.isolation import IN_PLACE, ISOLATIONS, WORKSPACE, WORKTREE
 from attractor_nb.runtime.workspace.initial_files import Filling, filling_of
 from attractor_nb.runtime.workspace.worktree import (
     Repository,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.prepare.run_options import RunOptions
     from attractor_nb.runtime.prepare.trust import Origin
     from attractor_nb.stage import ToolServers
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
 
 
 class Workspace(Protocol):

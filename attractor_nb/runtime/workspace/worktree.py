@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import OptionError, RunError, StorageError
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.isolation import WORKTREE
+from attractor_nb.model.vocabulary.isolation import WORKTREE
 from attractor_nb.processes.git import Git
 from attractor_nb.stage import Kept
 from attractor_nb.storage.run_directory import WORKTREE_NAME

@@ -9,7 +9,7 @@ from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.lookup import as_run, texts_of
 from attractor_nb.runtime.past import look_back
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.user_files import write_file
+from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.compare.comparison_drawing import comparison_svg
 from attractor_nb.studio.compare.comparison_view import (
     Compared,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.studio.compare.comparison_view import Compared, status, word
-from attractor_nb.views.marks import TIMES
-from attractor_nb.views.overlay import Dress, Mark
+from attractor_nb.views.drawings.marks import TIMES
+from attractor_nb.views.drawings.overlay import Dress, Mark
+from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.drawings.theme import drawing_rules
 from attractor_nb.views.state import EdgeState, NodeState
-from attractor_nb.views.svg import render_svg
-from attractor_nb.views.theme import drawing_rules
 
 if TYPE_CHECKING:
     from attractor_nb.studio.compare.run_alignment import ComparedVisit, Pair, United
-    from attractor_nb.views.theme import Theme
+    from attractor_nb.views.drawings.theme import Theme
 
 
 _RULES: Final = """

@@ -15,20 +15,20 @@ from attractor_nb.studio.compare.comparison_view import (
     text_changes,
     totals_table,
 )
-from attractor_nb.views.marks import MARK_PATHS
+from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.still import picture_html
+from attractor_nb.views.drawings.theme import compare_css, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.pages import page
-from attractor_nb.views.prose import prose_of
-from attractor_nb.views.prose_code import rows_node
-from attractor_nb.views.prose_html import prose_css, shown_html
-from attractor_nb.views.still import picture_html
 from attractor_nb.views.table import table_html
-from attractor_nb.views.theme import compare_css, root_class
+from attractor_nb.views.texts.prose import prose_of
+from attractor_nb.views.texts.prose_code import rows_node
+from attractor_nb.views.texts.prose_html import prose_css, shown_html
 
 if TYPE_CHECKING:
     from attractor_nb.studio.compare.comparison_view import Compared
+    from attractor_nb.views.drawings.theme import Theme
     from attractor_nb.views.table import Table
-    from attractor_nb.views.theme import Theme
 
 MAX_TEXTS: Final = 40
 MAX_LINES: Final = 80

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.languages.condition.evaluate import value_text
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.marks import RUN_LETTERS, STATUS_LETTERS, TIMES
+from attractor_nb.views.drawings.marks import RUN_LETTERS, STATUS_LETTERS, TIMES
 from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.state import NodeStatus
 from attractor_nb.views.summary_line import duration_text, price_text, usage_words
 from attractor_nb.views.table import Column, Table
-from attractor_nb.views.text_diff import text_diff, word_diff
+from attractor_nb.views.texts.text_diff import text_diff, word_diff
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.outcome import Usage
     from attractor_nb.studio.compare.run_alignment import ComparedVisit, Pair, United, ValueChange
     from attractor_nb.views.state import RunStatus
-    from attractor_nb.views.text_diff import Row
+    from attractor_nb.views.texts.text_diff import Row
 
 
 NOTHING: Final = "\N{EN DASH}"

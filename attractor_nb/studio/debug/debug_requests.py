@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from attractor_nb.decisions.overrides import is_of_the_engine
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.handlers.codergen import task_of
-from attractor_nb.model.variables import lookup_in, rendered
+from attractor_nb.model.vocabulary.variables import lookup_in, rendered
 from attractor_nb.redaction import redacted_value
-from attractor_nb.views.prose import prose_of
+from attractor_nb.views.texts.prose import prose_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         ExecutorSpec,
         InterviewerSpec,
     )
-    from attractor_nb.storage.disk import Disk
+    from attractor_nb.storage.files.disk import Disk
     from attractor_nb.studio.debug.rerun import Rerun
 
 

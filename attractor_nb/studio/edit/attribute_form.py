@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.model.attributes import AttrType, Scope, attributes_of, literal_text
-from attractor_nb.model.shapes import SHAPE_TO_TYPE
+from attractor_nb.model.vocabulary.attributes import AttrType, Scope, attributes_of, literal_text
+from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.edit.draft import find_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from attractor_nb.model.attributed import Attributed
-    from attractor_nb.model.attributes import AttributeSpec
     from attractor_nb.model.graph import Graph
+    from attractor_nb.model.vocabulary.attributed import Attributed
+    from attractor_nb.model.vocabulary.attributes import AttributeSpec
 
 _LOOKS: Final = ("label", "shape", "type")
 _STAGE: Final = ("max_retries", "retry_policy", "goal_gate", "retry_target", "timeout")

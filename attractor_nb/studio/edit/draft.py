@@ -20,17 +20,17 @@ from attractor_nb.languages.dot.attribute_edits import (
 from attractor_nb.languages.dot.statements import reread
 from attractor_nb.languages.dot.structure_edits import rename_node
 from attractor_nb.languages.stylesheet import SelectorKind, parse_stylesheet
-from attractor_nb.model.attributes import AttrType, Scope, attribute, coerce
 from attractor_nb.model.diagnostic import TextEdit
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.variables import NAMING_ATTRIBUTES, stages_named
+from attractor_nb.model.vocabulary.attributes import AttrType, Scope, attribute, coerce
+from attractor_nb.model.vocabulary.variables import NAMING_ATTRIBUTES, stages_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from attractor_nb.languages.dot import DotTree
-    from attractor_nb.model.attributed import Attributed
     from attractor_nb.model.graph import Graph
+    from attractor_nb.model.vocabulary.attributed import Attributed
     from attractor_nb.source import Span
 
 Target = str | int | tuple[str, str] | tuple[str, str, int]

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import BYTE_ORDER_MARK, parse_syntax
 from attractor_nb.languages.dot.structure_edits import add_edge, add_node, remove_edge, remove_node
-from attractor_nb.model.attributes import Scope
+from attractor_nb.model.vocabulary.attributes import Scope
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.source import SourceText
-from attractor_nb.storage.user_files import write_file
+from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.edit.draft import find_place, renamed, with_attributes
 from attractor_nb.studio.edit.lint_report import LintReport
+from attractor_nb.views.drawings.still import picture_bundle
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.findings_table import findings_text
-from attractor_nb.views.still import picture_bundle
-from attractor_nb.views.svg import render_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

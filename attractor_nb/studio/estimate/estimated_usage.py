@@ -1,6 +1,6 @@
 """What a run will consume, told before it has run: as expected, and at worst.
 
-Token counts are estimates without a tokenizer (`model/tokens.py`). Every other assumption is a field of
+Token counts are estimates without a tokenizer (`model/calls/tokens.py`). Every other assumption is a field of
 `Assumptions`. Knows neither prompts nor prices: the caller gives their sizes and a function.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.decisions.reach import Visit
     from attractor_nb.languages.condition.evaluate import Lookup
-    from attractor_nb.model.providers import ModelName
+    from attractor_nb.model.calls.providers import ModelName
 
 _NOTHING: Final = Usage()
 

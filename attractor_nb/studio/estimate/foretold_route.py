@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.failure_routes import end_reason, next_step
 from attractor_nb.decisions.goal_gates import never_visited, redirect_target, unsatisfied_gate
-from attractor_nb.decisions.route_explanation import because
+from attractor_nb.decisions.hindsight.route_explanation import because
 from attractor_nb.decisions.routing import read_status
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
@@ -32,7 +32,7 @@ from attractor_nb.model.outcome import Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor_nb.decisions.journal import Journal
+    from attractor_nb.decisions.hindsight.journal import Journal
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.decisions.routing import Seen
     from attractor_nb.languages.condition.evaluate import Lookup

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.journal import Journal
+from attractor_nb.decisions.hindsight.journal import Journal
 from attractor_nb.decisions.plan_compiling import compile_plan
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.redaction import redacted, redacted_value
@@ -14,11 +14,11 @@ from attractor_nb.runtime.handles.final_context import StoredValues
 from attractor_nb.runtime.lookup import as_run, is_path
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.studio.estimate.foretold_route import Foretold, foretell
-from attractor_nb.views.marks import RUN_LETTERS
-from attractor_nb.views.overlay import Dress, Mark
-from attractor_nb.views.svg import render_svg
+from attractor_nb.views.drawings.marks import RUN_LETTERS
+from attractor_nb.views.drawings.overlay import Dress, Mark
+from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.drawings.theme import drawing_rules
 from attractor_nb.views.table import Column, Table, table_html, table_text
-from attractor_nb.views.theme import drawing_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

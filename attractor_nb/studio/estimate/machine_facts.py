@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from attractor_nb.backends.agents import installed_agents
 from attractor_nb.backends.model_file import check_server, find_model
 from attractor_nb.errors import OptionError
-from attractor_nb.model.providers import PROVIDERS
+from attractor_nb.model.calls.providers import PROVIDERS
 from attractor_nb.views.layout.graphviz_dot import find_dot
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.backends.agents.installed import InstalledAgent
-    from attractor_nb.model.providers import Provider
+    from attractor_nb.model.calls.providers import Provider
 
 FEW_BYTES: Final = 100 * 1024 * 1024
 """Free space below which a run is likely to fail."""

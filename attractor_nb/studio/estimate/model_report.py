@@ -15,8 +15,8 @@ from attractor_nb.views.table import Column, Table, table_html, table_text
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.model_choices import ModelChoice, ValueChoice
+    from attractor_nb.model.calls.providers import ModelName
     from attractor_nb.model.graph import Graph
-    from attractor_nb.model.providers import ModelName
     from attractor_nb.runtime.prepare.run_options import BackendSpec
 
 _COLUMNS: Final = (

@@ -26,7 +26,7 @@ from attractor_nb.runtime.prepare.budget import check_budget
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.studio.estimate import machine_facts
 from attractor_nb.studio.estimate.machine_facts import PreflightFinding
-from attractor_nb.views.marks import STATUS_LETTERS
+from attractor_nb.views.drawings.marks import STATUS_LETTERS
 from attractor_nb.views.state import NodeStatus
 from attractor_nb.views.table import Column, Table, table_html, table_text
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends.llm.prices import has_prices, price_of
-from attractor_nb.decisions.bounds import RunBounds, bounds_of
+from attractor_nb.decisions.limits.bounds import RunBounds, bounds_of
 from attractor_nb.decisions.model_choices import model_choices, nodes_that_ask
 from attractor_nb.decisions.plan_compiling import compile_plan
 from attractor_nb.decisions.reach import has_loops
@@ -14,9 +14,9 @@ from attractor_nb.errors import OptionError
 from attractor_nb.handlers.answer_schemas import with_named_schema
 from attractor_nb.handlers.codergen import compose_prompt
 from attractor_nb.handlers.rendering import rendered_node
-from attractor_nb.model.attachment import ATTACH, ATTACHMENT_TOKENS, attached_names
-from attractor_nb.model.providers import read_fallbacks
-from attractor_nb.model.tokens import estimated_tokens
+from attractor_nb.model.calls.attachment import ATTACH, ATTACHMENT_TOKENS, attached_names
+from attractor_nb.model.calls.providers import read_fallbacks
+from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.studio.estimate.estimated_usage import (
     Assumptions,
     Estimator,
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.handlers.answer_schemas import SchemaModels
+    from attractor_nb.model.calls.providers import ModelName
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.outcome import Usage
-    from attractor_nb.model.providers import ModelName
     from attractor_nb.runtime.prepare.run_options import BackendSpec
 
 _COLUMNS: Final = (

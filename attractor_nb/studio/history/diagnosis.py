@@ -24,13 +24,13 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.directory_survey import DirectorySurvey, FileFinding, survey_run
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.manifest_file import manifest_from_events
 from attractor_nb.storage.run_status import standing_of
 from attractor_nb.storage.salvage import SalvagePlan, plan_salvage, salvage
 from attractor_nb.storage.stored_run import check_directory
 from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.marks import STATUS_LETTERS
+from attractor_nb.views.drawings.marks import STATUS_LETTERS
 from attractor_nb.views.state import NodeStatus
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.redaction import redacted
-from attractor_nb.storage.listing import HALF_DELETED, LIVE, UNREADABLE
+from attractor_nb.storage.run_lists.listing import HALF_DELETED, LIVE, UNREADABLE
 from attractor_nb.storage.run_status import GOES_ON
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.marks import RUN_LETTERS
+from attractor_nb.views.drawings.marks import RUN_LETTERS
 from attractor_nb.views.state import RunStatus, first_words
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text
 from attractor_nb.views.table import Column, Table
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from attractor_nb.model.outcome import Usage
-    from attractor_nb.storage.listing import RunSummary
+    from attractor_nb.storage.run_lists.listing import RunSummary
 
 NOTE_CHARS: Final = 110
 UNKNOWN: Final = "\N{EN DASH}"

@@ -14,12 +14,12 @@ from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.errors import RunError, RunNotFound
 from attractor_nb.model.events import PipelineForked, PipelineRestarted, PipelineRewound
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.run_directory import first_directory
 from attractor_nb.storage.run_status import standing_of
 from attractor_nb.storage.stored_run import has_event_log, read_facts, read_run
 from attractor_nb.studio.history.lineage_view import Kin, lineage_svg, lineage_text
-from attractor_nb.views.still import picture_bundle
+from attractor_nb.views.drawings.still import picture_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.redaction import redacted
 from attractor_nb.views.columns import one_line
+from attractor_nb.views.drawings.theme import drawing_css, drawing_rules, root_class
 from attractor_nb.views.markup import element, path_data, style_sheet
 from attractor_nb.views.metrics import shorten, text_width
-from attractor_nb.views.theme import drawing_css, drawing_rules, root_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

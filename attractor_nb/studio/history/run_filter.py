@@ -9,14 +9,14 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor_nb.errors import OptionError
-from attractor_nb.model.duration import parse_duration
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.storage.listing import LIVE, UNREADABLE
+from attractor_nb.model.vocabulary.duration import parse_duration
 from attractor_nb.storage.run_directory import utc_text
+from attractor_nb.storage.run_lists.listing import LIVE, UNREADABLE
 from attractor_nb.storage.run_status import GOES_ON
 
 if TYPE_CHECKING:
-    from attractor_nb.storage.listing import RunSummary
+    from attractor_nb.storage.run_lists.listing import RunSummary
 
 STATUSES = tuple(sorted({*LIVE, *GOES_ON, *UNREADABLE, "completed", "failed"}))
 KINDS = ("run", "map")

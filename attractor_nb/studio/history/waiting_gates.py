@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.open_questions import open_questions
 from attractor_nb.errors import NoSuchGate, RunError, StorageError
-from attractor_nb.model.labels import label_text
+from attractor_nb.model.vocabulary.labels import label_text
 from attractor_nb.runtime.open_gates import runs_under_way
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.event_log import read_log
+from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
-from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.run_lists.run_index import list_runs
 from attractor_nb.views.table import Column, Table, table_html, table_text
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attractor_nb.engine.gates import Gate
     from attractor_nb.model.events import InterviewStarted
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.storage.listing import RunSummary
+    from attractor_nb.storage.run_lists.listing import RunSummary
 
 _COLUMNS: Final = (Column("pipeline"), Column("gate", "place"), Column("question"), Column("answer with"))
 

@@ -19,8 +19,8 @@ from attractor_nb.studio.inspect.inspection import (
     StageInspection,
 )
 from attractor_nb.studio.inspect.stage_records import not_reached, read_stage, said, stage_from_view
-from attractor_nb.views.prose import prose_of, shown_stage
-from attractor_nb.views.svg import CHILD_SEPARATOR
+from attractor_nb.views.drawings.svg import CHILD_SEPARATOR
+from attractor_nb.views.texts.prose import prose_of, shown_stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

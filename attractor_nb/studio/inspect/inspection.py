@@ -26,10 +26,10 @@ from attractor_nb.views.summary_line import usage_words
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor_nb.decisions.route_reasons import EdgeCandidate, WayOn
+    from attractor_nb.decisions.hindsight.route_reasons import EdgeCandidate, WayOn
     from attractor_nb.model.outcome import Usage
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.storage.stage_listing import StageFile
+    from attractor_nb.storage.stages.stage_listing import StageFile
 
 MAX_TEXT: Final = 20_000
 """Characters of one text in the plain form."""

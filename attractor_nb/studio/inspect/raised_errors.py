@@ -9,7 +9,7 @@ from attractor_nb.errors import AttractorError, OptionError, StageError
 from attractor_nb.runtime.execution import failures_of
 from attractor_nb.runtime.stored_execution import children_of
 from attractor_nb.studio.inspect.inspect_run import inspect_stage
-from attractor_nb.views.svg import CHILD_SEPARATOR
+from attractor_nb.views.drawings.svg import CHILD_SEPARATOR
 
 if TYPE_CHECKING:
     from attractor_nb.runtime.execution import Execution

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.context import is_reference
 from attractor_nb.decisions.carried import CARRIED_FILE
-from attractor_nb.decisions.visit_causes import arrival_of
+from attractor_nb.decisions.hindsight.visit_causes import arrival_of
 from attractor_nb.engine.attempts import CHANGES_FILE
 from attractor_nb.engine.tracebacks import TRACEBACK_FILE
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError
-from attractor_nb.model.cached import INPUTS_FILE
+from attractor_nb.model.calls.cached import INPUTS_FILE
 from attractor_nb.model.events import DebuggerChanged
 from attractor_nb.runtime.handles.cache_verdict import words_of_look
 from attractor_nb.runtime.workspace.worktree_changes import place_facts
-from attractor_nb.storage.stage_listing import Listing, list_stage, read_beginning
+from attractor_nb.storage.stages.stage_listing import Listing, list_stage, read_beginning
 from attractor_nb.studio.inspect.inspection import StageInspection
 from attractor_nb.studio.inspect.inspection_lines import AttemptLine, ContextChange, VisitLine
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from attractor_nb.decisions.journal import AttemptRecord, VisitRecord
+    from attractor_nb.decisions.hindsight.journal import AttemptRecord, VisitRecord
     from attractor_nb.model.graph import Node
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.past import KnownVisit, Lookback

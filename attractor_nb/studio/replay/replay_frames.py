@@ -21,9 +21,9 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.redaction import redacted
 from attractor_nb.views.columns import one_line
+from attractor_nb.views.drawings.svg import CHILD_SEPARATOR
 from attractor_nb.views.folding import fold_event, take_event
 from attractor_nb.views.state import NodeState, RunView
-from attractor_nb.views.svg import CHILD_SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

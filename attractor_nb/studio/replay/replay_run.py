@@ -17,10 +17,10 @@ from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.past import look_back
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.studio.replay.replay_frames import context_at, replay_of, view_at
-from attractor_nb.views.marks import MARK_PATHS
-from attractor_nb.views.still import picture_bundle
+from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.still import picture_bundle
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.summary_line import run_summary
-from attractor_nb.views.svg import render_svg
 from attractor_nb.views.text_table import run_table
 
 if TYPE_CHECKING:

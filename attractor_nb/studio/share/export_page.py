@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from markupsafe import Markup
 
-from attractor_nb.decisions.cache_keys import PlaceOfCall
+from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
 from attractor_nb.errors import AttractorError
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.past import look_back
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.user_files import write_file
+from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.inspect.inspect_run import inspect_stage
 from attractor_nb.studio.replay.replay_run import replay_run
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.marks import STATUS_LETTERS
+from attractor_nb.views.drawings.marks import STATUS_LETTERS
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.pages import json_text, page
-from attractor_nb.views.prose import shown_stage
 from attractor_nb.views.state import NodeStatus
 from attractor_nb.views.summary_line import run_summary
 from attractor_nb.views.table import Column, Table, table_html
+from attractor_nb.views.texts.prose import shown_stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.user_files import write_bytes
-from attractor_nb.views.flat_svg import flat_svg
+from attractor_nb.storage.files.user_files import write_bytes
+from attractor_nb.views.drawings.flat_svg import flat_svg
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.runtime.execution import Execution
-from attractor_nb.storage.listing import RunSummary
+from attractor_nb.storage.run_lists.listing import RunSummary
 from attractor_nb.studio.timeline.heat_view import MEASURES, Heat, heat_of
-from attractor_nb.views.still import picture_bundle
+from attractor_nb.views.drawings.still import picture_bundle
 from attractor_nb.views.table import table_text
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.journal import Journal
+    from attractor_nb.decisions.hindsight.journal import Journal
     from attractor_nb.model.graph import Graph
+    from attractor_nb.views.drawings.theme import Theme
     from attractor_nb.views.table import Table
-    from attractor_nb.views.theme import Theme
 
 MAX_NAMED: Final = 5
 BY: Final = "time"

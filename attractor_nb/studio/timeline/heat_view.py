@@ -16,20 +16,20 @@ from markupsafe import Markup
 from attractor_nb.model.events import StageFailed
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.columns import one_line
+from attractor_nb.views.drawings.overlay import Dress, Mark
+from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.drawings.theme import drawing_css, drawing_rules, root_class
 from attractor_nb.views.markup import element, path_data, style_sheet
 from attractor_nb.views.metrics import text_width
-from attractor_nb.views.overlay import Dress, Mark
 from attractor_nb.views.summary_line import cost_text, duration_text
-from attractor_nb.views.svg import render_svg
 from attractor_nb.views.table import Column, Table
-from attractor_nb.views.theme import drawing_css, drawing_rules, root_class
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor_nb.decisions.journal import Journal
+    from attractor_nb.decisions.hindsight.journal import Journal
     from attractor_nb.model.graph import Graph
-    from attractor_nb.views.theme import Theme
+    from attractor_nb.views.drawings.theme import Theme
 
 MEASURES: Final = {
     "time": "running time of its attempts",

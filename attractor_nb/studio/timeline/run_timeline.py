@@ -11,8 +11,8 @@ from attractor_nb.studio.timeline.heat_view import MEASURES
 from attractor_nb.studio.timeline.timeline import BY, Timeline, timeline_of, timeline_plain
 from attractor_nb.studio.timeline.timeline_svg import timeline_svg
 from attractor_nb.views.columns import one_line
+from attractor_nb.views.drawings.still import picture_bundle
 from attractor_nb.views.state import first_words
-from attractor_nb.views.still import picture_bundle
 from attractor_nb.views.summary_line import duration_text
 from attractor_nb.views.table import Column, Table, table_text
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.studio.timeline.timeline import Bar, Cut, Timeline
-    from attractor_nb.views.theme import Theme
+    from attractor_nb.views.drawings.theme import Theme
 
 
 class RunTimeline:

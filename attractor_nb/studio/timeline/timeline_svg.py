@@ -9,16 +9,16 @@ from attractor_nb.errors import OptionError
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.timeline.timeline import ATTEMPT, HUMAN, RETRY_WAIT
 from attractor_nb.views.columns import one_line
+from attractor_nb.views.drawings.theme import drawing_css, drawing_rules, root_class
 from attractor_nb.views.markup import element, path_data, style_sheet
 from attractor_nb.views.metrics import shorten, text_width
 from attractor_nb.views.summary_line import duration_text
-from attractor_nb.views.theme import drawing_css, drawing_rules, root_class
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
     from attractor_nb.studio.timeline.timeline import Bar, Timeline, TimelineLane
-    from attractor_nb.views.theme import Theme
+    from attractor_nb.views.drawings.theme import Theme
 
 MAX_LANES: Final = 200
 """Nobody reads more; the table has them all."""

@@ -1,5 +1,5 @@
 // How the nodes of a folded group stand as one: what needs a person first, then what goes on, then what is done.
-// views/branch_stacks.py says the same of a picture.
+// views/drawings/branch_stacks.py says the same of a picture.
 
 const WORST_STATES = ["fail", "waiting", "retrying", "running"];
 const ORDER = [...WORST_STATES, "partial_success", "success", "cached", "skipped", "pending"];

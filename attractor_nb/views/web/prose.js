@@ -1,4 +1,4 @@
-// Texts as trees (views/prose.py) drawn as elements: Markdown, code, JSON to fold, diffs with their words marked.
+// Texts as trees (views/texts/prose.py) drawn as elements: Markdown, code, JSON to fold, diffs with their words marked.
 //
 // A node is a text, or [tag.class, attributes?, ...nodes]. Only what stands here becomes an element or an attribute;
 // anything else is shown as the text that it is. Nothing is loaded, and no link is followed unasked.

@@ -9,9 +9,9 @@ from attractor_nb import Pipeline, ProviderBackend, Usage
 from attractor_nb.backends.llm.bound_schemas import bound_object, is_closed
 from attractor_nb.backends.llm.end_reasons import Ending, ending_of
 from attractor_nb.backends.llm.prices import price_of
-from attractor_nb.decisions.response_schemas import ResponseSchema
+from attractor_nb.decisions.answers.response_schemas import ResponseSchema
 from attractor_nb.errors import RetryableError, TerminalError
-from attractor_nb.model.providers import ModelName, read_model
+from attractor_nb.model.calls.providers import ModelName, read_model
 from attractor_nb.testing import ManualClock
 
 SHAPES = ("openai", "anthropic", "google")

@@ -10,7 +10,7 @@ import pytest
 
 from attractor_nb import Pipeline, Run, Usage
 from attractor_nb.backends.llm.prices import price_of
-from attractor_nb.model.providers import read_model
+from attractor_nb.model.calls.providers import read_model
 
 NAMES = [f"b{number}" for number in range(10)]
 FAN = (

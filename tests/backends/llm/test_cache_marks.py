@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb import Pipeline, ProviderBackend, Usage
 from attractor_nb.backends.llm.prices import price_of
-from attractor_nb.model.providers import read_model
+from attractor_nb.model.calls.providers import read_model
 from attractor_nb.views.summary_line import usage_words
 
 MANUAL = "\n".join(f"Rule {number}: never promise what rule {number + 1} forbids." for number in range(200))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from attractor_nb.backends.llm.compaction import SUMMARY_TITLE, compact
 from attractor_nb.backends.llm.windows import WINDOWS, history_tokens, window_tokens
-from attractor_nb.model.messages import message_tokens, prompt_of, texts_of, with_prompt_before
+from attractor_nb.model.calls.messages import message_tokens, prompt_of, texts_of, with_prompt_before
 
 FORMS = ("chat", "pydantic")
 

@@ -7,7 +7,7 @@ import pytest
 from attractor_nb import ProviderBackend, Usage
 from attractor_nb.backends.llm.prices import price_of
 from attractor_nb.errors import RetryableError, TerminalError
-from attractor_nb.model.providers import read_model
+from attractor_nb.model.calls.providers import read_model
 
 MODEL = "gpt-5.2"
 

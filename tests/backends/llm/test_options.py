@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb import Pipeline, ProviderBackend
 from attractor_nb.errors import RetryableError, TerminalError, ValidationError
-from attractor_nb.model.model_options import read_option
+from attractor_nb.model.calls.model_options import read_option
 
 KEY = "sk-planted-openai-0123456789"
 FRAME = """digraph talk {{

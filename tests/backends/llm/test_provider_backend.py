@@ -12,8 +12,8 @@ from attractor_nb.backends import resolve_backend
 from attractor_nb.backends.llm.pacing import PacedText
 from attractor_nb.backends.llm.prices import price_of
 from attractor_nb.errors import OptionError, RetryableError, TerminalError
+from attractor_nb.model.calls.providers import read_model
 from attractor_nb.model.graph import Node
-from attractor_nb.model.providers import read_model
 from attractor_nb.testing import ManualClock
 
 FRAME = """digraph talk {{

@@ -12,8 +12,8 @@ from attractor_nb.backends.llm.model_requests import RequestDefaults, read_reque
 from attractor_nb.backends.llm.rate_gates import MINUTE_SECONDS, RateGate, RateGates
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import OptionError
+from attractor_nb.model.calls.rates import Rates
 from attractor_nb.model.events import ModelCallWaiting
-from attractor_nb.model.rates import Rates
 from attractor_nb.testing import ManualClock
 
 FRAME = """digraph talk {{

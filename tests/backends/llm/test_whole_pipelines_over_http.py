@@ -15,8 +15,8 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.backends.llm.prices import price_of
+from attractor_nb.model.calls.providers import read_model
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.providers import read_model
 
 SHAPES = {
     "openai": ("openai:gpt-5.2", "OPENAI_BASE_URL", "OPENAI_API_KEY", "accuracy"),

@@ -18,7 +18,7 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.notebook.live_run import LiveRun
+from attractor_nb.notebook.live.live_run import LiveRun
 from attractor_nb.views.state import RunView
 
 BATCH = 100

@@ -18,9 +18,9 @@ import texts
 from playwright.sync_api import Page, sync_playwright
 
 from attractor_nb import parse_dot
+from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.frontend import script, styles
-from attractor_nb.views.marks import MARK_PATHS
-from attractor_nb.views.svg import render_svg
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]

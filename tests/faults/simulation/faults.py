@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.disk import Disk
 from tests.disks.faulty_disk import FOR_EVER, FaultyDisk
 from tests.disks.power_loss import PowerLoss, write_image
 from tests.disks.recorded_disk import RecordedDisk

@@ -13,7 +13,7 @@ from attractor_nb.errors import RunNotFound, StorageError
 from attractor_nb.model.events import PipelineCompleted, PipelineFailed
 from attractor_nb.runtime.handles.final_context import StoredValues
 from attractor_nb.runtime.handles.recorded_state import restored_context, restored_state
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.run_directory import VISITS_NAME
 from tests.faults.simulation.rules import judge, wrong_counts
 

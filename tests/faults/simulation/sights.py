@@ -18,7 +18,7 @@ from attractor_nb.model.events import (
     StageFailed,
     StageStarted,
 )
-from attractor_nb.storage.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.stored_run import StoredRun, read_run
 from tests.faults.simulation.worlds import Memory
 

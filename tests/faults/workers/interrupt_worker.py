@@ -33,7 +33,7 @@ import attractor_nb
 from attractor_nb import Run
 from attractor_nb.errors import RunError, RunInterrupted, RunNotFound
 from attractor_nb.processes.descendants import MARK_NAME
-from attractor_nb.storage.lock import is_owned
+from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.stored_run import has_event_log, read_run
 
 PACKAGE = str(Path(attractor_nb.__file__).parent) + os.sep

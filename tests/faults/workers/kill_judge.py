@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from attractor_nb.model.events import InterviewCompleted, StageEnd, StageStarted
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.stored_run import has_event_log, read_run
 
 STANDSTILLS = {"abandoned", "interrupted", "restarted", "completed", "failed"}

@@ -38,7 +38,7 @@ import kill_judge
 
 from attractor_nb import Run
 from attractor_nb.errors import AttractorError, RunError, RunNotFound
-from attractor_nb.storage.lock import is_owned
+from attractor_nb.storage.log.lock import is_owned
 
 sys.path.append(str(Path(__file__).parents[3]))  # last: the package may be a mutated copy
 from tests.disks.faulty_disk import FaultyDisk

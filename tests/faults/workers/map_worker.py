@@ -17,7 +17,7 @@ import kill_graphs
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import RunNotFound
 from attractor_nb.model.events import StageEnd
-from attractor_nb.storage.atomic import TEMPORARY_PREFIX
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.map_directory import read_map
 from attractor_nb.storage.stored_run import has_event_log, read_run
 

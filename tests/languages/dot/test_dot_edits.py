@@ -27,8 +27,8 @@ from attractor_nb.languages.dot.structure_edits import (
     remove_node,
     rename_node,
 )
-from attractor_nb.model.attributes import literal_text
-from attractor_nb.model.duration import parse_duration
+from attractor_nb.model.vocabulary.attributes import literal_text
+from attractor_nb.model.vocabulary.duration import parse_duration
 from attractor_nb.source import SourceText
 from tests.languages.dot.test_dot_writing import DEMO, STRINGS, sources
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot import DotTree, parser
 from attractor_nb.languages.dot.lower import lower
-from attractor_nb.model.attributed import NO_ATTRS, NO_SPANS
 from attractor_nb.model.graph import Edge, Node
 from attractor_nb.model.quick import quick_edge, quick_node
+from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS
 from attractor_nb.source import SourceText, Span
 
 WORDS = [

@@ -8,8 +8,8 @@ from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot import derived_class, parse_dot, read_dot
 from attractor_nb.languages.dot.lower import MAX_DEFAULTS
 from attractor_nb.languages.dot.nearness import MAX_COMPARISONS, slips
-from attractor_nb.model.duration import Duration
 from attractor_nb.model.graph import Edge, Graph, Node
+from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.source import SourceText
 
 

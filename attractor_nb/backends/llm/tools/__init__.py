@@ -14,8 +14,8 @@ from attractor_nb.backends.llm.tools.mcp_servers import McpServers, served_tools
 from attractor_nb.errors import TerminalError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.allowed_tools import read_allowed_tools
-from attractor_nb.model.attributes import AGENT_TOOLS
 from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS
 from attractor_nb.stage import stage_or_none
 
 if TYPE_CHECKING:

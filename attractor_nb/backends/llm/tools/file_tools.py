@@ -17,8 +17,8 @@ from attractor_nb.backends.llm.tools.tool_paths import (
 from attractor_nb.backends.llm.tools.tool_problems import MAX_RESULT_CHARACTERS, ToolProblem
 from attractor_nb.errors import StorageError
 from attractor_nb.redaction import MARK, holds_secret
-from attractor_nb.storage.atomic import read_plain_file, replace_file
-from attractor_nb.storage.disk import Disk
+from attractor_nb.storage.files.atomic import read_plain_file, replace_file
+from attractor_nb.storage.files.disk import Disk
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.backends.llm.tools.tool_problems import ToolProblem, cut
-from attractor_nb.storage.disk import Disk
-from attractor_nb.storage.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.files.disk import Disk
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.manifest_file import MANIFEST_NAME
 from attractor_nb.storage.map_directory import INPUTS_NAME, MAP_NAME
 

@@ -12,9 +12,9 @@ from attractor_nb.backends.llm.tools.catalog import TOOLS
 from attractor_nb.backends.llm.tools.tool_calls import MAX_CALLS
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.handlers.codergen import CodergenHandler
-from attractor_nb.model.attributes import AGENT_TOOLS
 from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.model.graph import Node
+from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS
 from attractor_nb.redaction import learn
 from attractor_nb.testing import try_stage
 

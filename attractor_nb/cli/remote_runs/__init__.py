@@ -1,0 +1,1 @@
+"""Runs on a server, from the command line."""

@@ -1,0 +1,1 @@
+"""Runs and sessions as a terminal shows them while they go on."""

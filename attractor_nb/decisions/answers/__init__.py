@@ -1,0 +1,1 @@
+"""Which answers are accepted: choices, forms, schemas, and the complaint about one that is not."""

@@ -1,0 +1,249 @@
+"""The choices of a human gate, and which of them an answer means (spec 4.6, 6.2, 6.3; rulings 23, 24).
+
+Used by the gate that asks and by everyone who takes an answer, so that all of them agree. An answer
+that matches nothing is refused; no choice is ever guessed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.decisions.answers.form_answers import check_form
+from attractor_nb.errors import AnswerRefused
+from attractor_nb.languages.condition.parser import parse_condition
+from attractor_nb.languages.condition.syntax import Operator
+from attractor_nb.model.outcome import StageStatus
+from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
+from attractor_nb.model.vocabulary.labels import accelerator_key, label_text, normalize_label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from attractor_nb.model.graph import Edge
+
+WORDS: Final = {
+    "yes": AnswerValue.YES,
+    "y": AnswerValue.YES,
+    "true": AnswerValue.YES,
+    "no": AnswerValue.NO,
+    "n": AnswerValue.NO,
+    "false": AnswerValue.NO,
+}
+"""What people type for yes and no."""
+YES_OR_NO: Final = (QuestionType.YES_NO, QuestionType.CONFIRMATION)
+"""Types of question whose answer is one of two words."""
+_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True, slots=True)
+class GateChoice:
+    """One way out of a gate.
+
+    Attributes:
+        key: Its accelerator, distinct within the gate, in upper case.
+        label: The edge's label; the target's id when there is none.
+        target: Id of the node it leads to.
+    """
+
+    key: str
+    label: str
+    target: str
+
+
+def choices_of(edges: Sequence[Edge]) -> tuple[GateChoice, ...]:
+    """The choices that a gate's outgoing edges offer, in their order.
+
+    Keys are distinct: an accelerator that somebody wrote goes first, and a taken one gives way to the
+    next free letter of the label, then to a digit, then to any free letter. Labels are distinct too:
+    edges of one label get their targets added. An edge that only a failed gate can take is no choice.
+    """
+    offered = [edge for edge in edges if not _needs_failure(edge)]
+    labels = [edge.label.strip() or edge.target for edge in offered]
+    unique: dict[tuple[str, str], str] = {}
+    for edge, label in zip(offered, labels, strict=True):
+        unique.setdefault((normalize_label(label), edge.target), label)
+    shared = Counter(name for name, _ in unique)
+    pairs = [
+        (label if shared[name] == 1 else f"{label} ({target})", target)
+        for (name, target), label in unique.items()
+    ]
+    keys = _distinct_keys([label for label, _ in pairs])
+    return tuple(GateChoice(key, label, target) for key, (label, target) in zip(keys, pairs, strict=True))
+
+
+def find_choice(choices: Sequence[GateChoice], text: str) -> GateChoice | None:
+    """The choice that a text means: by key, label, label without accelerator, or target; None for none.
+
+    Case does not count.
+
+    >>> find_choice([GateChoice("Y", "[Y] Yes, deploy", "ship")], "yes, deploy").target
+    'ship'
+    """
+    wanted = text.strip().casefold()
+    if not wanted:
+        return None
+    return (
+        next((choice for choice in choices if choice.key.casefold() == wanted), None)
+        or next((choice for choice in choices if wanted in _spellings(choice.label)), None)
+        or next((choice for choice in choices if choice.target.casefold() == wanted), None)
+    )
+
+
+def side_of(choices: Sequence[GateChoice], value: str) -> GateChoice | None:
+    """The choice that yes or no stands for: of that name, or of that key. Never guessed by its place."""
+    initial = value[0].upper()
+    for choice in choices:
+        if normalize_label(choice.label).split(" ")[0].strip(",.:;!") == value or choice.key == initial:
+            return choice
+    return None
+
+
+def default_answer(kind: QuestionType, wanted: str, choices: Sequence[GateChoice]) -> Answer | None:
+    """The answer that a gate takes when its time is over; None when ``wanted`` means none of its choices."""
+    found = find_choice(choices, wanted) if wanted else None
+    if kind is QuestionType.FREEFORM:
+        return Answer(wanted, text=wanted, answered_by="default") if wanted else None
+    if kind in YES_OR_NO:
+        for value in (AnswerValue.YES, AnswerValue.NO):
+            if wanted and (normalize_label(wanted) == value or (found and side_of(choices, value) == found)):
+                return Answer(value, answered_by="default")
+        return None
+    if found is None:
+        return None
+    option = Option(found.key, found.label)
+    selected = (option,) if kind is QuestionType.MULTI_SELECT else ()
+    return Answer(found.key, selected_option=option, selected_options=selected, answered_by="default")
+
+
+def check_answer(question: Question, answer: Answer) -> Answer:
+    """The answer in its one form: options filled in, yes and no as values, texts trimmed.
+
+    Timeouts and skips pass unchanged. Checking a checked answer changes nothing.
+
+    Raises:
+        AnswerRefused: It is no answer to this question, or its form will not do; the message names the
+            choices, or the fields.
+    """
+    if (answer.is_timeout or answer.is_skipped) and not answer.text:
+        return answer
+    checked = _checked(question, answer)
+    if question.form is None:
+        if checked.form:
+            raise AnswerRefused("the question has no form to fill in", hint="answer without form=")
+        return checked
+    if checked.is_form_checked:
+        return checked
+    return replace(checked, form=check_form(question.form, checked.form), is_form_checked=True)
+
+
+def _checked(question: Question, answer: Answer) -> Answer:
+    match question.type:
+        case QuestionType.YES_NO | QuestionType.CONFIRMATION:
+            return _checked_word(answer)
+        case QuestionType.FREEFORM:
+            return _checked_text(answer)
+        case QuestionType.MULTI_SELECT:
+            return _checked_selection(question, answer)
+        case QuestionType.MULTIPLE_CHOICE:
+            return _checked_choice(question, answer)
+
+
+def _needs_failure(edge: Edge) -> bool:
+    """Whether an edge's condition can never hold at an answered gate, whose outcome is SUCCESS."""
+    if not edge.condition.strip():
+        return False
+    success = StageStatus.SUCCESS.value
+    return any(
+        clause.key == "outcome"
+        and (
+            (clause.operator is Operator.EQUALS and clause.literal != success)
+            or (clause.operator is Operator.DIFFERS and clause.literal == success)
+        )
+        for clause in parse_condition(edge.condition).clauses
+    )
+
+
+def _distinct_keys(labels: Sequence[str]) -> list[str]:
+    keys: dict[int, str] = {}
+    written_first = sorted(range(len(labels)), key=lambda position: not _has_accelerator(labels[position]))
+    for position in written_first:
+        taken = set(keys.values())
+        keys[position] = next(key for key in _candidates(labels[position]) if key not in taken)
+    return [keys[position] for position in range(len(labels))]
+
+
+def _has_accelerator(label: str) -> bool:
+    return normalize_label(label) != label.strip().lower()
+
+
+def _candidates(label: str) -> Iterator[str]:
+    letters = (char.upper() for char in normalize_label(label) if char.isalnum())
+    numbers = (str(number) for number in count(10))
+    return chain([accelerator_key(label)], letters, "123456789", _LETTERS, numbers)
+
+
+def _spellings(label: str) -> tuple[str, str]:
+    return label.strip().casefold(), normalize_label(label).casefold()
+
+
+def _checked_choice(question: Question, answer: Answer) -> Answer:
+    if answer.form and not answer.value and not answer.selected_option and len(question.options) == 1:
+        answer = replace(answer, value=question.options[0].key)  # there is but one way on from this form
+    given = answer.selected_option.key if answer.selected_option else answer.value or answer.text
+    option = _find_option(question, given)
+    if option is None:
+        raise _refused(question, given)
+    text = answer.text if answer.selected_option or answer.value else ""
+    return replace(answer, value=option.key, selected_option=option, text=text)
+
+
+def _checked_selection(question: Question, answer: Answer) -> Answer:
+    given = [option.key for option in answer.selected_options]
+    text = answer.text
+    if not given:
+        written = answer.value or answer.text
+        text = answer.text if answer.value else ""
+        given = [written] if _find_option(question, written) else written.split(",")
+    chosen: set[Option] = set()
+    for part in given:
+        option = _find_option(question, part)
+        if option is None:
+            raise _refused(question, part)
+        chosen.add(option)
+    options = tuple(option for option in question.options if option in chosen)
+    value = ",".join(option.key for option in options)
+    return replace(answer, value=value, selected_options=options, text=text)
+
+
+def _checked_word(answer: Answer) -> Answer:
+    given = answer.value or (answer.selected_option.key if answer.selected_option else answer.text)
+    word = WORDS.get(given.strip().lower())
+    if word is None:
+        raise AnswerRefused(f'"{given}" is neither yes nor no', hint="answer yes or no")
+    return replace(answer, value=word, text=answer.text if answer.value else "")
+
+
+def _checked_text(answer: Answer) -> Answer:
+    """The text in both places, but for a text that would read as a timeout or a skip."""
+    text = (answer.text or answer.value).strip()
+    if not text:
+        raise AnswerRefused("the answer is empty", hint="write a text, or skip the question")
+    value = "" if text in {AnswerValue.TIMEOUT.value, AnswerValue.SKIPPED.value} else text
+    return replace(answer, value=value, text=text)
+
+
+def _find_option(question: Question, text: str) -> Option | None:
+    wanted = text.strip().casefold()
+    options = question.options
+    return next((option for option in options if option.key.casefold() == wanted), None) or next(
+        (option for option in options if wanted and wanted in _spellings(option.label)), None
+    )
+
+
+def _refused(question: Question, given: str) -> AnswerRefused:
+    listed = ", ".join(f'{option.key} = "{label_text(option.label)}"' for option in question.options)
+    what = f'"{given.strip()}" is none of the choices' if given.strip() else "the answer names no choice"
+    return AnswerRefused(f"{what}: {listed}", hint="answer with a key or a label")

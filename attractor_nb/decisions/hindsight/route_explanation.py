@@ -1,0 +1,298 @@
+"""Why a stage was left the way it was: the rules of spec 3.3 and 3.7 asked again, beside what was recorded.
+
+The record says where the run went. Here the same rules decide once more for the recorded outcome and context,
+and each edge is told apart: its condition, what the clauses saw, why it was or was not taken. Where rules and
+record disagree, because the graph was changed since, that is said.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.decisions.failure_routes import is_failed, match_diamond, next_step, retry_step
+from attractor_nb.decisions.hindsight.route_reasons import (
+    MAX_SEEN_CHARACTERS,
+    AskedRule,
+    EdgeCandidate,
+    WayOn,
+)
+from attractor_nb.decisions.routing import (
+    BRANCH_END,
+    JUMPS,
+    Seen,
+    Step,
+    match_condition,
+    match_default,
+    match_hint,
+    match_weight,
+    read_status,
+)
+from attractor_nb.decisions.run_state import RunState
+from attractor_nb.decisions.traversal import diamonds_of
+from attractor_nb.languages.condition.evaluate import ClauseVerdict, explain_condition
+from attractor_nb.model.events import StageEnd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from attractor_nb.decisions.hindsight.journal import Journal
+    from attractor_nb.decisions.plan import Plan, PlannedEdge, PlannedNode
+    from attractor_nb.languages.condition.evaluate import Lookup
+
+
+def ways_on(
+    plan: Plan, journal: Journal, resolve: Callable[[Any], Any] = lambda value: value
+) -> Iterator[tuple[StageEnd, WayOn]]:
+    """Each commit on the way, in order, with why the stage was left as it was; one pass over the events.
+
+    Args:
+        plan: The graph as it is now.
+        journal: What was recorded.
+        resolve: Gives the value that a recorded one stands for: large ones are kept elsewhere.
+    """
+    state, diamonds = RunState(plan.start), diamonds_of(plan)
+    for event, values in journal.contexts():
+        state.apply(event, is_passed_through=event.node_id in diamonds)
+        if not isinstance(event, StageEnd) or not event.is_commit:
+            continue
+        branch = state.branches.open.get(event.branch)
+        seen = (state if branch is None else branch.state).seen
+        yield event, way_on(plan, event, seen, _lookup(values, resolve))
+
+
+def way_on_of(
+    plan: Plan, journal: Journal, commit: StageEnd, resolve: Callable[[Any], Any] = lambda value: value
+) -> WayOn:
+    """Why one visit was left as it was; see ``ways_on``."""
+    state, diamonds = RunState(plan.start), diamonds_of(plan)
+    for event in journal.way:
+        state.apply(event, is_passed_through=event.node_id in diamonds)
+        if event is commit:
+            break
+    branch = state.branches.open.get(commit.branch)
+    seen = (state if branch is None else branch.state).seen
+    values = journal.values_at(commit.sequence, commit.branch)
+    return way_on(plan, commit, seen, _lookup(values, resolve))
+
+
+def way_on(plan: Plan, commit: StageEnd, seen: Seen, lookup: Lookup) -> WayOn:
+    """Why a stage was left as its commit says.
+
+    Args:
+        plan: The graph as it is now.
+        commit: The end of the visit.
+        seen: What its edges saw: its own outcome, or for a diamond that of the stage before it.
+        lookup: Reads the context as it was behind the commit.
+    """
+    planned = plan.nodes.get(commit.name)
+    if planned is None:
+        return WayOn(
+            commit.edge,
+            commit.next_node,
+            commit.route,
+            commit.route_detail,
+            _sentence(commit),
+            (),
+            (),
+            f"the graph has no node {commit.name} any more: it was changed since",
+        )
+    step = None if planned.is_exit else next_step(plan, planned, commit.outcome, seen, lookup, commit.branch)
+    rules = _rules(plan, planned, commit, seen, lookup)
+    candidates = tuple(_candidate(plan, planned, edge, commit, seen, lookup, step) for edge in planned.edges)
+    return WayOn(
+        commit.edge,
+        commit.next_node,
+        commit.route,
+        commit.route_detail,
+        _sentence(commit),
+        rules,
+        candidates,
+        _mismatch(commit, step),
+    )
+
+
+def _lookup(values: Mapping[str, Any], resolve: Callable[[Any], Any]) -> Lookup:
+    return lambda key: resolve(values.get(key))
+
+
+def _sentence(commit: StageEnd) -> str:
+    """Where the run went and why, in one line."""
+    route, detail, where = commit.route, commit.route_detail, commit.next_node
+    if route in {"failed", "no_match"}:
+        return f"the run failed here: {detail}"
+    if route == BRANCH_END:
+        return detail
+    if not where:
+        return "the run ends here"
+    return f"to {where}: {because(route, detail)}"
+
+
+def because(route: str, detail: str) -> str:
+    """Why a way was taken, in words: of a route and its detail, as recorded."""
+    if route == "condition":
+        return f"the condition `{detail}` holds"
+    if route == "preferred_label":
+        return f'the stage preferred the label "{detail}"'
+    if route == "suggested_id":
+        return f"the stage suggested {detail}"
+    if route == "default":
+        return "the edge is marked default=true, and no rule before it decided"
+    if route in JUMPS:
+        return f"it failed, and {detail} leads there"
+    return detail or route
+
+
+def _mismatch(commit: StageEnd, step: Step | None) -> str:
+    target = "" if step is None else step.target
+    edge = None if step is None or step.edge is None else step.edge.index
+    if (target, edge) == (commit.next_node, commit.edge) and (step is None or step.reason == commit.route):
+        return ""
+    now = "would end here" if step is None else f"would go to {target}: {because(step.reason, step.detail)}"
+    before = f"went to {commit.next_node} ({commit.route})" if commit.next_node else f"ended ({commit.route})"
+    return (
+        f"the run {before}, but by the graph as it is now it {now};"
+        " the graph was changed since, or a value that decided was not recorded"
+    )
+
+
+def _rules(
+    plan: Plan, planned: PlannedNode, commit: StageEnd, seen: Seen, lookup: Lookup
+) -> tuple[AskedRule, ...]:
+    """The rules in the order in which they are asked, up to the first that gives a way on."""
+    if planned.is_exit:
+        return (AskedRule("exit", "the run ends at an exit", decides=True),)
+    asked: list[AskedRule] = []
+    for name, step, otherwise in _asked(plan, planned, commit, seen, lookup):
+        if step is not None:
+            asked.append(AskedRule(name, f"{step.target}: {because(step.reason, step.detail)}", decides=True))
+            return tuple(asked)
+        asked.append(AskedRule(name, otherwise))
+    asked.append(AskedRule("end", "no rule gave a way on", decides=True))
+    return tuple(asked)
+
+
+def _asked(
+    plan: Plan, planned: PlannedNode, commit: StageEnd, seen: Seen, lookup: Lookup
+) -> Iterator[tuple[str, Step | None, str]]:
+    """Each rule of spec 3.3 and 3.7 that applies: its name, its way on, and what it means without one."""
+    outcome = commit.outcome
+    has_failed = is_failed(plan, planned, outcome, seen)
+    count = len(planned.conditional)
+    none_holds = f"none of {count} holds" if count else "no edge has one"
+    yield "condition", match_condition(planned, seen, lookup), none_holds
+    if planned.is_fan_out:
+        yield (
+            "join",
+            next_step(plan, planned, outcome, seen, lookup, commit.branch),
+            "its branches met nowhere",
+        )
+        return
+    hint = match_hint(planned, seen, outcome.suggested_next_ids)
+    yield "preferred label, suggested ids", hint, _no_hint(seen, outcome.suggested_next_ids)
+    yield "default=true", match_default(planned), "no edge is marked so"
+    if has_failed and not plan.is_fail_continued:
+        yield "a diamond behind it", match_diamond(plan, planned), "no unconditional edge enters one"
+        unconditional = len(planned.unconditional)
+        yield (
+            "weight",
+            None,
+            f"{unconditional} unconditional, not for a failure" if unconditional else "no edge",
+        )
+    else:
+        yield "weight, then target id", match_weight(planned.unconditional), "no unconditional edge"
+    if has_failed:
+        yield (
+            "retry targets",
+            retry_step(plan, planned, commit.branch),
+            "neither the node nor the graph has one",
+        )
+
+
+def _no_hint(seen: Seen, suggested: Sequence[str]) -> str:
+    asked = [f'"{seen.preferred_label}"'] if seen.preferred_label else []
+    asked += suggested
+    return f"no edge for {', '.join(asked)}" if asked else "the stage asked for none"
+
+
+def _candidate(
+    plan: Plan,
+    planned: PlannedNode,
+    edge: PlannedEdge,
+    commit: StageEnd,
+    seen: Seen,
+    lookup: Lookup,
+    step: Step | None,
+) -> EdgeCandidate:
+    values: tuple[ClauseVerdict, ...] = ()
+    holds: bool | None = None
+    if edge.condition is not None:
+        label = seen.preferred_label
+        values = tuple(explain_condition(edge.condition, read_status(planned, seen).value, label, lookup))
+        holds = all(verdict.holds for verdict in values)
+    is_taken = commit.edge == edge.index and commit.next_node == edge.target
+    if is_taken:
+        words = f"taken: {because(commit.route, commit.route_detail)}"
+    else:
+        words = _refused(
+            plan, planned, edge, values, step, has_failed=is_failed(plan, planned, commit.outcome, seen)
+        )
+    return EdgeCandidate(
+        edge.index,
+        edge.target,
+        edge.edge.condition,
+        values,
+        holds,
+        edge.weight,
+        edge.edge.label,
+        is_taken,
+        words,
+    )
+
+
+def _refused(
+    plan: Plan,
+    planned: PlannedNode,
+    edge: PlannedEdge,
+    values: Sequence[ClauseVerdict],
+    step: Step | None,
+    *,
+    has_failed: bool,
+) -> str:
+    """Why an edge was not taken."""
+    failing = [verdict for verdict in values if not verdict.holds]
+    if failing:
+        saw = ", ".join(f'`{one.clause}` saw "{one.value[:MAX_SEEN_CHARACTERS]}"' for one in failing)
+        return f"does not hold: {saw}"
+    if planned.is_fan_out and edge.condition is None:
+        return "begins a branch"
+    if step is None:
+        return "not for a failure" if has_failed else "not taken"
+    if step.reason == "condition":
+        if edge.condition is None:
+            return f"not asked: the condition of {step.target} holds"
+        return f"holds, too, but {_behind(edge, step)}"
+    if step.reason in {"preferred_label", "suggested_id"}:
+        return f"the stage asked for {step.target}"
+    if step.reason == "default":
+        return (
+            f"not for a failure: {step.target} is default=true" if has_failed else _behind_default(edge, step)
+        )
+    if has_failed and not plan.is_fail_continued:
+        return "not for a failure"
+    return _behind(edge, step)
+
+
+def _behind_default(edge: PlannedEdge, step: Step) -> str:
+    return _behind(edge, step) if edge.edge.is_default else f"{step.target} is default=true"
+
+
+def _behind(edge: PlannedEdge, step: Step) -> str:
+    """Why one edge of two that could be taken comes second."""
+    first = step.edge
+    if first is None:
+        return f"the run went to {step.target}"
+    if first.weight > edge.weight:
+        return f"weight {edge.weight} is lower than {first.weight}"
+    if first.target == edge.target:
+        return "the other edge to the same node comes first"
+    return f"{step.target} comes first by target id"

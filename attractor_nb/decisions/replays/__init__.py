@@ -1,0 +1,1 @@
+"""Which earlier result answers a call: recordings and the cache."""

@@ -1,0 +1,85 @@
+"""Questions and answers of people as plain values, for recordings (spec 6.4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.model.calls.call_content import QUESTION, CallInputs
+from attractor_nb.model.form import Form
+from attractor_nb.model.question import Answer, Option, Question, QuestionType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def question_inputs(question: Question) -> CallInputs:
+    """What goes into a question: what a person reads, and may answer.
+
+    >>> question_inputs(Question("Ship?", options=(Option("A", "Approve"),), stage="gate")).values
+    {'text': 'Ship?', 'type': 'multiple_choice', 'options': [['A', 'Approve']]}
+    """
+    values: dict[str, Any] = {"text": question.text, "type": question.type.value}
+    if question.options:
+        values["options"] = [[option.key, option.label] for option in question.options]
+    if detail := question.metadata.get("detail"):
+        values["detail"] = str(detail)
+    if question.form is not None:
+        values["form"] = question.form.to_plain()
+    return CallInputs(QUESTION, question.stage, values)
+
+
+def question_of(inputs: CallInputs) -> Question:
+    """The inverse of ``question_inputs``.
+
+    Raises:
+        KeyError, TypeError, ValueError: The values are no question's.
+    """
+    values = inputs.values
+    options = tuple(Option(str(key), str(label)) for key, label in values.get("options", ()))
+    metadata = {"detail": values["detail"]} if "detail" in values else {}
+    return Question(
+        str(values["text"]),
+        QuestionType(values["type"]),
+        options=options,
+        stage=inputs.node_id,
+        metadata=metadata,
+        form=Form.from_plain(values.get("form", {})),
+    )
+
+
+def plain_answer(answer: Answer) -> dict[str, Any]:
+    """An answer as JSON values; empty ones are left out."""
+    plain: dict[str, Any] = {"value": str(answer.value)}
+    if answer.selected_option:
+        plain["option"] = [answer.selected_option.key, answer.selected_option.label]
+    if answer.selected_options:
+        plain["options"] = [[option.key, option.label] for option in answer.selected_options]
+    if answer.text:
+        plain["text"] = answer.text
+    if answer.form:
+        plain["form"] = dict(answer.form)
+    if answer.answered_by:
+        plain["answered_by"] = answer.answered_by
+    return plain
+
+
+def answer_of(plain: Mapping[str, Any], answered_by: str) -> Answer:
+    """The inverse of ``plain_answer``, with who answers now.
+
+    Raises:
+        KeyError, TypeError, ValueError: The values are no answer's.
+    """
+    option = plain.get("option")
+    return Answer(
+        value=str(plain["value"]),
+        selected_option=None if option is None else _option(option),
+        selected_options=tuple(_option(pair) for pair in plain.get("options", ())),
+        text=str(plain.get("text", "")),
+        answered_by=answered_by,
+        form=dict(plain.get("form", {})),
+    )
+
+
+def _option(pair: Any) -> Option:
+    key, label = pair
+    return Option(str(key), str(label))

@@ -1,0 +1,1 @@
+"""Calls of models: who is asked, what is sent, what comes back."""

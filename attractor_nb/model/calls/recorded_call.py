@@ -1,0 +1,75 @@
+"""A call on record: who made it, what went into it, what came back (docs/cassettes.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.model.calls.call_content import CallInputs
+
+LEFT_OUT: Final = "left_out"
+"""The key of an answer that could not be recorded, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlace:
+    """Where a call is made.
+
+    Attributes:
+        node_id: The stage.
+        visit: Ordinal of the visit.
+        attempt: Ordinal of the try within the visit.
+        branch: Path of the branch that the stage is in, or empty.
+        child_of: Path of the stage whose child run makes the call, or empty.
+    """
+
+    node_id: str
+    visit: int = 1
+    attempt: int = 1
+    branch: str = ""
+    child_of: str = ""
+
+    @property
+    def stage(self) -> tuple[str, str, str]:
+        """The stage, whatever the visit."""
+        return self.child_of, self.branch, self.node_id
+
+    @property
+    def turn(self) -> tuple[int, int]:
+        """Visit and attempt."""
+        return self.visit, self.attempt
+
+    def __str__(self) -> str:
+        path = "/".join(part for part in self.stage if part)
+        return f"{path}, visit {self.visit}" + (f", attempt {self.attempt}" if self.attempt > 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """A call and its answer.
+
+    Attributes:
+        place: Where it was made.
+        inputs: What went into it.
+        answer: What came back, as JSON values.
+        digest: That of the inputs.
+    """
+
+    place: CallPlace
+    inputs: CallInputs
+    answer: Mapping[str, Any]
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "digest", self.inputs.digest)
+
+    @property
+    def left_out(self) -> str:
+        """Why the answer could not be recorded, or empty."""
+        return str(self.answer.get(LEFT_OUT, ""))
+
+    def __str__(self) -> str:
+        return f"the {self.inputs.kind} call of {self.place}"

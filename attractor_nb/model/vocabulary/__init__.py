@@ -1,0 +1,1 @@
+"""The words of pipelines: attributes with their types, shapes, labels, durations, lists, variables."""

@@ -1,0 +1,58 @@
+"""What an attribute is: where it may stand, the type of its value, and its row in the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from attractor_nb.model.vocabulary.duration import Duration
+
+AttrValue = str | int | float | bool | Duration
+"""What an attribute may hold once its type is known."""
+
+
+class Scope(StrEnum):
+    """Where an attribute may stand."""
+
+    GRAPH = "graph"
+    NODE = "node"
+    EDGE = "edge"
+    SUBGRAPH = "subgraph"
+
+
+class AttrType(StrEnum):
+    """The type of an attribute's value (spec 2.4), and three closer readings of a string."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    FLOAT = "number"
+    BOOLEAN = "boolean"
+    DURATION = "duration"
+    CHOICE = "choice"
+    NODE_ID = "node id"
+    COMMAND = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeSpec:
+    """One row of the table.
+
+    Attributes:
+        name: The attribute's name, dots included.
+        scope: Where it stands.
+        type: How its value is read.
+        default: Its value when nobody says otherwise; None for "unset".
+        meaning: One sentence for completion, lint and the docs.
+        choices: The values of a CHOICE.
+        alias_of: The canonical name, for a second spelling.
+        minimum: The least number allowed, for numbers and durations (in milliseconds).
+    """
+
+    name: str
+    scope: Scope
+    type: AttrType
+    default: AttrValue | None
+    meaning: str
+    choices: tuple[str, ...] = ()
+    alias_of: str = ""
+    minimum: int | None = None

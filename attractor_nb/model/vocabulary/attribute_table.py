@@ -1,0 +1,463 @@
+"""The one table of attributes: where each may stand, its type, its default and what it means.
+
+`attributes.py` reads it, and is what others import.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec, AttrType, AttrValue, Scope
+from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.isolation import ISOLATIONS
+
+_S, _I, _F, _B, _D, _C, _N, _X = (
+    AttrType.STRING,
+    AttrType.INTEGER,
+    AttrType.FLOAT,
+    AttrType.BOOLEAN,
+    AttrType.DURATION,
+    AttrType.CHOICE,
+    AttrType.NODE_ID,
+    AttrType.COMMAND,
+)
+FIDELITY_MODES: Final = ("full", "truncate", "compact", "summary:low", "summary:medium", "summary:high")
+REASONING_EFFORTS: Final = ("low", "medium", "high")
+RETRY_PRESETS: Final = ("none", "standard", "aggressive", "linear", "patient")
+AGENT_TOOLS: Final = ("read", "write", "list", "run")
+FALLBACK_REASONS: Final = ("overlong", "refusal")
+"""What `allowed_tools` may name."""
+
+
+def _rows(
+    scope: Scope, *rows: AttributeSpec | tuple[str, AttrType, AttrValue | None, str]
+) -> list[AttributeSpec]:
+    return [
+        row if isinstance(row, AttributeSpec) else AttributeSpec(row[0], scope, row[1], row[2], row[3])
+        for row in rows
+    ]
+
+
+_G, _NODE, _E = Scope.GRAPH, Scope.NODE, Scope.EDGE
+
+TABLE: Final[tuple[AttributeSpec, ...]] = (
+    *_rows(
+        _G,
+        ("goal", _S, "", "What the pipeline is for; `$goal` in prompts, `graph.goal` in the context."),
+        ("inputs", _S, "", "What a run is given: names with commas, `ticket, tone=plain` with a default."),
+        ("inputs_schema", _S, "", "The registered model whose fields are the inputs, with their types."),
+        ("label", _S, "", "Display name of the pipeline."),
+        ("model_stylesheet", _S, "", "CSS-like rules that give nodes their model (spec 8)."),
+        AttributeSpec(
+            "default_max_retries",
+            _G,
+            _I,
+            0,
+            "Additional attempts for nodes that omit `max_retries`.",
+            minimum=0,
+        ),
+        AttributeSpec(
+            "default_max_retry",
+            _G,
+            _I,
+            0,
+            "The spec's name of `default_max_retries`.",
+            (),
+            "default_max_retries",
+            0,
+        ),
+        AttributeSpec("retry_policy", _G, _C, None, "Backoff preset for nodes without one.", RETRY_PRESETS),
+        ("retry_target", _N, "", "Where to go when a goal gate is unsatisfied at the exit."),
+        ("fallback_retry_target", _N, "", "Where to go when `retry_target` is missing."),
+        AttributeSpec(
+            "default_fidelity", _G, _C, "", "How much earlier context prompts carry.", FIDELITY_MODES
+        ),
+        ("thread_id", _S, "", "The thread that nodes with `full` fidelity share by default."),
+        ("llm_model", _S, "", "Model for nodes that name none."),
+        ("llm_provider", _S, "", "Provider for nodes that name none."),
+        AttributeSpec(
+            "reasoning_effort", _G, _C, None, "Reasoning effort for nodes that name none.", REASONING_EFFORTS
+        ),
+        ("llm.system_prompt", _S, "", "System prompt of the models of nodes that name none."),
+        (
+            "llm.base_url",
+            _S,
+            "",
+            "Address of the server of the graph's own model and its provider's others; it gets no key.",
+        ),
+        ("llm_fallback", _S, "", "Models to ask in turn when a node's own fails, for nodes that name none."),
+        ("llm_fallback_on", _S, "", "When else to ask them, for nodes that do not say."),
+        ("llm.extra.NAME", _S, "", "Option that is passed on to the models of all nodes."),
+        ("endpoint.NAME.url", _S, "", "Address of a server of your own; `NAME:model` is a model there."),
+        ("endpoint.NAME.key_env", _S, "", "The environment variable that holds its key; none by default."),
+        ("endpoint.NAME.api", _S, "chat", "What it speaks: `chat` or `responses`, both of OpenAI."),
+        AttributeSpec(
+            "endpoint.NAME.requests_per_minute",
+            _G,
+            _I,
+            None,
+            "Requests that all runs of a process make there in a minute; NAME may be a provider's.",
+            minimum=1,
+        ),
+        AttributeSpec(
+            "endpoint.NAME.tokens_per_minute",
+            _G,
+            _I,
+            None,
+            "Tokens, sent and received, that they may use there in a minute.",
+            minimum=1,
+        ),
+        AttributeSpec(
+            "on_fail",
+            _G,
+            _C,
+            "route",
+            "`continue` lets a failed stage leave by any edge.",
+            ("route", "continue"),
+        ),
+        AttributeSpec(
+            "conditional_outcome",
+            _G,
+            _C,
+            "previous",
+            "What a diamond's edges see: the outcome of the stage before it, or its `own`.",
+            ("previous", "own"),
+        ),
+        AttributeSpec(
+            "max_goal_gate_redirects", _G, _I, 10, "How often unsatisfied gates may redirect.", minimum=0
+        ),
+        ("strict_gates", _B, False, "A goal gate that was never visited fails the run."),
+        AttributeSpec("max_steps", _G, _I, 1000, "Stages the run may execute.", minimum=1),
+        AttributeSpec("max_node_visits", _G, _I, None, "Visits any one node may get.", minimum=1),
+        AttributeSpec("max_restarts", _G, _I, 10, "How often `loop_restart` edges may be taken.", minimum=0),
+        AttributeSpec(
+            "max_budget_usd", _G, _F, None, "Cost after which the run is stopped, in USD.", minimum=0
+        ),
+        AttributeSpec("max_tokens_total", _G, _I, None, "Tokens after which the run is stopped.", minimum=0),
+        AttributeSpec("max_duration", _G, _D, None, "Time after which the run is stopped.", minimum=1),
+        ("stack.child_dotfile", _S, "", "The pipeline that manager nodes supervise (spec 4.11)."),
+        (
+            "stack.child_pipeline",
+            _S,
+            "",
+            "The registered pipeline that manager nodes supervise, by its name.",
+        ),
+        ("stack.child_workdir", _S, "", "Directory in which the supervised pipeline's commands run."),
+        AttributeSpec(
+            "isolation",
+            _G,
+            _C,
+            None,
+            "A place of its own for the run: a `workspace` in the run directory, or a git `worktree`.",
+            ISOLATIONS,
+        ),
+        AttributeSpec(
+            "max_child_depth", _G, _I, 8, "How deep pipelines may be nested in this one.", minimum=1
+        ),
+        ("mcp.NAME.command", _X, "", "Command that starts the MCP server NAME, over stdin and stdout."),
+        (
+            "mcp.NAME.env",
+            _S,
+            "",
+            "Names of environment variables that the server NAME gets beside those of commands, with commas.",
+        ),
+        AttributeSpec(
+            "mcp.NAME.timeout",
+            _G,
+            _D,
+            Duration(120_000),
+            "How long one tool of the server NAME may take.",
+            minimum=1,
+        ),
+        ("tool_hooks.pre", _X, "", "Command before each tool call of a model (spec 9.7)."),
+        ("tool_hooks.post", _X, "", "Command after each tool call of a model (spec 9.7)."),
+        AttributeSpec(
+            "tool_hooks.timeout", _G, _D, Duration(30_000), "Time each of these commands may take.", minimum=1
+        ),
+        AttributeSpec(
+            "rankdir",
+            _G,
+            _C,
+            "",
+            "Direction of the drawing. Without it down, or to the right where that fits a cell in one line.",
+            ("TB", "LR", "BT", "RL"),
+        ),
+    ),
+    *_rows(
+        _NODE,
+        ("label", _S, None, "Display name; the node id by default."),
+        ("shape", _S, "box", "Shape of the drawing, and by it the handler type (spec 2.8)."),
+        ("type", _S, "", "Handler type, before the shape's."),
+        ("prompt", _S, "", "Instruction of the stage; `$goal`, `$name` and `${node.response}` have values."),
+        AttributeSpec("max_retries", _NODE, _I, None, "Additional attempts beyond the first.", minimum=0),
+        AttributeSpec(
+            "retry_policy", _NODE, _C, None, "Backoff preset between attempts (spec 3.6).", RETRY_PRESETS
+        ),
+        ("goal_gate", _B, False, "This node must succeed before the run may end."),
+        ("retry_target", _N, "", "Where to go when this node has failed."),
+        ("fallback_retry_target", _N, "", "Where to go when `retry_target` is missing."),
+        AttributeSpec(
+            "fidelity", _NODE, _C, "", "How much earlier context the prompt carries.", FIDELITY_MODES
+        ),
+        (
+            "attach",
+            _S,
+            "",
+            "Images and PDFs that the model is shown: `${photo}`, paths in the working directory; commas.",
+        ),
+        (
+            "carry",
+            _S,
+            "",
+            "Context keys, with commas, that the prompt carries whole, such as `plan.response`.",
+        ),
+        ("thread_id", _S, "", "Thread to reuse under `full` fidelity."),
+        ("class", _S, "", "Comma-separated classes for the model stylesheet."),
+        AttributeSpec("timeout", _NODE, _D, None, "Time one attempt may take.", minimum=1),
+        ("llm_model", _S, "", "Model of this node."),
+        ("llm_provider", _S, "", "Provider of this node."),
+        AttributeSpec(
+            "reasoning_effort", _NODE, _C, "high", "Reasoning effort of the model.", REASONING_EFFORTS
+        ),
+        ("auto_status", _B, False, "A handler that reports nothing counts as success."),
+        ("allow_partial", _B, False, "Exhausted retries end in partial success."),
+        AttributeSpec(
+            "on_interrupted",
+            _NODE,
+            _C,
+            None,
+            "What a resume does with a stage that was cut off: run it again, ask, or fail.",
+            ("rerun", "ask", "fail"),
+        ),
+        ("idempotent", _B, False, "The tool may be run again without harm."),
+        ("tool_command", _X, "", "Command of a tool stage (spec 4.10). Never interpolated."),
+        ("tool_hooks.pre", _X, "", "Command before each tool call of this node's model."),
+        ("tool_hooks.post", _X, "", "Command after each tool call of this node's model."),
+        AttributeSpec(
+            "tool_hooks.timeout",
+            _NODE,
+            _D,
+            Duration(30_000),
+            "Time each of these commands may take.",
+            minimum=1,
+        ),
+        ("human.default_choice", _S, "", "The choice taken when a gate times out: target, key or label."),
+        AttributeSpec("human.timeout", _NODE, _D, None, "How long a gate waits for its answer.", minimum=1),
+        ("human.prompt", _S, "", "Longer text under a gate's question; variables as in `prompt`."),
+        ("human.form", _S, "", "Name of the registered model that is filled in as a form at a gate."),
+        (
+            "human.review",
+            _S,
+            "",
+            "What a gate shows beside its question: files of stages, `plan/response.md`, with commas.",
+        ),
+        AttributeSpec(
+            "human.type",
+            _NODE,
+            _C,
+            "multiple_choice",
+            "What kind of answer a gate asks for (spec 6.2).",
+            ("multiple_choice", "yes_no", "confirmation", "freeform", "multi_select"),
+        ),
+        AttributeSpec(
+            "llm.temperature",
+            _NODE,
+            _F,
+            None,
+            "Sampling temperature of the model; 0 is the least random.",
+            minimum=0,
+        ),
+        AttributeSpec(
+            "llm.max_tokens", _NODE, _I, None, "Tokens after which a response is cut off.", minimum=1
+        ),
+        ("llm.system_prompt", _S, "", "System prompt of this node's model; variables as in `prompt`."),
+        (
+            "llm.base_url",
+            _S,
+            "",
+            "Address of this model's server, which gets no key; `http://` or `https://`.",
+        ),
+        AttributeSpec(
+            "llm.context_tokens",
+            _NODE,
+            _I,
+            None,
+            "Tokens that the model's window holds; a longer thread is compacted (spec 5.4).",
+            minimum=1,
+        ),
+        (
+            "llm_fallback",
+            _S,
+            "",
+            "Models to ask in turn when this one fails: `model` or `provider:model`, with commas.",
+        ),
+        (
+            "llm.extra.NAME",
+            _S,
+            "",
+            "Option that is passed on: `top_p`, `seed`, `stop`, or any other.",
+        ),
+        (
+            "llm_fallback_on",
+            _S,
+            "",
+            "When else to ask them: `overlong` (the prompt does not fit), `refusal`, with commas.",
+        ),
+        (
+            "allowed_tools",
+            _S,
+            "",
+            "Tools that the model may call: `read`, `write`, `list`, `run`, own ones, `mcp:SERVER/TOOL`.",
+        ),
+        ("cache", _B, True, "This stage's result may be taken from the cache of the run."),
+        (
+            "cache.files",
+            _S,
+            "",
+            "Paths and patterns, with commas: files whose content the result depends on.",
+        ),
+        (
+            "cache.context",
+            _S,
+            None,
+            "Context keys that a command or custom handler reads, with commas; `a.*` for all that begin so.",
+        ),
+        AttributeSpec("verdict", _NODE, _C, "", "Ask for a JSON verdict as the last block.", ("json",)),
+        (
+            "response_schema",
+            _S,
+            "",
+            "JSON Schema of the response, or the name of a registered model (ruling 26).",
+        ),
+        AttributeSpec(
+            "join_policy",
+            _NODE,
+            _C,
+            "wait_all",
+            "When a fan-out is complete (spec 4.8).",
+            ("wait_all", "first_success", "k_of_n", "quorum"),
+        ),
+        AttributeSpec("join_k", _NODE, _I, None, "Branches that must succeed under `k_of_n`.", minimum=1),
+        ("join_quorum", _F, None, "Fraction of branches that must succeed under `quorum`."),
+        AttributeSpec(
+            "error_policy",
+            _NODE,
+            _C,
+            "continue",
+            "What a failed branch means for the others (spec 4.8).",
+            ("continue", "fail_fast", "ignore"),
+        ),
+        AttributeSpec("max_parallel", _NODE, _I, 4, "Branches that run at the same time.", minimum=1),
+        AttributeSpec(
+            "merge",
+            _NODE,
+            _C,
+            "none",
+            "What a fan-in brings of its branches' context changes into the run's (spec 4.9).",
+            ("none", "best", "all"),
+        ),
+        ("stack.child_dotfile", _S, "", "The pipeline that this manager supervises."),
+        (
+            "stack.child_pipeline",
+            _S,
+            "",
+            "The registered pipeline that this manager supervises, by its name.",
+        ),
+        ("stack.child_workdir", _S, "", "Directory in which this child's commands run."),
+        (
+            "stack.child_autostart",
+            _B,
+            True,
+            "The manager starts its child; else it takes up one that exists.",
+        ),
+        ("stack.child_run", _S, "", "Run directory of a child that somebody else started."),
+        ("manager.poll_interval", _D, Duration(45_000), "Pause between two looks at the child."),
+        AttributeSpec(
+            "manager.max_cycles", _NODE, _I, 1000, "Looks at the child before giving up.", minimum=1
+        ),
+        ("manager.stop_condition", _S, "", "Condition that ends the supervision."),
+        ("manager.actions", _S, "observe,wait", "What the manager does in a cycle: observe, steer, wait."),
+        ("manager.guard", _S, "", "Condition for going on; while it does not hold, the manager steers."),
+        ("manager.guard_function", _S, "", "Registered function that judges the child, by its name."),
+        ("manager.escalate", _S, "", "Condition on which the manager stops its child and fails."),
+        ("manager.instructions", _S, "", "What the manager tells its child when it steers."),
+        AttributeSpec(
+            "manager.steer_cooldown",
+            _NODE,
+            _D,
+            Duration(60_000),
+            "Least time between two instructions to a child.",
+            minimum=0,
+        ),
+        ("pipeline.dotfile", _S, "", "The pipeline that this stage runs (spec 9.4)."),
+        ("pipeline.name", _S, "", "The registered pipeline that this stage runs, by its name."),
+        ("pipeline.inputs", _S, "", "What it begins with: `name=context.key, name='text', name=3`."),
+        ("pipeline.outputs", _S, "", "What comes back: `key=context.key_of_the_child`."),
+    ),
+    *_rows(
+        _E,
+        ("label", _S, "", "Caption and routing key."),
+        ("condition", _S, "", "Guard of the edge (spec 10)."),
+        ("weight", _I, 0, "Priority among equally eligible edges; higher wins."),
+        AttributeSpec("fidelity", _E, _C, "", "Fidelity of the target's prompt.", FIDELITY_MODES),
+        ("thread_id", _S, "", "Thread of the target."),
+        ("loop_restart", _B, False, "Start over at the target in a fresh run directory."),
+        ("default", _B, False, "Taken when nothing else matches (ruling 12)."),
+    ),
+    AttributeSpec("label", Scope.SUBGRAPH, _S, "", "Title of the group; derives a class (spec 2.10)."),
+)
+
+FOREIGN_NAMES: Final[dict[Scope, dict[str, tuple[Scope, str]]]] = {
+    _G: {
+        "max_iterations": (_G, "max_steps"),
+        "max_visits": (_G, "max_node_visits"),
+        "model": (_G, "llm_model"),
+        "provider": (_G, "llm_provider"),
+        "stylesheet": (_G, "model_stylesheet"),
+    },
+    _NODE: {
+        "max_visits": (_G, "max_node_visits"),
+        "max_iterations": (_G, "max_node_visits"),
+        "max_loops": (_G, "max_node_visits"),
+        "max_attempts": (_NODE, "max_retries"),
+        "retries": (_NODE, "max_retries"),
+        "timeout_ms": (_NODE, "timeout"),
+        "timeout_seconds": (_NODE, "timeout"),
+        "model": (_NODE, "llm_model"),
+        "provider": (_NODE, "llm_provider"),
+        "temperature": (_NODE, "llm.temperature"),
+        "max_tokens": (_NODE, "llm.max_tokens"),
+        "system": (_NODE, "llm.system_prompt"),
+        "system_prompt": (_NODE, "llm.system_prompt"),
+        "instruction": (_NODE, "prompt"),
+        "instructions": (_NODE, "prompt"),
+        "tool": (_NODE, "tool_command"),
+        "tools": (_NODE, "allowed_tools"),
+        "command": (_NODE, "tool_command"),
+        "cmd": (_NODE, "tool_command"),
+        "script": (_NODE, "tool_command"),
+        "handler": (_NODE, "type"),
+        "on_failure": (_NODE, "retry_target"),
+        "default_choice": (_NODE, "human.default_choice"),
+    },
+    _E: {
+        "cond": (_E, "condition"),
+        "guard": (_E, "condition"),
+        "if": (_E, "condition"),
+        "when": (_E, "condition"),
+        "priority": (_E, "weight"),
+    },
+}
+"""Names that files written for other tools use, and our attribute that does the same, with its place."""
+
+GRAPHVIZ_NAMES: Final = frozenset(
+    """arrowhead arrowsize arrowtail bgcolor center charset cluster clusterrank color colorscheme comment
+    compound concentrate constraint decorate dir fillcolor fixedsize fontcolor fontname fontpath fontsize
+    gradientangle group headlabel headport height href id image K labelangle labeldistance labelfloat
+    labelfontcolor labelfontname labelfontsize labelhref labeljust labelloc labeltooltip layout len lhead
+    ltail margin maxiter mclimit mindist minlen nodesep nojustify ordering orientation outputorder overlap
+    pad page pencolor penwidth peripheries pos quantum rank ranksep ratio regular rotate samehead sametail
+    sep sides size skew splines start style tailclip taillabel tailport target tooltip truecolor URL vertices
+    viewport width xlabel xlp""".split()  # noqa: SIM905 - 90 quoted words would be read by nobody
+)
+"""Attributes that only Graphviz reads; kept, never reported as slips."""

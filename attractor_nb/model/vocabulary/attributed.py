@@ -1,0 +1,57 @@
+"""What graph, node and edge share: attributes that are read by the types of the attribute table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar, overload
+
+from attractor_nb.model.vocabulary.attributes import AttrValue, Scope, attribute, literal_text
+from attractor_nb.model.vocabulary.duration import Duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.source import Span
+
+T = TypeVar("T", str, int, float, bool, Duration)
+NO_ATTRS: Mapping[str, AttrValue] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class AttrSpan:
+    """Where an attribute stands: its name, and its value as written (quotes included)."""
+
+    name: Span
+    value: Span
+
+
+NO_SPANS: Mapping[str, AttrSpan] = MappingProxyType({})
+
+
+class Attributed:
+    """Typed reading of ``attrs`` through the attribute table, shared by graph, node and edge."""
+
+    __slots__ = ()
+    attrs: Mapping[str, AttrValue]
+    _scope: Scope
+
+    @overload
+    def get(self, name: str, kind: type[T]) -> T | None: ...
+    @overload
+    def get(self, name: str, kind: type[T], default: T) -> T: ...
+    def get(self, name: str, kind: type[T], default: T | None = None) -> T | None:
+        """The value of an attribute if it is set and of that kind, else ``default``.
+
+        A value of the wrong kind was reported by lint and counts as unset.
+        """
+        value = self.attrs.get(name)
+        if kind is str and value is not None and not isinstance(value, str):
+            value = literal_text(value)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+            return value
+        if default is None and (row := attribute(self._scope, name)) and isinstance(row.default, kind):
+            return row.default
+        return default

@@ -1,0 +1,202 @@
+r"""Variables in the texts of stages: `$name`, `${name}`, `${tool.output:tail 4000}` (ruling 34).
+
+One pass, no template language: what a variable stands for is put in its place and never looked at again.
+`$$` is a dollar sign. What names nothing stays as it is written.
+
+- `$name`: an identifier, without dots, so that `$goal.` ends a sentence.
+- `${name}`: any key of the context, such as `${plan.response}`; `${context.name}` is the same key, as in
+  conditions.
+- `${name:tail 4000}`, `${name:head 4000}`: no more than so many characters of its text, whole lines where
+  that leaves at least half of them.
+
+Text is put in as it is, any other value as JSON. `goal` is the goal of the graph (spec 4.5, 9.2).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.model.calls.attachment import ATTACH, described, is_attachment, without_bytes
+from attractor_nb.model.excerpts import first_lines, last_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    Lookup = Callable[[str], Any]
+    """Gives what a name stands for, or ``MISSING``."""
+
+GOAL: Final = "goal"
+FILTERS: Final = ("head", "tail")
+CONTEXT_PREFIX: Final = "context."
+MISSING: Final[Any] = object()
+"""Stands for the value of a name that names nothing."""
+NODE_KEYS: Final = ("response", "run_id")
+"""What a stage leaves under its own id: ``<node>.response``, ``<node>.run_id``."""
+RENDERED_ATTRIBUTES: Final = ("prompt", "label", "llm.system_prompt", "human.prompt", "manager.instructions")
+"""Node attributes that models and people read. Commands are never among them (ruling 25)."""
+NAMING_ATTRIBUTES: Final = (*RENDERED_ATTRIBUTES, ATTACH)
+"""Node attributes in which variables stand."""
+_TOKEN: Final = re.compile(r"\$(?:\$|\{([^${}\n]+)\}|([A-Za-z_][A-Za-z0-9_]*))")
+_FILTERED: Final = re.compile(rf"(.+):[ \t]*({'|'.join(FILTERS)})[ \t]+([0-9]{{1,9}})[ \t]*\Z", re.DOTALL)
+_READ_AS_MORE: Final = re.compile(r"\$(?=[${A-Za-z_]|\Z)")
+"""A dollar sign that could begin a variable, here or with what comes after the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable as it is written.
+
+    Attributes:
+        name: What it names.
+        start: Where it begins in the text.
+        end: Where it ends.
+        is_braced: It is written with braces.
+        filter: ``head``, ``tail``, or empty.
+        size: How many characters the filter leaves.
+    """
+
+    name: str
+    start: int
+    end: int
+    is_braced: bool = False
+    filter: str = ""
+    size: int = 0
+
+    def apply(self, value: Any) -> str:
+        """What stands in its place."""
+        if is_attachment(value):
+            text = described(value)
+        else:
+            text = value if isinstance(value, str) else json.dumps(without_bytes(value), ensure_ascii=False)
+        if not self.filter:
+            return text
+        return first_lines(text, self.size) if self.filter == "head" else last_lines(text, self.size)
+
+
+def variables(text: str) -> Iterator[Variable]:
+    """The variables of a text, in its order.
+
+    >>> [each.name for each in variables("Read $ticket for ${plan.response:tail 200}; it costs $5 and $$x.")]
+    ['ticket', 'plan.response']
+    """
+    return (found for match in _TOKEN.finditer(text) if (found := _variable(match)))
+
+
+def whole_variable(text: str) -> str:
+    """The name of the variable that a text is, and nothing besides; empty for another text.
+
+    >>> whole_variable("${photo}"), whole_variable("$photo"), whole_variable("$photo.png")
+    ('photo', 'photo', '')
+    """
+    found = next(variables(text), None)
+    is_whole = found is not None and (found.start, found.end) == (0, len(text)) and not found.filter
+    return found.name if found is not None and is_whole else ""
+
+
+def rendered(text: str, lookup: Lookup) -> str:
+    """A text with the values of its variables.
+
+    >>> known = {"ticket": "$ticket is broken", "tags": ["a", "b"]}
+    >>> rendered("$ticket ${tags} $other costs $5, $$ticket", lambda name: known.get(name, MISSING))
+    '$ticket is broken ["a", "b"] $other costs $5, $ticket'
+    """
+
+    def replaced(match: re.Match[str]) -> str:
+        variable = _variable(match)
+        if variable is None:
+            return "$"
+        value = lookup(variable.name)
+        return match.group() if value is MISSING else variable.apply(value)
+
+    return _TOKEN.sub(replaced, text) if "$" in text else text
+
+
+def settled(text: str, name: str, value: str) -> str:
+    """A text in which one variable has its value, for good, and all others are as before.
+
+    Dollar signs of the value are doubled where they would be read, so that whoever renders the text gets
+    what it would have got with this value among the others.
+
+    >>> settled("$goal for $ticket", "goal", "save $money"), settled("$goals", "goal", "x")
+    ('save $$money for $ticket', '$goals')
+    """
+    parts: list[str] = []
+    end, is_changed = 0, False
+    for match in _TOKEN.finditer(text):
+        variable = _variable(match)
+        parts.append(text[end : match.start()].replace("${", "$${"))  # it may not embrace the value
+        end = match.end()
+        if variable is not None and variable.name == name:
+            is_changed = True
+            parts.append(_READ_AS_MORE.sub("$$", variable.apply(value)))
+        else:
+            parts.append(match.group())
+    return "".join([*parts, text[end:]]) if is_changed else text
+
+
+def stages_named(text: str) -> Iterator[tuple[int, int]]:
+    """Where the ids of stages stand whose responses, or child runs, a text names.
+
+    >>> text = "${plan.response:tail 9} ${plan.depth}"
+    >>> [text[start:end] for start, end in stages_named(text)]
+    ['plan']
+    """
+    for variable in variables(text):
+        node_id, _, key = variable.name.removeprefix(CONTEXT_PREFIX).partition(".")
+        if variable.is_braced and key in NODE_KEYS:
+            start = text.index(f"{node_id}.{key}", variable.start)
+            yield start, start + len(node_id)
+
+
+def with_renamed_nodes(text: str, names: Mapping[str, str]) -> str:
+    """A text that names stages by their new ids.
+
+    >>> with_renamed_nodes("${plan.response} $plan ${plan.depth}", {"plan": "first_plan"})
+    '${first_plan.response} $plan ${plan.depth}'
+    """
+    parts: list[str] = []
+    end = 0
+    for start, stop in stages_named(text):
+        node_id = text[start:stop]
+        parts += [text[end:start], names.get(node_id, node_id)]
+        end = stop
+    return "".join([*parts, text[end:]])
+
+
+def lookup_in(goal: str, get: Callable[[str, Any], Any]) -> Lookup:
+    """Gives values for variables.
+
+    Args:
+        goal: The goal of the graph, which ``goal`` names; where there is none the context's ``goal`` does.
+        get: Gives a value of the context by its key, or what it is given as a default.
+
+    >>> lookup = lookup_in("ship it", {"ticket": "41"}.get)
+    >>> lookup("goal"), lookup("context.ticket"), lookup("tikcet") is MISSING
+    ('ship it', '41', True)
+    """
+
+    def lookup(name: str) -> Any:
+        if name == GOAL:
+            return goal or get(GOAL, "")
+        value = get(name, MISSING)
+        if value is MISSING and name.startswith(CONTEXT_PREFIX):
+            return get(name.removeprefix(CONTEXT_PREFIX), MISSING)
+        return value
+
+    return lookup
+
+
+def _variable(match: re.Match[str]) -> Variable | None:
+    """The variable of a match; None for ``$$``."""
+    inside, name = match.groups()
+    if name is not None:
+        return Variable(name, match.start(), match.end())
+    if inside is None:
+        return None
+    if filtered := _FILTERED.match(inside):
+        name, kind, size = filtered.groups()
+        return Variable(name.strip(), match.start(), match.end(), is_braced=True, filter=kind, size=int(size))
+    return Variable(inside.strip(), match.start(), match.end(), is_braced=True)

@@ -1,0 +1,138 @@
+"""What is kept of a run in the output of its cell: the picture, how it stands, and the call that goes on.
+
+The live view stands in for it while there is a kernel (``views/web/place.js``). It is what a notebook shows
+that was saved, is not trusted, or has lost its kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from markupsafe import Markup
+
+from attractor_nb.model.vocabulary.labels import label_text
+from attractor_nb.redaction import redacted
+from attractor_nb.storage.stored_run import has_event_log
+from attractor_nb.studio.history.waiting_gates import load_call, shown_place
+from attractor_nb.views.drawings.still import SVG_TYPE, picture_bundle
+from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.markup import element
+from attractor_nb.views.state import RunStatus
+from attractor_nb.views.summary_line import run_summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from attractor_nb.model.events import InterviewStarted
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.views.state import RunView
+
+MAX_ANSWER_CHARS: Final = 4000
+_TEXT_STYLE: Final = "white-space:pre-wrap;overflow-wrap:anywhere;margin:6px 0"
+
+
+@dataclass(frozen=True, slots=True)
+class FinalAnswer:
+    """What was said last.
+
+    Attributes:
+        node: Who said it.
+        text: What; without secrets, and not longer than is shown.
+    """
+
+    node: str
+    text: str
+
+
+def final_answer(view: RunView, graph: Graph, response: str | None, node: str) -> FinalAnswer | None:
+    """The answer of a run, as it is shown; None when there is none."""
+    if not response or node not in graph.nodes or node not in view.nodes:
+        return None
+    text = redacted(response)
+    more = len(text) - MAX_ANSWER_CHARS
+    words = f'{text[:MAX_ANSWER_CHARS]}\n… {more:,} more characters: run["{node}"].response'
+    return FinalAnswer(node, words if more > 0 else text)
+
+
+def last_speaker(view: RunView, graph: Graph, speaking: Iterable[str]) -> str:
+    """The node that spoke last, of those whose handlers do; empty when none has."""
+    spoken = [
+        (state.since, name)
+        for name, state in view.nodes.copy().items()
+        if name in graph.nodes and graph.handler_types[name] in speaking and not state.status.is_active
+    ]
+    return max(spoken)[1] if spoken else ""
+
+
+def run_bundle(
+    view: RunView,
+    graph: Graph,
+    logs_root: Path,
+    *,
+    place: str,
+    questions: Iterable[InterviewStarted] = (),
+    others: Sequence[str] = (),
+    answer: FinalAnswer | None = None,
+    name: str = "",
+) -> dict[str, str]:
+    """The static output of a run.
+
+    Args:
+        view: How it stands.
+        graph: What runs.
+        logs_root: Its run directory.
+        place: The key of its live view.
+        questions: The questions that wait.
+        others: What is said of other runs of the pipeline that wait.
+        answer: What was said last, of a run that has ended.
+        name: What the user calls it.
+    """
+    is_ended = view.status.is_ended
+    svg = render_svg(graph, states=view.nodes, edges=view.edges, children=view.children, is_ended=is_ended)
+    asked = [] if is_ended else [_question_words(each) for each in questions]
+    summary = run_summary(view, graph, name=name, has_times=is_ended)
+    lines = [summary.replace(view.status, "waiting", 1) if asked else summary, *asked]
+    if not is_ended:
+        lines += others
+    call = load_call(logs_root) if has_event_log(logs_root) else ""
+    words = "\n".join([*map(redacted, lines), _way_on(call, view.status)])
+    if answer:
+        words += f"\n\n{answer.node} said:\n{answer.text}"
+    picture = picture_bundle(svg, redacted(lines[0]))
+    text = element("pre", {"style": _TEXT_STYLE}, words)
+    directory = redacted(shown_place(logs_root)) if call else None
+    html = element(
+        "div",
+        {"data-attractor-place": place, "data-attractor-run": directory},
+        Markup(picture["text/html"]),  # noqa: S704 - by our own writer
+        text,
+    )
+    return {
+        "text/html": str(html),
+        SVG_TYPE: picture[SVG_TYPE],
+        "text/plain": words,
+    }
+
+
+def _question_words(asked: InterviewStarted) -> str:
+    choices = ", ".join(f"{key} = {label_text(label)}" for key, label in asked.options)
+    words = f"gate `{asked.stage}` waits for an answer: {asked.question}"
+    return f"{words} ({choices})" if choices else words
+
+
+def _way_on(call: str, status: RunStatus) -> str:
+    """What to do with it later; a run that was under way is saved as such, and may have gone on since."""
+    if not call:
+        return "The run is not stored: without its kernel it cannot be opened again."
+    if status is RunStatus.INTERRUPTED:
+        return _lines("To look into it again, and to go on:", call, "run.resume()")
+    if status.is_ended:
+        return _lines("To look into it again:", call)
+    return _lines("It was under way here. To go on when its kernel is gone:", call, "run.resume()")
+
+
+def _lines(words: str, call: str, *more: str) -> str:
+    """Words, and calls of which each line can be copied into a cell of a fresh kernel."""
+    return "\n".join([words, "from attractor_nb import Run", f"run = {call}", *more])

@@ -1,0 +1,318 @@
+"""A run as it is seen in a notebook: graph, status line and gate card, and what its output keeps of them.
+
+The output of the cell is static from the beginning (``standing``); the widgets stand in for it while there is
+a kernel. Events set traits, and what is kept is renewed when something happens that matters to a reader: a
+question, its answer, the end. At the end the widgets stay as they are.
+"""
+
+from __future__ import annotations
+
+# IPython and ipywidgets have no types here.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+import copy
+import sys
+import time
+from contextlib import suppress
+from dataclasses import replace
+from os import urandom
+from typing import TYPE_CHECKING, Any, Final
+
+from IPython.display import display
+
+from attractor_nb.errors import AttractorError
+from attractor_nb.model.events import (
+    ChildEvent,
+    DebuggerChanged,
+    DebuggerMoved,
+    DebuggerStopped,
+    Event,
+    InterviewCompleted,
+    InterviewStarted,
+    InterviewTimeout,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+    PipelineResumed,
+    PipelineStarted,
+    StageOutput,
+)
+from attractor_nb.notebook.live.gate_card import NONE_WAITS
+from attractor_nb.notebook.live.graph_view import TAIL_CHARS, TAILS, GraphView
+from attractor_nb.notebook.live.kept_output import FinalAnswer, final_answer, last_speaker, run_bundle
+from attractor_nb.notebook.live.opened_views import Beside
+from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
+from attractor_nb.redaction import redacted
+from attractor_nb.runtime.handles.presenters import name_of
+from attractor_nb.studio.debug.debug_requests import answer_debugging
+from attractor_nb.studio.history.waiting_gates import resume_call, shown_place
+from attractor_nb.studio.inspect.inspect_run import answer_inspection
+from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.svg import CHILD_SEPARATOR, render_svg
+from attractor_nb.views.folding import fold_event, merge_deltas
+from attractor_nb.views.shown_questions import BY_CLICK, plain_question
+from attractor_nb.views.status_line import status_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.notebook.live.gate_card import HandedIn
+    from attractor_nb.notebook.shown_run import OpenViews, Output, ShownRun
+    from attractor_nb.views.state import Delta
+
+SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
+"""Handler types whose output streams."""
+GATE_TYPE: Final = "wait.human"
+SETTLE_SECONDS: Final = 5.0
+"""How long the end of a run, once announced, may take until its result is there."""
+KEPT_INTERVAL_SECONDS: Final = 1.0
+"""The shortest time between two of what is kept, but for the last."""
+HAS_THREADS: Final = sys.platform != "emscripten"
+DEBUGGER_NEWS: Final = (
+    DebuggerStopped,
+    DebuggerChanged,
+    DebuggerMoved,
+    PipelineStarted,
+    PipelineResumed,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineInterrupted,
+)
+ENDS: Final = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
+
+
+class LiveRun:
+    """The live view of one run.
+
+    Attributes:
+        run: The run.
+        key: Of the place in a static output where it stands in.
+        graph_view: The widget: graph, status line, questions, output, inspector.
+    """
+
+    def __init__(
+        self,
+        run: ShownRun,
+        *,
+        views: OpenViews | None = None,
+        is_followed: bool = True,
+        is_shown: bool = False,
+        key: str = "",
+        inspect: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_inspection,
+        debug: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_debugging,
+    ) -> None:
+        """Make the widget; call it in the cell in whose output it stands in.
+
+        Args:
+            run: What to show.
+            views: The views of the shell, for what is opened beside this one.
+            is_followed: Whether it is about to start; otherwise it is shown as it stands.
+            is_shown: Display it at once: what is kept comes first, for a browser takes longer for the widget.
+            key: Of the place; a new one by default.
+            inspect: Answers the inspector's questions about the run.
+            debug: Does what the debugger's bar asks for.
+        """
+        self.run = run
+        self.key = key or urandom(8).hex()
+        self._views = views
+        # A copy of what goes on, for that changes in the engine's thread; nothing here shows attempts.
+        self._view = copy.deepcopy(replace(run.view, attempts={})) if is_followed else run.view
+        self._is_over = not is_followed
+        self._started = 0.0
+        self._kept_at = 0.0
+        self._is_kept = True
+        self._questions: dict[str, InterviewStarted] = {}
+        self._handles: list[Output] = []
+        self._beside = Beside(run, views)
+        self._answer = None if is_followed else self._last_answer()
+        if is_shown:
+            self.show()
+        self.graph_view = self._make_graph_view(inspect, debug, is_followed=is_followed)
+        self.graph_view.act_on(run, views)
+        self.graph_view.show({"debugger": run.debugger.to_plain()})
+        self.look_beside()
+        if self._view.nodes:  # a resumed run begins with what was done before
+            self.graph_view.show(self._view.to_plain())
+        if is_followed:
+            self._painter = (
+                ThreadPainter(self.paint, last=ENDS, beat=self._beat)
+                if HAS_THREADS
+                else LoopPainter(self.paint)
+            )
+            run.on_event(self._painter.put)
+        else:
+            self._show_end()
+
+    def _make_graph_view(self, inspect: Any, debug: Any, *, is_followed: bool) -> GraphView:
+        run, graph = self.run, self.run.graph
+        types = {node.handler_type for _, node in _with_those_below(graph)}
+        return GraphView(
+            on_answer=self._hand_in,
+            on_stop=run.cancel,
+            on_inspect=lambda request: inspect(run, request),
+            on_debug=lambda request: debug(run, request),
+            on_beside=self._beside.answer,
+            svg=render_svg(graph),
+            marks={status.value: path for status, path in MARK_PATHS.items()},
+            caption=redacted(graph.label),
+            directory=shown_place(run.logs_root),
+            place=self.key,
+            has_beats=is_followed and HAS_THREADS,
+            has_output=not types.isdisjoint(SPEAKING_TYPES),
+            has_gates=is_followed and GATE_TYPE in types,
+            none=NONE_WAITS if is_followed and GATE_TYPE in types else "",
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether what it shows changes no more."""
+        return self._is_over
+
+    def show(self) -> None:
+        """Display it in the current cell's output: what is kept, and the live view in its place."""
+        handle = display(self._bundle(), raw=True, display_id=True)
+        assert handle is not None, "a display id was asked for"
+        self._handles.append(handle)
+
+    def show_in(self, output: Output) -> None:
+        """Show it in an output that is there."""
+        self._handles.append(output)
+        output.update(self._bundle(), raw=True)
+
+    def leave(self, output: Output) -> None:
+        """Renew that output no more."""
+        self._handles.remove(output)
+
+    def close(self) -> None:
+        """Leave the place to what is kept there, and hold nothing of the run any more."""
+        self._beside.close()
+        self.graph_view.layout.close()
+        self.graph_view.close()
+
+    def look_beside(self) -> None:
+        """Say which other runs of the pipeline wait for a person."""
+        if self._views is not None and (others := self._beside.others()) != self.graph_view.states["others"]:
+            self.graph_view.show({"others": others})
+
+    def paint(self, batch: list[Event]) -> None:
+        """Show a batch of events; what the end of the run leaves is put in place whatever happened before."""
+        try:
+            self._follow(batch)
+        finally:
+            if any(isinstance(event, ENDS) for event in batch):
+                self._end()
+
+    def _follow(self, batch: list[Event]) -> None:
+        changes: list[Delta] = []
+        tails: dict[str, str] = {}
+        for event in batch:
+            changes.append(fold_event(self._view, event)[1])
+            if output := _output_of(event):
+                name, text = output
+                tails[name] = (tails.pop(name, "") + text)[-TAIL_CHARS:]
+            match event:
+                case PipelineStarted() | PipelineResumed():
+                    self._started = event.time
+                case InterviewStarted():
+                    self._questions[event.question_id] = event
+                    self.graph_view.ask(plain_question(event, resume=resume_call(self.run.logs_root)))
+                    self._is_kept = False
+                case InterviewCompleted() | InterviewTimeout():
+                    self._questions.pop(event.question_id, None)
+                    self.graph_view.settle(event.question_id, event)
+                    self._is_kept = False
+                case _:
+                    pass
+        delta = merge_deltas(changes)
+        self._view.attempts.clear()  # nothing here shows them; a loop of many turns would fill the memory
+        if tails:
+            delta["tails"] = dict([*tails.items()][-TAILS:])
+        if any(_is_debugging(event) for event in batch):
+            delta["debugger"] = self.run.debugger.to_plain()
+        if delta.keys() - {"tails"}:
+            delta["line"] = status_line(self._view, self.run.graph, started=self._started, now=time.time())
+        if delta:
+            self.graph_view.show(delta)
+        self._keep()
+
+    def _beat(self) -> None:
+        self.graph_view.beat()
+        self.look_beside()
+        self._keep()
+
+    def _keep(self, *, is_now: bool = False) -> None:
+        """Renew what is kept in the outputs, now and then, if something has happened that matters there."""
+        if is_now or (not self._is_kept and time.monotonic() >= self._kept_at + KEPT_INTERVAL_SECONDS):
+            self._kept_at, self._is_kept = time.monotonic(), True
+            bundle = self._bundle()
+            for handle in self._handles:
+                handle.update(bundle, raw=True)
+
+    def _bundle(self) -> dict[str, str]:
+        return run_bundle(
+            self._view,
+            self.run.graph,
+            self.run.logs_root,
+            place=self.key,
+            questions=() if self._view.status.is_ended else tuple(self._questions.values()),
+            others=[other["words"] for other in self._beside.others()],
+            answer=self._answer,
+            name=name_of(self.run),
+        )
+
+    def _hand_in(self, handed: HandedIn) -> None:
+        """Hand in what a person has clicked; raises what the run says against it."""
+        self.run.answer(handed.gate, handed.choice, text=handed.text, form=handed.form, answered_by=BY_CLICK)
+
+    def _end(self) -> None:
+        """Renew what is kept for the last time. The view stays as it is: who reads in it reads on."""
+        self.graph_view.dismiss()
+        give_up = time.monotonic() + SETTLE_SECONDS
+        while not self.run.is_done and HAS_THREADS and time.monotonic() < give_up:
+            time.sleep(0.01)
+        self._is_over = True
+        self._answer = self._last_answer()
+        self._show_end()
+        self._keep(is_now=True)
+        if self._views is not None:
+            self._views.let_go()
+
+    def _show_end(self) -> None:
+        """What a run shows that goes on no more, here or at all: the line without a clock, and the answer."""
+        line = status_line(self._view, self.run.graph, started=self._started, now=time.time())
+        answer = {"node": self._answer.node, "text": self._answer.text} if self._answer else {}
+        self.graph_view.show({"line": {**line, "is_ended": True}, "answer": answer})
+        self.graph_view.show_whole()
+
+    def _last_answer(self) -> FinalAnswer | None:
+        speaker = last_speaker(self._view, self.run.graph, SPEAKING_TYPES)
+        with suppress(AttractorError):
+            response = self.run[speaker].response if speaker else None
+            return final_answer(self._view, self.run.graph, response, speaker)
+        return None
+
+
+def _with_those_below(graph: Graph) -> list[tuple[Graph, Node]]:
+    """The nodes of a graph and of its children's, each with its graph."""
+    found = [(graph, node) for node in graph.nodes.values()]
+    for child in graph.children.values():
+        found += _with_those_below(child)
+    return found
+
+
+def _output_of(event: Event) -> tuple[str, str] | None:
+    """Who said what, if the event is a piece of output: of the run's own stage, or of one in a child run."""
+    above: list[str] = []
+    while isinstance(event, ChildEvent):
+        above.append(event.name)
+        event = event.event
+    if not isinstance(event, StageOutput):
+        return None
+    return CHILD_SEPARATOR.join((*above, event.name)), event.text
+
+
+def _is_debugging(event: Event) -> bool:
+    """Whether an event says that a debugger looks otherwise now, here or in a child run."""
+    while isinstance(event, ChildEvent):
+        event = event.event
+    return isinstance(event, DEBUGGER_NEWS)

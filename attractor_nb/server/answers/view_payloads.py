@@ -1,0 +1,113 @@
+"""What a front-end shows of runs, made where everything is known: rows, drawings, past answers, time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.model.events import InterviewCompleted, InterviewTimeout
+from attractor_nb.redaction import redacted
+from attractor_nb.server.answers.gate_answers import all_questions
+from attractor_nb.server.answers.run_status_answers import stored_run
+from attractor_nb.server.problems import Problem
+from attractor_nb.server.replies import Reply
+from attractor_nb.server.response_models import Drawing, PastAnswers, Rows, TimelineState
+from attractor_nb.server.streams.event_trail_reader import Trail
+from attractor_nb.studio.history.history_table import has_words, run_plain
+from attractor_nb.studio.timeline.run_timeline import timeline_values
+from attractor_nb.views.drawings.marks import MARK_PATHS, STATUS_LETTERS
+from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.shown_questions import settled_words
+from attractor_nb.views.state import NodeStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.server.desk import RunDesk
+    from attractor_nb.server.request_calls import Call
+    from attractor_nb.storage.run_lists.listing import RunSummary
+
+SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
+GATE_TYPE: Final = "wait.human"
+MAX_ANSWERS: Final = 50
+"""The latest answers that are told."""
+
+
+def get_rows(call: Call) -> Reply:
+    """The runs of the root as rows of a list, newest first."""
+    desk, query = call.house.desk, call.query
+    summaries = desk.summaries()
+    end, found = query.offset + query.limit, len(summaries)
+    if query.words.strip():
+        every = (_row(desk, index, summary) for index, summary in enumerate(summaries))
+        fitting = [row for row in every if has_words(row, query.words)]
+        rows, found = fitting[query.offset : end], len(fitting)
+    else:
+        part = summaries[query.offset : end]
+        rows = [_row(desk, index, summary) for index, summary in enumerate(part, query.offset)]
+    questions = all_questions(desk, summaries) if query.with_questions else []
+    return Reply(Rows(rows=rows, total=len(summaries), found=found, offset=query.offset, questions=questions))
+
+
+def get_drawing(call: Call) -> Reply:
+    """The drawing of a run's graph without states, which a front-end then dresses with them."""
+    run_id = call.path["id"]
+    if call.house.desk.summary(run_id).kind != "run":
+        raise Problem(409, "run", "The run cannot do this", f"{run_id} is a map, which has no single drawing")
+    graph = call.house.desk.run(run_id).graph
+    types = set(_types(graph))
+    return Reply(
+        Drawing(
+            id=run_id,
+            caption=redacted(graph.label),
+            svg=render_svg(graph),
+            marks={status.value: path for status, path in MARK_PATHS.items()},
+            has_output=not types.isdisjoint(SPEAKING_TYPES),
+            has_gates=GATE_TYPE in types,
+        )
+    )
+
+
+def get_answers(call: Call) -> Reply:
+    """What became of the questions of a run that are over, oldest first."""
+    run_id = call.path["id"]
+    events = (recorded.event for recorded in Trail(call.house.desk.place(run_id)).read())
+    ended = [event for event in events if isinstance(event, InterviewCompleted | InterviewTimeout)]
+    answers: list[dict[str, Any]] = [
+        {
+            "question": event.question_id,
+            "stage": event.stage,
+            "is_answered": isinstance(event, InterviewCompleted),
+            "words": redacted(settled_words(event)),
+            "time": event.time,
+        }
+        for event in ended[-MAX_ANSWERS:]
+    ]
+    return Reply(PastAnswers(id=run_id, answers=answers))
+
+
+def get_timeline(call: Call) -> Reply:
+    """What each stage of a run did when, as a picture with words, and what each node took."""
+    run_id = call.path["id"]
+    return Reply(TimelineState(id=run_id, **timeline_values(stored_run(call.house.desk, run_id).timeline())))
+
+
+def _row(desk: RunDesk, index: int, summary: RunSummary) -> dict[str, Any]:
+    live = desk.live(summary.logs_root.name)
+    row = run_plain(index, summary, summary.logs_root.name)
+    if row["is_live"]:  # the manifest says this of a run that has ended
+        row |= {"took": "", "duration": None, "stages": None}
+    row["is_readable"] = row["is_readable"] and summary.kind == "run"
+    if live is None or live.is_done:
+        return row
+    is_waiting = live.status == NodeStatus.WAITING
+    letter = STATUS_LETTERS[NodeStatus.WAITING if is_waiting else NodeStatus.RUNNING]
+    going = {"status": live.status, "mark": letter, "state": "warn" if is_waiting else ""}
+    return {**row, **going, "is_live": True, "is_resumable": False, "is_deletable": False}
+
+
+def _types(graph: Graph) -> Iterator[str]:
+    """The handler types of a graph and of its children's."""
+    yield from graph.handler_types.values()
+    for child in graph.children.values():
+        yield from _types(child)

@@ -1,0 +1,297 @@
+"""The events of one run for all who listen: read once, encoded once, kept for a while.
+
+A channel follows the log. Where the run's engine works in this process its feed says when to look, and what
+happens that is not logged (output as it comes); elsewhere the log is looked at again and again. A consumer
+reads at its own pace. Who falls behind what is kept is cut off, and comes back with the last id it had: then
+it is served from the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from attractor_nb.errors import AttractorError
+from attractor_nb.logs import own_logger
+from attractor_nb.model.events import EventsDropped
+from attractor_nb.server.problems import Problem, problem_of
+from attractor_nb.server.streams.event_trail_reader import Trail
+from attractor_nb.server.streams.frames import END, FAULT, control_frame, event_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from attractor_nb.model.events import Event
+    from attractor_nb.pipeline.run import Run
+    from attractor_nb.server.streams.event_trail_reader import Recorded
+
+LOGGER = own_logger(__name__)
+KEPT_BYTES: Final = 512 * 1024
+KEPT_FRAMES: Final = 2_000
+BATCH_BYTES: Final = 64 * 1024
+LOOK_SECONDS: Final = 0.25
+"""How often the log of a run is looked at that another process runs."""
+GATHER_SECONDS: Final = 0.02
+"""What happens within so short a time goes out together: events of a run come in bursts."""
+GATHERED: Final = 100
+
+
+class Frame(NamedTuple):
+    """What is sent for one event.
+
+    Attributes:
+        ordinal: How many events of the log there are up to and with this one.
+        id: The event's id; empty for what is not in the log.
+        data: What is sent.
+    """
+
+    ordinal: int
+    id: str
+    data: bytes
+
+
+class RunChannel:
+    """The events of one run. It lives in the server's loop, and only there."""
+
+    def __init__(
+        self,
+        place: Path,
+        live: Run | None,
+        is_live_elsewhere: Callable[[], bool],
+        status: Callable[[], str],
+        *,
+        when_closed: Callable[[RunChannel], None] = lambda _: None,
+    ) -> None:
+        """Make the channel; ``start`` has it follow.
+
+        Args:
+            place: The directory of the run.
+            live: The run, if its engine works here.
+            is_live_elsewhere: Whether another process runs it; blocks.
+            status: How it stands, for its last word; blocks.
+            when_closed: Told that nothing follows any more.
+        """
+        self._live = live
+        self._trail = Trail(place)
+        self._is_live_elsewhere = is_live_elsewhere
+        self._status = status
+        self._when_closed = when_closed
+        self._pending: deque[Recorded] = deque()
+        self._read_up_to = (0.0, 0)
+        self._frames: deque[Frame] = deque()
+        self._first = 0
+        self._bytes = 0
+        self._untold_frames = self._untold_bytes = 0
+        self._ordinal = 0
+        self._is_in_step = False
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._ended_at: tuple[object, ...] | None = None
+        self.is_ready = asyncio.Event()
+        """Set when all that was in the log at the beginning has been taken in."""
+        self.is_closed = False
+        self.listeners = 0
+
+    # -- for consumers --------------------------------------------------------------------------------
+
+    @property
+    def first(self) -> int:
+        """Position of the oldest frame that is kept."""
+        return self._first
+
+    @property
+    def end(self) -> int:
+        """Position behind the newest frame."""
+        return self._first + len(self._frames)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the run's engine works in this process."""
+        return self._live is not None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it has, or will have, all that the log has: it follows still, or nothing came since."""
+        return not self.is_closed or (self._ended_at is not None and self._ended_at == self._trail.stamp)
+
+    def position_of(self, last_id: str) -> int | None:
+        """Where to go on behind an event; None when it is not kept (any more)."""
+        if not last_id:
+            return self._first if self._first == 0 else None
+        for back, frame in enumerate(reversed(self._frames), start=1):
+            if frame.id == last_id:
+                return self.end - back + 1
+        return None
+
+    def position_behind(self, ordinal: int) -> int | None:
+        """Where to go on for who has had so many events of the log; None when the next is not kept any more.
+
+        What is there may be one that it has had: ``take`` passes those over.
+        """
+        position = bisect_left(self._frames, ordinal, key=lambda frame: frame.ordinal)
+        is_next_kept = position > 0 or not self._frames or self._frames[0].ordinal <= ordinal + 1
+        return self._first + position if is_next_kept else None
+
+    def has_events(self, position: int, had: int) -> bool:
+        """Whether there are events of the log behind a position that a consumer has not had."""
+        behind = islice(self._frames, position - self._first, None)
+        return any(frame.id and frame.ordinal > had for frame in behind)
+
+    def take(self, position: int, had: int = 0) -> tuple[bytes, int]:
+        """The next frames as one piece, and the position behind them; empty when there is nothing new.
+
+        Args:
+            position: Where to go on; it must be kept still.
+            had: How many events of the log the consumer has had from elsewhere.
+        """
+        pieces: list[bytes] = []
+        size = 0
+        for frame in islice(self._frames, position - self._first, None):
+            if size >= BATCH_BYTES:
+                break
+            position += 1
+            if not frame.id or frame.ordinal > had:
+                pieces.append(frame.data)
+                size += len(frame.data)
+        return b"".join(pieces), position
+
+    async def wait(self, position: int) -> None:
+        """Wait until there is something behind a position, or the channel is closed."""
+        if position >= self.end and not self.is_closed:
+            await self._news.wait()
+
+    # -- following ------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Follow the run, in the loop that runs here."""
+        self._task = asyncio.create_task(self._follow())
+
+    def stop(self) -> None:
+        """Follow no longer; consumers are told that the stream ends here. Waits for nothing."""
+        if self._task is not None:
+            self._task.cancel()
+        self._close()
+
+    async def _follow(self) -> None:
+        try:
+            if self._live is not None:
+                await self._follow_here(self._live)
+            else:
+                await self._follow_log()
+            self._ended_at = self._trail.stamp
+            status = await asyncio.to_thread(self._status)
+            self._keep("", control_frame(END, {"status": status}))
+        except Problem as problem:
+            self._keep("", control_frame(FAULT, problem.to_plain()))
+        except AttractorError as error:
+            self._keep("", control_frame(FAULT, problem_of(error).to_plain()))
+        except Exception:
+            LOGGER.exception("a stream of events ended")
+            self._keep("", control_frame(FAULT, {"detail": "internal server error"}))
+        finally:
+            self._close()
+
+    async def _follow_here(self, live: Run) -> None:
+        feed = await asyncio.to_thread(live.events)
+        await self._take_log()
+        self.is_ready.set()
+        async for events in feed.batches(GATHERED):
+            for event in events:
+                await self._take_event(event)
+            self._tell()
+            await asyncio.sleep(GATHER_SECONDS if len(events) < GATHERED else 0)
+        if not self._is_in_step:
+            await self._take_log()
+        # Who hears of the end finds the status said, and the run free to go on.
+        while not live.is_done:  # noqa: ASYNC110 - it ends in another thread, a moment after its last event
+            await asyncio.sleep(GATHER_SECONDS)
+
+    async def _follow_log(self) -> None:
+        while await asyncio.to_thread(self._is_live_elsewhere):
+            await self._take_log()
+            self.is_ready.set()
+            await asyncio.sleep(LOOK_SECONDS)
+        await self._take_log()  # of a run that stands still it is ready when it is closed: nothing follows
+
+    async def _take_event(self, event: Event) -> None:
+        """Publish what the feed brought."""
+        if isinstance(event, EventsDropped):
+            await self._take_log()  # what it missed is there
+        elif not event.is_durable:
+            self._keep("", event_frame(event, ""))
+        elif self._is_in_step and (recorded := self._trail.take(event)) is not None:
+            self._publish(recorded)
+        else:
+            await self._take_log_up_to(event)
+        await self._breathe()
+
+    async def _take_log(self) -> None:
+        """Publish all that is new in the log."""
+        self._is_in_step = False
+        await self._read_on()
+        while self._pending:
+            self._publish(self._pending.popleft())
+            await self._breathe()
+        self._tell()
+
+    async def _take_log_up_to(self, event: Event) -> None:
+        """Publish what the log has up to an event that the feed brought: what comes next keeps its place.
+
+        When that is the last that was read, the two are in step: what the feed brings from then on is what
+        the log has next, and is not read again.
+        """
+        self._is_in_step = False
+        key = event.time, event.sequence
+        if not any((one.event.time, one.event.sequence) == key for one in self._pending):
+            if event.time <= self._read_up_to[0] and event.sequence <= self._read_up_to[1]:
+                return  # it was there at the beginning
+            await self._read_on()
+        while self._pending:
+            recorded = self._pending.popleft()
+            self._publish(recorded)
+            if (recorded.event.time, recorded.event.sequence) == key:
+                self._is_in_step = not self._pending
+                return
+            await self._breathe()
+
+    async def _read_on(self) -> None:
+        found = await asyncio.to_thread(self._trail.read)
+        if found:
+            self._pending.extend(found)
+            last = found[-1].event
+            self._read_up_to = last.time, last.sequence
+
+    async def _breathe(self) -> None:
+        """Have consumers take what they were not told of, before there is so much that it is let go."""
+        if self._untold_bytes >= BATCH_BYTES or self._untold_frames >= KEPT_FRAMES // 4:
+            self._tell()
+            await asyncio.sleep(0)
+
+    def _publish(self, recorded: Recorded) -> None:
+        self._ordinal += 1
+        self._keep(recorded.id, event_frame(recorded.event, recorded.id))
+
+    def _keep(self, event_id: str, data: bytes) -> None:
+        """Keep what is to be sent; ``_tell`` has consumers take it."""
+        self._frames.append(Frame(self._ordinal, event_id, data))
+        self._bytes += len(data)
+        self._untold_bytes += len(data)
+        self._untold_frames += 1
+        while len(self._frames) > 1 and (self._bytes > KEPT_BYTES or len(self._frames) > KEPT_FRAMES):
+            self._bytes -= len(self._frames.popleft().data)
+            self._first += 1
+
+    def _close(self) -> None:
+        self.is_closed = True
+        self.is_ready.set()
+        self._tell()
+        self._when_closed(self)
+
+    def _tell(self) -> None:
+        self._untold_frames = self._untold_bytes = 0
+        news, self._news = self._news, asyncio.Event()
+        news.set()

@@ -1,0 +1,181 @@
+"""The durable writer: a file is there whole, or the one before it is (RELIABILITY).
+
+A unique temporary file in the same directory is written, flushed and renamed over its target. It is
+the only way in which the store replaces a file; the log alone is appended to. A flush that fails is
+fatal for that temporary file: it is thrown away, never flushed again and believed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from attractor_nb.errors import StorageError
+from attractor_nb.storage.files.disk import Disk, entry_names, storage_error, write_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+TEMPORARY_PREFIX = ".attractor-tmp-"
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_COUNTER = itertools.count(1)
+_PROCESS = os.urandom(5).hex()
+
+
+def temporary_name() -> str:
+    """Unique among all processes that ever wrote here, forked ones included."""
+    return f"{TEMPORARY_PREFIX}{_PROCESS}-{os.getpid()}-{next(_COUNTER)}"
+
+
+def write_whole(
+    disk: Disk, parent: int, name: str, data: bytes, *, directory: Path, is_synced: bool, keep_as: str = ""
+) -> None:
+    """Replace a file by new content, whole or not at all.
+
+    Args:
+        disk: Where.
+        parent: The open directory.
+        name: The file's name in it.
+        data: Its new content.
+        directory: The directory's path, for messages.
+        is_synced: Flush the content before the file gets its name, and the directory after it, so that
+            a power loss cannot bring the old file back.
+        keep_as: Keep the replaced file under this name.
+
+    Raises:
+        StorageError: The disk refused; the old file is intact.
+    """
+    try:
+        replace_file(disk, parent, name, data, is_synced=is_synced, keep_as=keep_as)
+        if is_synced:
+            disk.sync(parent)
+    except OSError as error:
+        raise storage_error(error, "write", directory / name) from error
+
+
+def replace_file(
+    disk: Disk, parent: int, name: str, data: bytes, *, is_synced: bool, keep_as: str = ""
+) -> None:
+    """What ``write_whole`` does, but for flushing the directory and wording the error.
+
+    Raises:
+        OSError: The disk refused; the old file is intact.
+    """
+    temporary = temporary_name()
+    try:
+        descriptor = disk.create(temporary, parent)
+        try:
+            write_all(disk, descriptor, data)
+            if is_synced:
+                disk.sync(descriptor)
+        finally:
+            disk.close(descriptor)
+        if keep_as:
+            _keep(disk, parent, name, keep_as)
+        disk.rename(temporary, name, parent)
+    except BaseException:  # an interrupt, too, must leave no temporary file
+        with contextlib.suppress(OSError):
+            disk.remove(temporary, parent)
+        raise
+
+
+def _keep(disk: Disk, parent: int, name: str, kept_name: str) -> None:
+    """Give the present file a second name, so that at every moment one of both is there."""
+    second = temporary_name()
+    try:
+        disk.link(name, second, parent)
+    except FileNotFoundError:
+        return
+    try:
+        disk.rename(second, kept_name, parent)
+    finally:
+        # Two names of one file, as a kill between keeping and replacing leaves them, are not renamed to
+        # each other: POSIX then does nothing, and calls it a success.
+        with contextlib.suppress(OSError):
+            disk.remove(second, parent)
+
+
+def replace_link(
+    disk: Disk, parent: int, name: str, target: str, *, directory: Path, is_synced: bool
+) -> None:
+    """Replace a symbolic link by another one, so that at every moment one of both is there.
+
+    Raises:
+        StorageError: The disk refused; the old link is intact.
+    """
+    temporary = temporary_name()
+    try:
+        disk.make_link(target, temporary, parent)
+        try:
+            disk.rename(temporary, name, parent)
+        except OSError:
+            with contextlib.suppress(OSError):
+                disk.remove(temporary, parent)
+            raise
+        if is_synced:
+            disk.sync(parent)
+    except OSError as error:
+        raise storage_error(error, "link", directory / name) from error
+
+
+def sweep(disk: Disk, parent: int, names: Iterable[str] | None = None) -> int:
+    """Remove the temporary files that a killed process left in a directory; how many.
+
+    Only the owner of a run directory may call this; ``names`` are its entries, where they are known already.
+    """
+    count = 0
+    for name in entry_names(parent) if names is None else names:
+        if name.startswith(TEMPORARY_PREFIX):
+            with contextlib.suppress(OSError):
+                disk.remove(name, parent)
+                count += 1
+    return count
+
+
+def read_plain_file(
+    name: str | Path,
+    parent: int | None = None,
+    *,
+    directory: Path | str = "",
+    max_bytes: int,
+    offset: int = 0,
+) -> bytes | None:
+    """The content of a plain file, from an offset on; None when there is no file.
+
+    Links are not followed, and nothing is waited for: what stands there may have been planted.
+
+    Raises:
+        StorageError: It is not a plain file, larger than ``max_bytes``, or cannot be read.
+    """
+    try:
+        descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise storage_error(error, "read", f"{directory}/{name}" if directory else name) from error
+    path = f"{directory}/{name}" if directory else str(name)
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            raise StorageError(f"cannot read {path}: not a plain file", path=path, hint="remove it")
+        if facts.st_size > max_bytes:
+            raise StorageError(
+                f"cannot read {path}: {facts.st_size} bytes are more than the {max_bytes} allowed", path=path
+            )
+        return _read_from(descriptor, offset, facts.st_size)
+    except OSError as error:
+        raise storage_error(error, "read", path) from error
+    finally:
+        os.close(descriptor)
+
+
+def _read_from(descriptor: int, offset: int, size: int) -> bytes:
+    pieces: list[bytes] = []
+    while offset < size and (piece := os.pread(descriptor, size - offset, offset)):
+        pieces.append(piece)
+        offset += len(piece)
+    return b"".join(pieces)

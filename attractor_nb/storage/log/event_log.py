@@ -1,0 +1,250 @@
+"""The truth of a run: ``events.jsonl``, which is only ever appended to (ruling 29).
+
+An append that returned is in the log; with ``is_synced`` in a ``full`` log it survives a power loss.
+One that raised is not in the log. With ``is_synced`` it has also been made sure that nobody took the run
+over before (``fence.py``): such an append is a commit, and somebody acts on it.
+
+The file is widened with zeros ahead of the writing, because a flush is cheaper when the size of the file
+stays the same; they are cut off at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from attractor_nb.collector import paused_collector
+from attractor_nb.errors import StorageError
+from attractor_nb.storage.files.atomic import read_plain_file
+from attractor_nb.storage.files.disk import Disk, storage_error, write_all
+from attractor_nb.storage.log.event_lines import FIRST_OWNER, LogScan, encode_event, scan_lines
+from attractor_nb.storage.log.fence import OPEN_BIT
+from attractor_nb.storage.log.lock import taken_over
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from attractor_nb.model.events import Event
+    from attractor_nb.storage.files.disk import Durability
+
+EVENT_LOG_NAME = "events.jsonl"
+MAX_LOG_BYTES = 4 * 1024**3
+_FIRST_ALLOCATION_BYTES = 64 * 1024
+_LARGEST_ALLOCATION_BYTES = 1024 * 1024
+
+
+class EventLog:
+    """The log of a run that this process owns.
+
+    Attributes:
+        sequence: Number of the last record.
+        offset: Byte offset after it.
+        acknowledged: Number of the last record that was there when the log was opened, or was appended
+            with ``is_synced`` since: no later fault takes it back.
+        token: Fencing token of this owner, which each record carries.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        parent: int,
+        directory: Path,
+        durability: Durability,
+        *,
+        token: int = FIRST_OWNER,
+        check_lock: Callable[[], None] | None = None,
+    ) -> None:
+        """Open the log, or make it; what a killed process left unfinished at its end is cut off.
+
+        Args:
+            disk: Where.
+            parent: The run directory, open.
+            directory: Its path.
+            durability: ``full`` or ``fast``.
+            token: Fencing token of this owner; the log raises it above all that wrote to it.
+            check_lock: Raises ``RunLocked`` when the lock was lost. From the moment on at which it is looked
+                at with the file open, a take-over can be seen on the file itself.
+
+        Raises:
+            CheckpointCorrupt: A record is damaged.
+            RunLocked: Somebody took the run over meanwhile.
+            StorageError: The disk refused.
+        """
+        self._disk = disk
+        self._directory = directory
+        self._path = directory / EVENT_LOG_NAME
+        self._is_full = durability == "full"
+        self._is_writing = False
+        self._is_broken = False
+        self._is_lost = False
+        try:
+            self._descriptor = disk.open_update(EVENT_LOG_NAME, parent)
+        except OSError as error:
+            raise storage_error(error, "open", self._path) from error
+        try:
+            if check_lock is not None:
+                check_lock()
+            self.scan = self._recover(parent, directory)
+        except BaseException:  # an interrupt, too, must leave no file open
+            disk.close(self._descriptor)
+            raise
+        self.token = max(token, self.scan.token + 1)
+        self.sequence = self.acknowledged = self.scan.sequence
+        self.offset = self._synced_offset = self._allocated = self.scan.offset
+
+    def _recover(self, parent: int, directory: Path) -> LogScan:
+        scan = read_log(directory, parent)
+        try:
+            self._disk.truncate(self._descriptor, scan.offset)
+            os.lseek(self._descriptor, scan.offset, os.SEEK_SET)
+            if scan.is_line_end_missing:
+                write_all(self._disk, self._descriptor, b"\n")
+                end = scan.offset + 1
+                scan = replace(scan, ends=(*scan.ends[:-1], end), offset=end, is_line_end_missing=False)
+            if self._is_full:
+                self._disk.sync(self._descriptor)
+                self._disk.sync(parent)
+        except OSError as error:
+            raise storage_error(error, "open", self._path) from error
+        return scan
+
+    def append(self, event: Event, *, is_synced: bool) -> None:
+        """Add the next event.
+
+        Raises:
+            RunLocked: Somebody took the run over; nothing that this process appends counts any more.
+            StorageError: The disk refused, and the log is as before; or an earlier refusal could not
+                be made good, and the log takes nothing more; or the event is not the next one.
+        """
+        if self._is_lost:
+            raise taken_over(self._directory, self.token)
+        if self._is_writing:
+            self._withdraw(self.offset)  # an interrupt left the last append half done
+        if event.sequence != self.sequence + 1 or self._is_broken:
+            raise self._unfit(event)
+        line = encode_event(event, self.token)
+        end = self.offset + len(line)
+        self._is_writing = True
+        try:
+            if self._is_full and end > self._allocated:
+                self._allocate(end)
+            if self._disk.write(self._descriptor, line) != len(line):
+                self._finish_short_write(line)
+        except OSError as error:
+            self._withdraw(self.offset)
+            raise storage_error(error, "write", self._path) from error
+        if is_synced:
+            if self._is_full:
+                self._sync(end)
+            self.check()
+        self.sequence += 1
+        self.offset = end
+        self._is_writing = False
+        if is_synced:
+            self.acknowledged = self.sequence
+
+    def check(self) -> None:
+        """Check that the run is still ours.
+
+        Raises:
+            RunLocked: Somebody took it over.
+        """
+        if self._descriptor >= 0 and not os.fstat(self._descriptor).st_mode & OPEN_BIT:
+            self._is_lost = self._is_broken = True
+            raise taken_over(self._directory, self.token)
+
+    def sync(self) -> None:
+        """Flush every record written so far, in a ``full`` log."""
+        if self._is_full and self._synced_offset < self.offset:
+            self._sync(self.offset)
+
+    def close(self) -> None:
+        """Cut off the free space and give the file back."""
+        with contextlib.suppress(OSError):  # what was acknowledged is safe already
+            if not self._is_lost and (self._allocated > self.offset or self._is_writing):
+                self._disk.truncate(self._descriptor, self.offset)
+            if self._is_full and not self._is_broken:
+                self._disk.sync(self._descriptor)
+        self._disk.close(self._descriptor)
+        self._descriptor = -1
+        self._is_broken = True
+
+    def _allocate(self, end: int) -> None:
+        size = min(max(self.offset, _FIRST_ALLOCATION_BYTES), _LARGEST_ALLOCATION_BYTES)
+        target = end + size
+        done = self._allocated
+        while done < target:
+            done += self._disk.write_at(self._descriptor, bytes(target - done), done)
+        self._disk.sync(self._descriptor)
+        self._synced_offset = self.offset
+        self._allocated = target
+
+    def _finish_short_write(self, line: bytes) -> None:
+        written = os.lseek(self._descriptor, 0, os.SEEK_CUR) - self.offset
+        write_all(self._disk, self._descriptor, line[written:])
+
+    def _sync(self, end: int) -> None:
+        try:
+            self._disk.sync_data(self._descriptor)
+        except OSError as error:
+            # A page whose flush failed may look clean ever after: nothing after the last flush that
+            # succeeded is known to be on disk, so it is taken back and the file is not used again.
+            self._withdraw(self._synced_offset)
+            self._is_broken = True
+            raise storage_error(error, "flush", self._path) from error
+        self._synced_offset = end
+
+    def _withdraw(self, offset: int) -> None:
+        """Take back everything behind an offset."""
+        try:
+            self._disk.truncate(self._descriptor, offset)
+            os.lseek(self._descriptor, offset, os.SEEK_SET)
+        except OSError:
+            self._is_broken = True
+        self._allocated = offset
+        self._is_writing = False
+
+    def _unfit(self, event: Event) -> StorageError:
+        path = str(self._path)
+        if self._is_broken:
+            return StorageError(
+                f"{path} takes nothing more: it is closed, or an earlier write to it failed",
+                path=path,
+                hint="resume the run; all that was recorded is intact",
+            )
+        return StorageError(
+            f"{path}: event {event.sequence} does not follow event {self.sequence}", path=path
+        )
+
+
+def log_size(directory: Path) -> int:
+    """How many bytes the log of a run has; 0 where there is none that can be read."""
+    try:
+        return (directory / EVENT_LOG_NAME).stat().st_size
+    except OSError:
+        return 0
+
+
+def read_log(directory: Path, parent: int | None = None, *, offset: int = 0, sequence: int = 0) -> LogScan:
+    """Read the log of a run, or its end from a byte offset on; its owner may be writing meanwhile.
+
+    Args:
+        directory: The run directory.
+        parent: The same as an open directory, if there is one.
+        offset: Where to begin.
+        sequence: Number of the record that ends there.
+
+    Raises:
+        CheckpointCorrupt: A record is damaged, or the log ends before ``offset``.
+        StorageError: The file cannot be read.
+    """
+    name = EVENT_LOG_NAME if parent is not None else directory / EVENT_LOG_NAME
+    data = read_plain_file(
+        name, parent, directory="" if parent is None else directory, max_bytes=MAX_LOG_BYTES, offset=offset
+    )
+    path = str(directory / EVENT_LOG_NAME)
+    with paused_collector(len(data or b"")):
+        return scan_lines(data or b"", path=path, offset=offset, sequence=sequence)

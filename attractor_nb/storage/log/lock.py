@@ -1,0 +1,268 @@
+"""Who owns a run directory: one process at a time, by a kernel lock (RELIABILITY; ruling 33).
+
+The lock is held on an open file and dies with its owner, however that ends. Beside it lie facts about
+the owner for everybody to read. Reading a run needs no lock. A frozen owner keeps its lock; whoever takes
+the run over puts another lock file in its place, and ``fence.py`` sees to it that the old owner loses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+from attractor_nb.errors import RunLocked, StorageError
+from attractor_nb.storage.files.atomic import read_plain_file, temporary_name, write_whole
+from attractor_nb.storage.files.disk import FILE_MODE, Disk, storage_error
+from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
+from attractor_nb.storage.run_directory import RunDirectory, utc_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from filelock import BaseFileLock
+
+    from attractor_nb.protocols import Clock
+
+LOCK_NAME = "owner.lock"
+OWNER_NAME = "owner.json"
+_PATIENCE_SECONDS = 0.15
+"""Long enough to outlast a reader's probe of the lock, short enough to answer at once."""
+_WORD_SECONDS = 0.5
+"""How long a new owner may take to leave word: until then the file names the one before, who is gone."""
+_MAX_OWNER_BYTES = 64 * 1024
+_LOCK_FILE_KEY = "lock_file"
+
+
+class OwnerLock:
+    """Ownership of a run directory, from construction to ``release``.
+
+    Attributes:
+        token: Number of this ownership, the fencing token: one more than that of the last owner who left
+            word. The log may know of a higher one.
+        is_contested: The lock file is not the one that the last owner locked: that owner may still live.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        root: RunDirectory,
+        clock: Clock,
+        *,
+        take_over: bool = False,
+        is_synced: bool = True,
+    ) -> None:
+        """Take the lock.
+
+        Args:
+            disk: Where.
+            root: The run directory.
+            clock: For the time since when.
+            take_over: Take it from an owner who has it and is frozen, or was on another machine.
+            is_synced: A lock file that is made here outlives a power loss.
+
+        Raises:
+            RunLocked: Another process, or another run in this one, owns the directory.
+            StorageError: The disk refused.
+        """
+        self._root = root
+        self._since = utc_text(clock.time())
+        self._lock = _new_lock(root.path / LOCK_NAME)
+        self._file = 0
+        try:
+            self._make_file(disk, is_synced=is_synced)
+            self._acquire(disk, take_over=take_over)
+        except OSError as error:
+            self.release()
+            raise storage_error(error, "lock", root.path / LOCK_NAME) from error
+        before = _read_facts(root.path)
+        self.token = _token_of(before) + 1
+        self.is_contested = before.get(_LOCK_FILE_KEY) != self._file
+
+    def _make_file(self, disk: Disk, *, is_synced: bool) -> None:
+        """Make the lock file where there is none. Nothing of ours outlives it, so it tells what is ours."""
+        with contextlib.suppress(FileExistsError):
+            disk.close(disk.create(LOCK_NAME, self._root.descriptor))
+            if is_synced:
+                disk.sync(self._root.descriptor)
+
+    def _acquire(self, disk: Disk, *, take_over: bool) -> None:
+        from filelock import Timeout  # noqa: PLC0415 - who only reads takes no lock
+
+        # Made first, and looked at before and after: the lock is then known to be on that very file.
+        path = self._root.path / LOCK_NAME
+        os.close(
+            os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FILE_MODE)
+        )
+        self._file = self._present_file()
+        try:
+            self._lock.acquire(poll_interval=0.01)
+        except Timeout:
+            if not take_over:
+                raise _locked(self._root.path) from None
+            self._exchange(disk, self._file)
+        if self._present_file() != self._file:
+            self.release()
+            raise _locked(self._root.path)
+
+    def _exchange(self, disk: Disk, held: int) -> None:
+        """Put a lock file of our own, locked already, in the place of the one that is held."""
+        name = temporary_name()
+        mine = _new_lock(self._root.path / name)
+        mine.acquire(blocking=False)
+        self._lock = mine
+        self._file = os.stat(name, dir_fd=self._root.descriptor, follow_symlinks=False).st_ino
+        if self._present_file() != held:  # somebody was faster, and is no frozen owner
+            disk.remove(name, self._root.descriptor)
+            self.release()
+            raise _locked(self._root.path)
+        try:
+            disk.rename(name, LOCK_NAME, self._root.descriptor)
+        except FileNotFoundError:  # somebody who took the run over meanwhile has swept it away
+            self.release()
+            raise _locked(self._root.path) from None
+
+    def _present_file(self) -> int:
+        try:
+            return os.stat(LOCK_NAME, dir_fd=self._root.descriptor, follow_symlinks=False).st_ino
+        except FileNotFoundError:
+            return 0
+
+    def check(self) -> None:
+        """Check that the lock is still the lock.
+
+        Raises:
+            RunLocked: Another lock file stands in its place: somebody took the run over.
+        """
+        if self._present_file() != self._file:
+            raise taken_over(self._root.path, self.token)
+
+    def announce(self, disk: Disk, token: int, *, is_fenced: bool) -> None:
+        """Write down who owns the run now.
+
+        Args:
+            disk: Where.
+            token: Number of this ownership.
+            is_fenced: No earlier owner can write any more. Until then the lock file is not named: whoever
+                comes next, when we die here, must contest it again.
+
+        Raises:
+            StorageError: The disk refused.
+        """
+        self.token = token
+        facts = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "since": self._since,
+            "token": token,
+            _LOCK_FILE_KEY: self._file if is_fenced else 0,
+        }
+        data = json_bytes(facts) + b"\n"
+        root = self._root
+        write_whole(disk, root.descriptor, OWNER_NAME, data, directory=root.path, is_synced=False)
+
+    def release(self) -> None:
+        """Give ownership up."""
+        self._lock.release(force=True)
+
+
+def _new_lock(path: Path) -> BaseFileLock:
+    from filelock import FileLock  # noqa: PLC0415 - as above
+
+    # Not by thread: whoever closes a run may be another thread than the one that opened it.
+    return FileLock(path, timeout=_PATIENCE_SECONDS, mode=FILE_MODE, thread_local=False)
+
+
+def is_owned(logs_root: Path) -> bool:
+    """Whether some process owns a run directory right now."""
+    try:
+        descriptor = os.open(
+            logs_root / LOCK_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        )
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def read_owner(logs_root: Path) -> dict[str, Any]:
+    """``pid``, ``host``, ``since`` and ``token`` of the last owner; empty when unreadable."""
+    facts = _read_facts(logs_root)
+    facts.pop(_LOCK_FILE_KEY, None)
+    return facts
+
+
+def _read_facts(logs_root: Path) -> dict[str, Any]:
+    try:
+        data = read_plain_file(logs_root / OWNER_NAME, max_bytes=_MAX_OWNER_BYTES)
+        plain = read_json(data or b"{}")
+    except (StorageError, JsonProblem):
+        return {}
+    return cast("dict[str, Any]", plain) if isinstance(plain, dict) else {}
+
+
+def _token_of(facts: dict[str, Any]) -> int:
+    token = facts.get("token")
+    return token if type(token) is int and token > 0 else 0
+
+
+def _present_owner(path: Path) -> dict[str, Any]:
+    """Facts about who holds the lock; none when whoever left word last is gone, and nobody has since."""
+    give_up = time.monotonic() + _WORD_SECONDS
+    while _is_gone(owner := read_owner(path)):
+        if time.monotonic() >= give_up:
+            return {}
+        time.sleep(0.01)
+    return owner
+
+
+def _is_gone(owner: dict[str, Any]) -> bool:
+    """Whether a process of this machine has ended."""
+    pid = owner.get("pid")
+    if type(pid) is not int or pid <= 0 or owner.get("host") != socket.gethostname():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # it is somebody else's
+        return False
+    return False
+
+
+def _who(owner: dict[str, Any]) -> str:
+    if not owner:
+        return "another process"
+    return f"process {owner.get('pid', '?')} on {owner.get('host', '?')} since {owner.get('since', '?')}"
+
+
+def _locked(path: Path) -> RunLocked:
+    owner = _present_owner(path)
+    return RunLocked(
+        f"the run in {path} is owned by {_who(owner)}",
+        owner=owner,
+        hint="wait for its end or stop that process; reading the run needs no ownership; take_over=True, or "
+        "`attractor-nb resume DIR --take-over`, takes the run from an owner that is frozen or gone",
+    )
+
+
+def taken_over(path: Path, token: int) -> RunLocked:
+    """The error of an owner who has lost the run: who has it now."""
+    owner = read_owner(path)
+    is_known = _token_of(owner) > token
+    by = f"{_who(owner)} (owner {owner['token']})" if is_known else "another process"
+    return RunLocked(
+        f"the run in {path} was taken over by {by}; this process was owner {token} and has lost it",
+        owner=owner if is_known else {},
+        hint="nothing that this process does for the run counts any more; look at it with Run.load(…)",
+    )

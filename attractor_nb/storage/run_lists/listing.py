@@ -1,0 +1,336 @@
+"""A run as a line of the list of runs: how it stands, what it took, and what is wrong with it.
+
+A line is made of a manifest and of the end of a log. A whole log is read where there is no manifest, and
+where a run that stands still has one that is short enough (``MAX_CHECKED_BYTES``): the list then knows, as
+the doctor does, whether a resume could read it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.errors import RunError, StorageError
+from attractor_nb.model.events import InterviewStarted, PipelineRestarted
+from attractor_nb.model.outcome import Usage
+from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
+from attractor_nb.storage.files.atomic import read_plain_file
+from attractor_nb.storage.files.strict_json import JsonProblem
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.log.lock import LOCK_NAME, is_owned, read_owner
+from attractor_nb.storage.manifest_file import MANIFEST_NAME, read_manifest
+from attractor_nb.storage.map_directory import MAP_NAME, read_map
+from attractor_nb.storage.older_checkpoints import find_legacy_checkpoints
+from attractor_nb.storage.run_directory import SOURCE_NAME
+from attractor_nb.storage.run_lists.removal import is_remains
+from attractor_nb.storage.run_lists.run_tags import TAGS_NAME, read_tags
+from attractor_nb.storage.run_status import (
+    ABANDONED,
+    DAMAGED,
+    GOES_ON,
+    RESTARTED,
+    UNFINISHED,
+    standing_of,
+)
+from attractor_nb.storage.sealed_file import previous_name, unseal
+from attractor_nb.storage.stored_run import read_facts, read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from attractor_nb.storage.run_status import RunStanding
+
+MAX_CHECKED_BYTES: Final = 1024 * 1024
+MAX_CHECKPOINT_BYTES: Final = 1024 * 1024
+_MAX_MANIFEST_BYTES: Final = 16 * 1024 * 1024
+HALF_WRITTEN, HALF_DELETED, NEWER, FOREIGN = "half-written", "half-deleted", "newer", "foreign"
+UNREADABLE: Final = frozenset({DAMAGED, HALF_WRITTEN, HALF_DELETED, NEWER, FOREIGN})
+"""How a directory stands that is no whole run of ours."""
+LIVE: Final = frozenset({"running", "resumed"})
+LASTING: Final = frozenset({"completed", "failed", *GOES_ON})
+"""How something whole stands that nobody works at."""
+_SCHEMA_VERSION: Final = 1
+_LINEAGE: Final = (("fork_of", "fork of"), ("continued_from", "continues"), ("restart_of", "restart of"))
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A line of the list of runs.
+
+    Attributes:
+        logs_root: The run directory.
+        run_id: The run.
+        pipeline_name: Name of the pipeline.
+        status: As in the manifest; ``abandoned`` when its owner died; ``damaged`` when unreadable or
+            cut short; ``half-written``, ``half-deleted``, ``newer`` (of a newer version of this library) or
+            ``foreign`` (of another engine). Of a run that went on in a restart directory, how it stands
+            there.
+        start_time: ISO 8601 UTC, or empty.
+        end_time: ISO 8601 UTC, or None while it goes on.
+        owner: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
+        kind: ``run`` or ``map``.
+        duration: Seconds of running time by its latest end; None when that is not known.
+        stages: Stages committed, of a map its rows; None when that is not known.
+        usage: What model calls consumed; None when that is not known.
+        tags: What people tagged it with.
+        is_simulated: What models said in it is made up.
+        lineage: Where it comes from, and where it went on, in words; empty for most.
+        note: Where a live run is, why one failed, or what is wrong with the directory and what to do.
+    """
+
+    logs_root: Path
+    run_id: str
+    pipeline_name: str
+    status: str
+    start_time: str
+    end_time: str | None
+    owner: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    kind: str = "run"
+    duration: float | None = None
+    stages: int | None = None
+    usage: Usage | None = None
+    tags: tuple[str, ...] = ()
+    is_simulated: bool = False
+    lineage: str = ""
+    note: str = ""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a process works at it now."""
+        return self.status in LIVE
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether a resume takes it to its end."""
+        return self.status in GOES_ON
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What a line was made of: as long as none of it changes, it is the line.
+
+    Attributes:
+        places: The directory itself, which is empty, and those inside in which the run went on.
+        names: Names of the files that were read there, if they are there.
+        asks_lock: The line holds only as long as nobody owns one of the places.
+    """
+
+    places: tuple[str, ...]
+    names: tuple[str, ...]
+    asks_lock: bool
+
+
+ENDED_FILES: Final = (EVENT_LOG_NAME, MANIFEST_NAME, TAGS_NAME)
+"""Of a run whose manifest is whole and says all."""
+_PROJECTIONS: Final = (MANIFEST_NAME, CHECKPOINT_NAME)
+RUN_FILES: Final = (
+    *(EVENT_LOG_NAME, TAGS_NAME, SOURCE_NAME),
+    *_PROJECTIONS,
+    *map(previous_name, _PROJECTIONS),
+)
+MAP_FILES: Final = (MAP_NAME, previous_name(MAP_NAME), TAGS_NAME)
+
+
+def summarize(path: Path) -> RunSummary | None:
+    """The line of one directory; None for one that is no run, no map, and the rest of neither."""
+    return summarize_with_grounds(path)[0]
+
+
+def summarize_with_grounds(path: Path) -> tuple[RunSummary | None, Grounds | None]:
+    """The line of one directory, and what it was made of; None for one that is to be made anew each time.
+
+    So is that of a run under way, and of whatever is not whole.
+    """
+    if is_remains(path):
+        note = "its removal was cut off; delete it again"
+        return RunSummary(path, "", "", HALF_DELETED, "", None, note=note), None
+    try:
+        if os.path.lexists(path / EVENT_LOG_NAME):
+            return _summary_of_run(path)
+        if os.path.lexists(path / MAP_NAME):
+            return _summary_of_map(path)
+        return _summary_of_rest(path), None
+    except (OSError, StorageError) as error:
+        return _damaged(path, str(error)), None
+
+
+def _summary_of_run(path: Path) -> tuple[RunSummary, Grounds | None]:
+    manifest, problems = read_manifest(path)
+    if problems and (version := _newer_version(path)):
+        return _newer(path, version, manifest or {}), None
+    is_whole = manifest is not None and not problems and os.path.lexists(path / MANIFEST_NAME)
+    try:
+        manifest = manifest or read_facts(path)
+    except RunError as error:
+        return _damaged(path, error.message), None
+    standing = standing_of(path, manifest)
+    status, note = standing.status, ""
+    if standing.status == DAMAGED:
+        note = "its log has lost records"
+    elif standing.status in GOES_ON and (problem := _what_keeps_it(path)):
+        status, note = DAMAGED, problem
+    tags, tags_problem = read_tags(path)
+    duration, stages, usage = _totals(standing)
+    summary = RunSummary(
+        path,
+        manifest.get("run_id", ""),
+        manifest.get("pipeline_name", ""),
+        status,
+        manifest.get("start_time", ""),
+        standing.end_time,
+        standing.owner,
+        duration=duration,
+        stages=stages,
+        usage=usage,
+        tags=tags,
+        is_simulated=manifest.get("is_simulated") is True,
+        lineage=_lineage(manifest, standing),
+        note=_with_remedy(note, path) if note else _news(standing) or tags_problem,
+    )
+    return summary, _grounds_of_run(summary, manifest, standing) if is_whole else None
+
+
+def _grounds_of_run(
+    summary: RunSummary, manifest: Mapping[str, Any], standing: RunStanding
+) -> Grounds | None:
+    path, is_stopped = summary.logs_root, summary.status in GOES_ON
+    is_inside = all(place.is_relative_to(path) for place in standing.places)
+    # A run that was to go on in a restart whose manifest nobody could read: it may have one by now.
+    is_between = summary.status == ABANDONED and (
+        standing.manifest.get("status") == RESTARTED or isinstance(standing.last, PipelineRestarted)
+    )
+    if standing.owner or summary.status not in LASTING or not is_inside or is_between:
+        return None
+    is_told = not is_stopped and "stages" in standing.manifest and len(standing.places) == 1
+    return Grounds(
+        tuple("" if place == path else place.relative_to(path).as_posix() for place in standing.places),
+        ENDED_FILES if is_told else RUN_FILES,
+        asks_lock=manifest.get("status", "running") in {*UNFINISHED, RESTARTED},
+    )
+
+
+def _summary_of_map(path: Path) -> tuple[RunSummary, Grounds | None]:
+    try:
+        facts = read_map(path)
+    except RunError as error:
+        return _damaged(path, error.message), None
+    owned = is_owned(path)
+    status = str(facts["status"])
+    if status in LIVE and not owned:
+        status = ABANDONED
+    tags, note = read_tags(path)
+    summary = RunSummary(
+        path,
+        str(facts.get("map_id", "")),
+        str(facts.get("pipeline_name", "")),
+        status,
+        str(facts.get("start_time", "")),
+        facts.get("end_time"),
+        read_owner(path) if owned else {},
+        kind="map",
+        stages=len(facts["rows"]),
+        tags=tags,
+        note=str(facts.get("reason", "")) if status == "failed" else note,
+    )
+    return summary, Grounds(("",), MAP_FILES, facts["status"] in LIVE) if status in LASTING else None
+
+
+def _summary_of_rest(path: Path) -> RunSummary | None:
+    """What has neither a log nor a map's manifest: begun and not come so far, or of another engine."""
+    if os.path.lexists(path / LOCK_NAME):
+        if is_owned(path):
+            return RunSummary(path, "", "", "running", "", None, read_owner(path), note="it is being begun")
+        note = "its process ended before the first record; nothing is lost, delete it"
+        return RunSummary(path, "", "", HALF_WRITTEN, "", None, note=note)
+    if find_legacy_checkpoints(path):
+        note = "of another engine, or of an older layout; pipeline.resume(directory) goes on from it"
+        return RunSummary(path, "", "", FOREIGN, "", None, note=note)
+    return None
+
+
+def _damaged(path: Path, problem: str) -> RunSummary:
+    tags, _ = read_tags(path)
+    return RunSummary(path, "", "", DAMAGED, "", None, tags=tags, note=_with_remedy(problem, path))
+
+
+def _with_remedy(problem: str, path: Path) -> str:
+    words = problem.replace(f"{path}/", "").replace(f"{path}: ", "")
+    return f"attractor-nb doctor {path.name} says what can be saved: {words}"
+
+
+def _newer(path: Path, version: int, manifest: Mapping[str, Any]) -> RunSummary:
+    known = f"schema {version}, this one knows {_SCHEMA_VERSION}"
+    note = f"written by a newer version of this library ({known}); update it"
+    name = str(manifest.get("pipeline_name", ""))
+    start = str(manifest.get("start_time", ""))
+    return RunSummary(path, str(manifest.get("run_id", "")), name, NEWER, start, None, note=note)
+
+
+def _newer_version(path: Path) -> int:
+    """The schema version of a manifest that we cannot read because it is newer; 0 for any other."""
+    with contextlib.suppress(StorageError, JsonProblem):
+        data = read_plain_file(path / MANIFEST_NAME, max_bytes=_MAX_MANIFEST_BYTES)
+        plain = {} if data is None else unseal(data)
+        version = plain.get("schema_version")
+        return version if type(version) is int and version > _SCHEMA_VERSION else 0
+    return 0
+
+
+def _what_keeps_it(path: Path) -> str:
+    """Why a resume could not read what a run that stands still left, as the doctor judges it; or empty."""
+    try:
+        if (path / EVENT_LOG_NAME).lstat().st_size <= MAX_CHECKED_BYTES:
+            read_run(path)
+    except RunError as error:
+        return error.message
+    return ""
+
+
+def _totals(standing: RunStanding) -> tuple[float | None, int | None, Usage | None]:
+    """What a run took: by its manifest where that says so at its end, else by its checkpoint."""
+    manifest = standing.manifest
+    if not standing.owner and "stages" in manifest:
+        usage = manifest.get("usage")
+        return (
+            manifest.get("duration"),
+            manifest["stages"],
+            Usage.from_plain(usage) if usage is not None else None,
+        )
+    with contextlib.suppress(OSError):
+        if (standing.logs_root / CHECKPOINT_NAME).lstat().st_size <= MAX_CHECKPOINT_BYTES:
+            checkpoint, _ = read_checkpoint(standing.logs_root)
+            if checkpoint is not None:
+                seconds = checkpoint.get("state", {}).get("elapsed_seconds")
+                spent = Usage.from_plain(checkpoint.get("usage", {}))
+                return seconds, len(checkpoint["completed_nodes"]), spent
+    return None, None, None
+
+
+def _lineage(manifest: Mapping[str, Any], standing: RunStanding) -> str:
+    parts = [f"{words} {value}" for key, words in _LINEAGE if (value := _place(manifest.get(key)))]
+    if standing.manifest is not manifest:
+        parts.append(f"went on in {standing.logs_root.name}")
+    return ", ".join(parts)
+
+
+def _place(value: Any) -> str:
+    """The last name of a path that a manifest holds; of a mapping, that of its directory."""
+    if isinstance(value, dict):
+        value = value.get("directory") or value.get("run_id")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return value.rstrip("/").rpartition("/")[2] if isinstance(value, str) else ""
+
+
+def _news(standing: RunStanding) -> str:
+    """Where a live run is, or why one ended that did not succeed."""
+    last = standing.last
+    if standing.status in LIVE:
+        if isinstance(last, InterviewStarted):
+            return f"waits at {last.stage}"
+        return f"at {last.node_id}" if last is not None and last.node_id else ""
+    if standing.status == "completed":
+        return ""
+    reason = str(standing.manifest.get("reason", ""))
+    return "" if reason in {"paused", "cancelled"} else reason

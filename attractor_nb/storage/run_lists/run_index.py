@@ -1,0 +1,239 @@
+"""The runs under a runs base, as a list; and the index that makes the list cheap.
+
+A line of a run that nobody works at stays as it is until one of the files changes that it was made of. The
+index keeps such lines with the stamps of those files, in this process and in a file of the runs base
+(``INDEX_NAME``). It is never the truth: a line counts while its stamp fits, whether somebody owns the run
+is asked of the lock each time, and without an index the list is the same.
+
+The file is JSON lines, replaced as a whole in one step, and nobody waits for anybody: of two who write at
+once the later one counts. A database could be changed in place, but its readers wait for locks and write
+beside it, and a hostile one is a program. What writing costs is bounded by ``CHANGES_SHARE``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import StorageError
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
+from attractor_nb.storage.files.disk import Disk, storage_error
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.log.lock import is_owned
+from attractor_nb.storage.map_directory import MAP_NAME
+from attractor_nb.storage.run_directory import SOURCE_NAME
+from attractor_nb.storage.run_lists.index_lines import (
+    MAX_INDEX_BYTES,
+    MAX_PLACES,
+    STAMP_LENGTH,
+    KeptLine,
+    index_bytes,
+    read_index,
+)
+from attractor_nb.storage.run_lists.listing import summarize_with_grounds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.storage.run_lists.listing import Grounds, RunSummary
+
+INDEX_NAME: Final = ".runs-index.jsonl"
+SETTLED_NS: Final = 2_000_000_000
+"""How long a file must have been left alone for its stamp to tell the next change: the clocks of file systems
+tick, and of two changes within a tick the second one leaves the stamp as it is."""
+MIN_CHANGES: Final = 32
+"""Lines that must be new before the file is written: a few are quickly made, and small folders stay clean."""
+CHANGES_SHARE: Final = 128
+"""One line in so many must be new: writing the others again then takes less time than making these."""
+MAX_BASES: Final = 4
+_STRAY_SECONDS: Final = 3600.0
+_NO_FILE: Final = (0,) * STAMP_LENGTH
+
+
+@dataclass(slots=True)
+class _Known:
+    """What this process knows of a runs base.
+
+    Attributes:
+        lines: Lines that hold while their stamps fit, by the names of their directories.
+        changes: How many of them the file lacks, or has in vain.
+    """
+
+    lines: dict[str, KeptLine] = field(default_factory=dict[str, KeptLine])
+    changes: int = 0
+
+
+_KNOWN: OrderedDict[tuple[str, int, int], _Known] = OrderedDict()
+_KNOWN_LOCK: Final = threading.Lock()
+
+
+def list_runs(base: Path) -> list[RunSummary]:
+    """The runs and maps under a runs base, newest first; directories that are neither are passed over.
+
+    So is what a killed process had begun to write and never gave its name: a fork.
+
+    Raises:
+        StorageError: The base may not be read, so there is no telling.
+    """
+    try:
+        home = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise storage_error(error, "read", base) from error
+    try:
+        names, strays = _entries(home)
+        facts = os.fstat(home)
+        key = str(base), facts.st_dev, facts.st_ino
+        known = _known(key) or _read(home, base)
+        found, lines, fresh = _listed(base, home, names, known.lines)
+        changes = known.changes + fresh + len(known.lines.keys() - lines.keys())
+        if changes >= max(MIN_CHANGES, len(lines) // CHANGES_SHARE):
+            changes = 0  # a disk that refuses is not asked again for each list
+            _write(home, base, lines, strays)
+        _keep(key, _Known(lines, changes))
+    except OSError as error:
+        raise storage_error(error, "read", base) from error
+    finally:
+        os.close(home)
+    found.sort(key=lambda line: line[1:], reverse=True)
+    return [line[0] for line in found]
+
+
+def forget_lists() -> None:
+    """Forget what this process knows of runs bases: the next list is that of a new process."""
+    with _KNOWN_LOCK:
+        _KNOWN.clear()
+
+
+def _known(key: tuple[str, int, int]) -> _Known | None:
+    with _KNOWN_LOCK:
+        return _KNOWN.get(key)
+
+
+def _keep(key: tuple[str, int, int], known: _Known) -> None:
+    with _KNOWN_LOCK:
+        _KNOWN[key] = known
+        _KNOWN.move_to_end(key)
+        while len(_KNOWN) > MAX_BASES:
+            _KNOWN.popitem(last=False)
+
+
+def _entries(home: int) -> tuple[list[str], list[str]]:
+    """The directories in a runs base, and temporary files that somebody writes, or wrote and was killed."""
+    names: list[str] = []
+    strays: list[str] = []
+    with os.scandir(home) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if not entry.name.startswith(TEMPORARY_PREFIX):
+                    names.append(entry.name)
+            elif entry.name.startswith(TEMPORARY_PREFIX):
+                strays.append(entry.name)
+    return names, strays
+
+
+def _listed(
+    base: Path, home: int, names: list[str], known: dict[str, KeptLine]
+) -> tuple[list[tuple[RunSummary, str, int, str]], dict[str, KeptLine], int]:
+    """Each line with what it is sorted by; those of them that can be kept; how many of these are new."""
+    found: list[tuple[RunSummary, str, int, str]] = []
+    lines: dict[str, KeptLine] = {}
+    fresh = 0
+    for name in names:
+        line = known.get(name)
+        if line is None or not _holds(base, home, name, line):
+            now = time.time_ns()
+            summary, grounds = summarize_with_grounds(base / name)
+            if summary is None:
+                continue
+            begun = _begun(summary.logs_root)
+            line = None if grounds is None else _kept(home, summary, begun, grounds, now)
+            if line is None:
+                found.append((summary, summary.start_time, begun, name))
+                continue
+            fresh += 1
+        lines[name] = line
+        found.append((line.summary, line.summary.start_time, line.begun, name))
+    return found, lines, fresh
+
+
+def _kept(home: int, summary: RunSummary, begun: int, grounds: Grounds, before: int) -> KeptLine | None:
+    """A line to keep; None when one of its files has changed so lately that it may change unnoticed.
+
+    A change while the line was being made is such a one, so the stamp can be taken behind it.
+    """
+    if len(grounds.places) > MAX_PLACES:
+        return None
+    stamp = _stamp(home, summary.logs_root.name, grounds)
+    changed = max(*stamp[2::STAMP_LENGTH], *stamp[3::STAMP_LENGTH])
+    return KeptLine(summary, begun, grounds, stamp) if changed < before - SETTLED_NS else None
+
+
+def _holds(base: Path, home: int, name: str, line: KeptLine) -> bool:
+    """Whether a line is what would be made of the directory now."""
+    grounds = line.grounds
+    if _stamp(home, name, grounds) != line.stamp:
+        return False
+    return not (grounds.asks_lock and any(is_owned(base / name / place) for place in grounds.places))
+
+
+def _stamp(home: int, name: str, grounds: Grounds) -> tuple[int, ...]:
+    """What the directories and files are known by.
+
+    A directory changes when one of its files is replaced, which is how all of ours are but the log; a file,
+    when somebody writes into it. When it was changed at all (``ctime``) nobody can set back.
+    """
+    numbers: list[int] = []
+    for place in grounds.places:
+        path = f"{name}/{place}" if place else name
+        for file in ("", *grounds.names):
+            try:
+                facts = os.stat(f"{path}/{file}" if file else path, dir_fd=home, follow_symlinks=False)
+            except OSError:
+                numbers += _NO_FILE
+            else:
+                numbers += (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+    return tuple(numbers)
+
+
+def _begun(path: Path) -> int:
+    """When a directory was begun, finer than in seconds: its source is written once."""
+    try:
+        return os.lstat(path / SOURCE_NAME).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _read(home: int, base: Path) -> _Known:
+    """What the file of a runs base says, if the owner of the base wrote it."""
+    try:
+        if os.stat(INDEX_NAME, dir_fd=home, follow_symlinks=False).st_uid != os.fstat(home).st_uid:
+            return _Known()
+        data = read_plain_file(INDEX_NAME, home, directory=base, max_bytes=MAX_INDEX_BYTES)
+    except (OSError, StorageError):
+        return _Known()
+    return _Known(read_index(data or b"", base))
+
+
+def _write(home: int, base: Path, lines: dict[str, KeptLine], strays: list[str]) -> None:
+    """Replace the file, where it is ours to write: in no run and no map, and in nobody else's folder."""
+    if os.fstat(home).st_uid != os.geteuid():
+        return
+    if any(os.path.lexists(base / name) for name in (EVENT_LOG_NAME, MAP_NAME)):
+        return
+    data = index_bytes(lines)
+    if len(data) > MAX_INDEX_BYTES:
+        return
+    disk = Disk()
+    with contextlib.suppress(StorageError):
+        write_whole(disk, home, INDEX_NAME, data, directory=base, is_synced=False)
+    for name in strays:
+        with contextlib.suppress(OSError):
+            if time.time() - os.stat(name, dir_fd=home, follow_symlinks=False).st_mtime > _STRAY_SECONDS:
+                disk.remove(name, home)

@@ -1,0 +1,1 @@
+"""What stages leave: their directories, files, status, artifacts and threads."""

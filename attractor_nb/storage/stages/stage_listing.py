@@ -1,0 +1,132 @@
+"""What an attempt has left in its directory, for who looks at it: names, sizes, the beginning of a text.
+
+Links are not followed and pipes are not opened: whatever ran in a stage may have planted some. A directory is
+looked at as it is now, and its owner may go on writing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import StorageError
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
+from attractor_nb.storage.files.disk import Disk, storage_error
+from attractor_nb.storage.run_directory import VISITS_NAME
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_LISTED: Final = 200
+_OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class StageFile:
+    """A file of an attempt.
+
+    Attributes:
+        name: Its path in the directory, with ``/`` between folders.
+        size: Bytes.
+        problem: Why it cannot be read, or empty.
+    """
+
+    name: str
+    size: int
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of an attempt.
+
+    Attributes:
+        files: In the order of their names, folders last.
+        is_cut: There are more than are listed.
+    """
+
+    files: tuple[StageFile, ...]
+    is_cut: bool = False
+
+
+def list_stage(directory: Path, limit: int = MAX_LISTED) -> Listing:
+    """The files of an attempt; those of other visits are not among them. Nothing when there is no directory.
+
+    Raises:
+        StorageError: The directory, or one in it, is a link or cannot be read.
+    """
+    found: list[StageFile] = []
+    waiting = [""]
+    while waiting:
+        inside = waiting.pop()
+        for name, facts in _entries(directory / inside if inside else directory):
+            path = f"{inside}/{name}" if inside else name
+            if name.startswith(TEMPORARY_PREFIX) or path == VISITS_NAME:
+                continue
+            if stat.S_ISDIR(facts.st_mode):
+                waiting.append(path)
+            elif len(found) == limit:
+                return Listing(tuple(found), is_cut=True)
+            else:
+                problem = "" if stat.S_ISREG(facts.st_mode) else "not a plain file; it is not opened"
+                found.append(StageFile(path, facts.st_size if not problem else 0, problem))
+    return Listing(tuple(found))
+
+
+def _entries(directory: Path) -> list[tuple[str, os.stat_result]]:
+    try:
+        descriptor = Disk().open_directory(directory)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise storage_error(error, "list", directory) from error
+    try:
+        with os.scandir(descriptor) as listing:
+            return sorted((entry.name, entry.stat(follow_symlinks=False)) for entry in listing)
+    except OSError as error:
+        raise storage_error(error, "list", directory) from error
+    finally:
+        os.close(descriptor)
+
+
+def read_beginning(directory: Path, name: str, max_bytes: int) -> tuple[str, int] | None:
+    """The beginning of a file of an attempt, undecodable bytes replaced, and its size; None without one.
+
+    Raises:
+        StorageError: The name leads elsewhere, or what is there is a link, no plain file, or cannot be read.
+    """
+    *folders, last = name.split("/")
+    if any(part in {"", ".", ".."} or "\0" in part for part in (*folders, last)):
+        raise StorageError(f"{name!r} is not a file of a stage", hint="use a name that the list of files has")
+    disk, opened = Disk(), list[int]()
+    try:
+        opened.append(disk.open_directory(directory))
+        for folder in folders:
+            opened.append(disk.open_directory(folder, opened[-1]))
+        opened.append(os.open(last, _OPEN, dir_fd=opened[-1]))
+        facts = os.fstat(opened[-1])
+        if not stat.S_ISREG(facts.st_mode):
+            raise StorageError(f"{directory / name} is not a plain file; it is not opened", path=name)
+        return _text(os.pread(opened[-1], max_bytes, 0), is_whole=facts.st_size <= max_bytes), facts.st_size
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise storage_error(error, "read", directory / name) from error
+    finally:
+        for descriptor in reversed(opened):
+            os.close(descriptor)
+
+
+def _text(data: bytes, *, is_whole: bool) -> str:
+    """Bytes as text; a character that was cut in two at the end is left out."""
+    if is_whole:
+        return data.decode("utf-8", "replace")
+    for back in range(4):
+        try:
+            return data[: len(data) - back].decode("utf-8")
+        except UnicodeDecodeError as error:
+            if error.end < len(data) - back:
+                break
+    return data.decode("utf-8", "replace")

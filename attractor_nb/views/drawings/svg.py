@@ -1,0 +1,219 @@
+"""The writer of drawings: a graph and, beside it, the graphs of its child runs, with all states, as one SVG.
+
+The root has the class ``ended`` when the run is over. A child's drawing is in ``[data-child="node"]``, that
+of a child of a child in ``[data-child="node>inner"]``; inside it nodes and edges have the ids that they have
+in their own graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.collector import paused_collector
+from attractor_nb.decisions.joins import joins_of
+from attractor_nb.errors import OptionError
+from attractor_nb.model.redacted import redacted_graph
+from attractor_nb.views.drawings.branch_stacks import WIDEST, Stack, with_stack_lanes, with_stacks
+from attractor_nb.views.drawings.drawing import NARROWER, density_of, draw_scene
+from attractor_nb.views.drawings.overlay import NO_DRESS, Dress
+from attractor_nb.views.drawings.picture import GraphPicture
+from attractor_nb.views.drawings.theme import Theme, drawing_css, root_class
+from attractor_nb.views.layout import Engine, lay_out
+from attractor_nb.views.markup import clean, element, path_data, style_sheet
+from attractor_nb.views.metrics import shorten
+from attractor_nb.views.state import EdgeState, NodeState, RunView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from markupsafe import Markup
+
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.views.layout.result import Layout
+    from attractor_nb.views.outlines import Point
+    from attractor_nb.views.scene import Scene
+    from attractor_nb.views.state import ChildView
+
+MAX_SHOWN_WIDTH: Final = 1080.0
+"""A wider picture is shown smaller: JupyterLab does not fit a saved one to its cell."""
+CHILD_SEPARATOR: Final = ">"
+"""Between the nodes of a path into child runs: no identifier has it."""
+_CHARS_OF_A_NODE: Final = 200
+"""So many characters of text are read with as many objects as a node is drawn with."""
+_GAP: Final = 12.0
+_TITLE_HEIGHT: Final = 22.0
+_NOTHING_YET: Final = RunView()
+
+
+def render_svg(
+    graph: Graph,
+    *,
+    states: Mapping[str, NodeState] | None = None,
+    edges: Mapping[int, EdgeState] | None = None,
+    children: Mapping[str, ChildView] | None = None,
+    is_ended: bool = False,
+    diagnostics: Iterable[Diagnostic] = (),
+    theme: Theme = "auto",
+    engine: Engine = "auto",
+    dress: Dress = NO_DRESS,
+    is_whole: bool = True,
+) -> str:
+    """The drawing of a graph as SVG; equal arguments give equal text.
+
+    Args:
+        graph: What to draw, with the graphs of its child runs. It may have errors: undeclared targets are
+            drawn as such.
+        states: States of nodes; the others are pending.
+        edges: Edges taken, by position in ``graph.edges``.
+        children: The child runs, by node.
+        is_ended: The run is over: what was not reached fades.
+        diagnostics: Findings; errors mark their node or edge.
+        theme: ``light``, ``dark``, or ``auto``, which follows the page.
+        engine: ``dot``, ``layered``, or ``auto``, which takes ``dot`` where it is found.
+        dress: What is shown of nodes and edges beside their states.
+        is_whole: Every branch is drawn. Otherwise those that would make a picture too wide to be read are one
+            box, "and 12 more": a picture can be neither moved nor enlarged.
+
+    Raises:
+        OptionError: The theme or engine is unknown, or ``dot`` was asked for and cannot be used.
+    """
+    if theme not in {"auto", "light", "dark"}:
+        raise OptionError(f'unknown theme "{theme}"', hint='use "auto", "light" or "dark"')
+    view = RunView(nodes=dict(states or {}), edges=dict(edges or {}), children=dict(children or {}))
+    errors = [found for found in diagnostics if found.is_error]
+    with paused_collector(_CHARS_OF_A_NODE * len(graph.nodes)):
+        frame = _framed(graph, view, errors, engine, "", dress, is_whole=is_whole)
+    width, height = frame.width, frame.height
+    shown = min(1.0, MAX_SHOWN_WIDTH / width)
+    page = {"class": "page", "x": 0.5, "y": 0.5, "width": width - 1, "height": height - 1, "rx": 8}
+    content = element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "class": " ".join(("attractor-graph", root_class(), theme, *(["ended"] if is_ended else []))),
+            "width": round(width * shown),
+            "height": round(height * shown),
+            "viewBox": path_data(0, 0, width, height),
+            "style": "max-width:100%;height:auto",
+            "role": "img",
+            "aria-label": frame.summary,
+        },
+        style_sheet(drawing_css() + dress.css),
+        frame.definitions,
+        element("rect", page),
+        *frame.content,
+    )
+    return str(content)
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """A drawing with those of its children under it."""
+
+    width: float
+    height: float
+    summary: str
+    definitions: Markup
+    content: list[Markup]
+
+
+def _framed(
+    graph: Graph,
+    view: RunView,
+    errors: list[Diagnostic],
+    engine: Engine,
+    path: str,
+    dress: Dress = NO_DRESS,
+    *,
+    is_whole: bool,
+) -> _Frame:
+    shown = redacted_graph(graph)
+    scene, layout, stacks = _laid_out(shown, engine, dress, is_whole=is_whole)
+    picture = GraphPicture(
+        graph=shown,
+        scene=scene,
+        layout=layout,
+        states=view.nodes,
+        passes=view.edges,
+        error_nodes={found.node_id for found in errors if found.node_id and found.edge is None},
+        error_edges={found.edge for found in errors if found.edge is not None},
+        joins=joins_of(shown),
+        dress=dress,
+        stacks=stacks,
+    )
+    below = {
+        node_id: _framed(
+            child,
+            run.view if (run := view.children.get(node_id)) else _NOTHING_YET,
+            [],
+            engine,
+            f"{path}{node_id}{CHILD_SEPARATOR}",
+            is_whole=is_whole,
+        )
+        for node_id, child in graph.children.items()
+    }
+    width, height = picture.layout.width, picture.layout.height
+    places, size = _placed(list(below.values()), width, height)
+    content = picture.content()
+    content += [
+        _child_panel(path + node_id, graph.children[node_id], inner, place)
+        for (node_id, inner), place in zip(below.items(), places, strict=True)
+    ]
+    return _Frame(*size, picture.summary, picture.definitions, content)
+
+
+def _laid_out(
+    graph: Graph, engine: Engine, dress: Dress, *, is_whole: bool
+) -> tuple[Scene, Layout, dict[str, Stack]]:
+    """The drawing in the first of these ways that can be read in a cell: as it is, narrower, with stacks."""
+    words = {name: mark.words for name, mark in dress.nodes.items()}
+    scene = draw_scene(graph, words=words)
+    layout = lay_out(scene, engine)
+    if layout.width <= WIDEST:
+        return scene, layout, {}
+    if density := NARROWER.get(density_of(len(graph.nodes))):
+        narrow = draw_scene(graph, density, words)
+        narrower = lay_out(narrow, engine)
+        if narrower.width < layout.width:
+            scene, layout = narrow, narrower
+    if layout.width <= WIDEST:
+        return scene, layout, {}
+    scene, stacks = (with_stack_lanes(scene, graph), {}) if is_whole else with_stacks(scene, graph)
+    return scene, lay_out(scene, engine), stacks
+
+
+def _placed(frames: list[_Frame], width: float, height: float) -> tuple[list[Point], tuple[float, float]]:
+    """Where the panels of child runs stand, beside or, where that is too wide, below; the size of it all."""
+    if not frames:
+        return [], (width, height)
+    column = max(frame.width for frame in frames)
+    is_beside = width + column + 2 * _GAP <= MAX_SHOWN_WIDTH
+    x, y = (width, _GAP) if is_beside else (_GAP, height)
+    places: list[Point] = []
+    for frame in frames:
+        places.append((x, y))
+        y += frame.height + _TITLE_HEIGHT + _GAP
+    return places, (max(width, x + column + _GAP), max(height, y))
+
+
+def _child_panel(path: str, child: Graph, inner: _Frame, place: Point) -> Markup:
+    """A child's drawing with its title, in a panel."""
+    node_id = path.rpartition(CHILD_SEPARATOR)[2]
+    label = clean(redacted_graph(child).label)
+    title = f"{node_id}: {label}" if label and label != node_id else node_id
+    what = f"child run of {node_id}"
+    size = {"width": inner.width, "height": inner.height + _TITLE_HEIGHT, "rx": 8}
+    return element(
+        "g",
+        {"class": "child", "transform": "".join(("translate(", path_data(*place), ")"))},
+        element("g", {"class": "panel"}, element("title", None, what), element("rect", size)),
+        element("text", {"class": "panel-title", "x": 10, "y": 17}, shorten(title, inner.width - 16, 11)),
+        element(
+            "g",
+            {"data-child": path, "transform": "".join(("translate(", path_data(0, _TITLE_HEIGHT), ")"))},
+            inner.definitions,
+            *inner.content,
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Texts as people read them: Markdown, code, JSON, and what differs between two of them."""

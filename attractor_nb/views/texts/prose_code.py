@@ -1,0 +1,141 @@
+"""Code and diffs as trees of ``prose.py``: tokens with a class each, and lines with the words that changed.
+
+Pygments' expressions take time that grows with the square of hostile text, so only languages that were
+measured with such texts are coloured, only so much of a text, and none with a very long line.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.views.texts.prose_json import json_node
+from attractor_nb.views.texts.text_diff import marked_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from attractor_nb.views.texts.prose_json import ProseNode
+    from attractor_nb.views.texts.text_diff import Row
+
+MAX_COLOURED: Final = 12_000
+"""Characters of a text that is coloured."""
+MAX_COLOURED_LINE: Final = 400
+MAX_SECONDS: Final = 0.3
+"""What is not coloured by then stays plain; a text of a few screens takes a tenth of it."""
+LANGUAGES: Final = {
+    **dict.fromkeys(("python", "py", "python3", "ipython"), "python"),
+    **dict.fromkeys(("javascript", "js", "jsx"), "javascript"),
+    **dict.fromkeys(("typescript", "ts", "tsx"), "typescript"),
+    **dict.fromkeys(("bash", "sh", "shell", "console", "zsh"), "bash"),
+    **dict.fromkeys(("yaml", "yml"), "yaml"),
+    **dict.fromkeys(("rust", "rs"), "rust"),
+    **dict.fromkeys(("cpp", "c++", "cxx"), "cpp"),
+    **dict.fromkeys(("dot", "graphviz"), "dot"),
+    **dict.fromkeys(("ruby", "rb"), "ruby"),
+    **{name: name for name in ("json", "html", "css", "sql", "toml", "go", "c", "ini", "xml")},
+}
+"""What a fence may name, and the lexer of it; with hostile texts those of java and make take too long."""
+_KINDS: Final = (
+    ("Comment", "comment"),
+    ("Keyword", "keyword"),
+    ("Operator.Word", "keyword"),
+    ("Literal.String", "string"),
+    ("Literal.Number", "number"),
+    ("Name.Function", "name"),
+    ("Name.Class", "name"),
+    ("Name.Decorator", "name"),
+    ("Name.Builtin", "name"),
+    ("Name.Tag", "key"),
+    ("Name.Attribute", "key"),
+    ("Generic.Error", "error"),
+    ("Name.Exception", "error"),
+)
+_ROWS: Final = {"-": "span.gone", "+": "span.new", "@": "span.place", "=": "span.head"}
+
+
+def code_node(text: str, language: str) -> ProseNode:
+    """A piece of code: coloured where its language is known, JSON to be folded, a diff by its words."""
+    language = language.lower()
+    if language == "json" and (tree := json_node(text)) is not None:
+        return tree
+    if language in {"diff", "patch"}:
+        return diff_node(text)
+    lexer = LANGUAGES.get(language)
+    is_long = len(text) > MAX_COLOURED or any(len(line) > MAX_COLOURED_LINE for line in text.splitlines())
+    if lexer is None or is_long:
+        return ["pre.code", text]
+    return ["pre.code", *_tokens(text, lexer)]
+
+
+def _tokens(text: str, lexer: str) -> list[ProseNode]:
+    from pygments.lexers import get_lexer_by_name  # noqa: PLC0415 # pyright: ignore[reportUnknownVariableType] - loaded when somebody looks
+
+    found: list[ProseNode] = []
+    kind, words = "", ""
+    until = time.monotonic() + MAX_SECONDS
+    at = 0
+    for token, value in get_lexer_by_name(lexer, stripnl=False, ensurenl=False).get_tokens(text):
+        if time.monotonic() > until:
+            return [*found, *_piece(kind, words), text[at:]]
+        at += len(value)
+        its_kind = _kind_of(str(token).removeprefix("Token."))
+        if its_kind != kind and not (value.isspace() and words):
+            found += _piece(kind, words)
+            kind, words = its_kind, ""
+        words += value
+    return [*found, *_piece(kind, words)]
+
+
+def _piece(kind: str, words: str) -> list[ProseNode]:
+    if not words:
+        return []
+    return [[f".{kind}", words]] if kind else [words]
+
+
+def _kind_of(token: str) -> str:
+    return next((kind for start, kind in _KINDS if token.startswith(start)), "")
+
+
+def traceback_node(text: str) -> ProseNode:
+    """A traceback as Python prints it: places quiet, the line that failed marked, the exception coloured."""
+    lines = text.splitlines()
+    failed = [at for at, line in enumerate(lines) if _is_source(line) and not _is_source(_next(lines, at))]
+    ends = {at for at, line in enumerate(lines) if line and not line.startswith(" ") and not _is_head(line)}
+    marked = {max((at for at in failed if at < end), default=-1) for end in ends}
+    rows: list[ProseNode] = []
+    for at, line in enumerate(lines):
+        kind = (
+            "error" if at in ends else "marked" if at in marked else "same" if _is_source(line) else "place"
+        )
+        rows.append([f"span.{kind}", line, "\n"])
+    return ["pre.diff", *rows]
+
+
+def _next(lines: list[str], at: int) -> str:
+    """The line behind one, but for carets under it."""
+    behind = [line for line in lines[at + 1 : at + 3] if line.strip(" ~^")]
+    return behind[0] if behind else ""
+
+
+def _is_source(line: str) -> bool:
+    return line.startswith("    ") and bool(line.strip(" ~^"))
+
+
+def _is_head(line: str) -> bool:
+    return line.startswith(("Traceback (most", "The above exception", "During handling"))
+
+
+def diff_node(text: str) -> ProseNode:
+    """A unified diff: its lines by what they are, the words that changed marked within them."""
+    return rows_node(marked_rows(text.splitlines()))
+
+
+def rows_node(rows: Iterable[Row]) -> ProseNode:
+    """Lines of a diff whose words are marked."""
+    nodes: list[ProseNode] = []
+    for sign, pieces in rows:
+        mark = "del.word" if sign == "-" else "ins.word"
+        words = [[mark, words] if is_changed else words for words, is_changed in pieces]
+        nodes.append([_ROWS.get(sign, "span.same"), *words, "\n"])
+    return ["pre.diff", *nodes]
