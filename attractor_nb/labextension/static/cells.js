@@ -50,8 +50,11 @@ function followNotebook(notebook, languages) {
 
   async function settle() {
     const asked = notebook.widgets.filter(({ node, model: cell }) => near.has(node) && isWrong(cell)).map(({ model: cell }) => [cell, cell.mimeType]);
-    await Promise.all(asked.map(([, mimeType]) => languages.getLanguage(mimeType)));
-    isPlanned = false;
+    try {
+      await Promise.all(asked.map(([, mimeType]) => languages.getLanguage(mimeType)));
+    } finally {
+      isPlanned = false;
+    }
     for (const [cell, before] of asked) {
       if (cell.isDisposed || !isWrong(cell)) continue;
       if (cell.mimeType === before) cell.mimeType = wantedOf(cell);
