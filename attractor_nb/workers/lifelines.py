@@ -86,6 +86,8 @@ class SocketLeash(NoLeash):
         self._path = Path(task.leash)
         self._id = task.id
         self._writer: asyncio.StreamWriter | None = None
+        self._early: list[dict[str, Any]] = []
+        """What was said before the connection was there."""
 
     async def hold(self, cut: Callable[[], object]) -> None:
         """Wait until the coordinator closes the connection, or is gone."""
@@ -97,13 +99,20 @@ class SocketLeash(NoLeash):
             cut()  # its socket is there, and it is not
             return
         self._send({"task": self._id})
+        for message in self._early:
+            self._send(message)
+        self._early.clear()
         with contextlib.suppress(OSError):
             await reader.read()
         cut()
 
     def say(self, channel: str, text: str) -> None:
-        """Pass output on."""
-        self._send({"channel": channel, "text": text})
+        """Pass output on, now or as soon as the connection is there."""
+        message = {"channel": channel, "text": text}
+        if self._writer is None:
+            self._early.append(message)
+        else:
+            self._send(message)
 
     def end(self) -> None:
         """The end of the connection says it."""
