@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -19,6 +20,8 @@ talk = Pipeline('digraph talk { start [shape=Mdiamond] say [prompt="Say it"] don
 def shell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    # A doctest leaves its last value there, and IPython then keeps its hands off the name.
+    monkeypatch.delattr(builtins, "_", raising=False)
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance(config=Config({"HistoryManager": {"hist_file": ":memory:"}}))
     load_ipython_extension(shell)
