@@ -28,9 +28,7 @@ MAX_IDLE_THREADS = 8
 
 async def call(function: Callable[..., T | Awaitable[T]], *args: Any) -> T:
     """Call a function of either kind and wait for its result, without blocking the loop."""
-    result: Any = (
-        function(*args) if inspect.iscoroutinefunction(function) else await _in_thread(function, args)
-    )
+    result: Any = function(*args) if inspect.iscoroutinefunction(function) else await _in_thread(function, args)
     return await result if inspect.isawaitable(result) else result
 
 

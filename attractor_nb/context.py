@@ -170,10 +170,7 @@ class Context(Mapping[str, Any]):
             self._take(kept)
 
     def _all_checked(self, updates: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            key: value if _is_plain(key, value) else self._checked(key, value)
-            for key, value in updates.items()
-        }
+        return {key: value if _is_plain(key, value) else self._checked(key, value) for key, value in updates.items()}
 
     def _take(self, kept: Mapping[str, Any]) -> None:
         """Take checked values. With the lock held."""
@@ -359,9 +356,7 @@ def _copied(value: Any, key: str, depth: int) -> tuple[Any, int]:
             raise _refused(key, f"{value} has no JSON form", "use null, or a text")
         return value, 16
     if depth >= MAX_DEPTH:
-        raise _refused(
-            key, f"it is nested deeper than {MAX_DEPTH} levels", "flatten it; a cycle cannot be kept"
-        )
+        raise _refused(key, f"it is nested deeper than {MAX_DEPTH} levels", "flatten it; a cycle cannot be kept")
     if kind is dict:
         return _copied_dict(value, key, depth)
     if kind is list:
@@ -373,9 +368,7 @@ def _copied_other(value: Any, key: str, depth: int) -> tuple[Any, int]:
     if isinstance(value, Attachment):
         return _copied_dict(value.to_plain(), key, depth)
     kind = cast("type[Any]", type(value))
-    raise _refused(
-        key, f"{kind.__name__} values do not survive a JSON round trip", _REMEDIES.get(kind, _REMEDY)
-    )
+    raise _refused(key, f"{kind.__name__} values do not survive a JSON round trip", _REMEDIES.get(kind, _REMEDY))
 
 
 _REMEDY = "use text, numbers, booleans, null, lists and dicts with text keys"
@@ -389,9 +382,7 @@ _REMEDIES = {
 
 def _copied_dict(value: dict[Any, Any], key: str, depth: int) -> tuple[dict[str, Any], int]:
     if is_reference(value):
-        raise _refused(
-            key, f'dicts with "type": "{REFERENCE_TYPE}" stand for stored artifacts', "rename a key"
-        )
+        raise _refused(key, f'dicts with "type": "{REFERENCE_TYPE}" stand for stored artifacts', "rename a key")
     copy: dict[str, Any] = {}
     total = 2
     for name, item in value.items():

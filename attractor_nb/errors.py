@@ -202,9 +202,7 @@ class CassetteMiss(TerminalError):
         changed: Names of the inputs in which the call differs from the nearest recorded one.
     """
 
-    def __init__(
-        self, message: str, *, node_id: str = "", changed: Sequence[str] = (), hint: str = ""
-    ) -> None:
+    def __init__(self, message: str, *, node_id: str = "", changed: Sequence[str] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.node_id = node_id
         self.changed = tuple(changed)

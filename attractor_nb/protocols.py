@@ -36,9 +36,7 @@ class Handler(Protocol):
     ``is_shippable = True``: it is pickled, and sees of the graph its node and that one's edges.
     """
 
-    def execute(
-        self, node: Node, context: Context, graph: Graph, logs_root: Path
-    ) -> MaybeAwaitable[Outcome | None]:
+    def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> MaybeAwaitable[Outcome | None]:
         """Do the stage's work. None means: look for a status.json, else ``auto_status`` (ruling 27)."""
         ...
 

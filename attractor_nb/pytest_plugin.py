@@ -23,7 +23,6 @@ class CassetteFile(os.PathLike[str]):
     """The recording of a test: a path that knows its mode, for ``run(cassette=…)`` and ``check(cassette=…)``.
 
     Attributes:
-        path: The file.
         mode: ``replay``, ``auto`` or ``record``.
     """
 

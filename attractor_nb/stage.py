@@ -164,7 +164,6 @@ class Children(Protocol):
         One that has an owner is observed, one that has none is resumed.
 
         Args:
-            node: The node.
             logs_root: Its run directory; empty for the latest that this node has had.
 
         Raises:
@@ -299,12 +298,9 @@ class StageScope:
     """What an attempt can know and do.
 
     Attributes:
-        run_id: The run.
-        node_id: The node.
         visit: Ordinal of the visit, from 1.
         attempt: Ordinal of the try within the visit, from 1.
         logs_root: The run directory.
-        files: The stage's files.
         announce: Announce an event: ``announce(StageOutput(name=…, text=…))``.
         fidelity: Resolved fidelity mode (spec 5.4).
         thread: Thread key under ``full`` fidelity, else empty.

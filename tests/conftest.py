@@ -31,9 +31,7 @@ settings.load_profile("tests")
 
 
 def pytest_addoption(parser):
-    parser.addoption(
-        "--sample", type=int, default=1, metavar="N", help="run every N-th test only, chosen by its name"
-    )
+    parser.addoption("--sample", type=int, default=1, metavar="N", help="run every N-th test only, chosen by its name")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -105,12 +103,7 @@ def _own_secrets():
 @pytest.fixture(autouse=True)
 def _own_presenters():
     """A shell in which a test loads the extension shows the runs of that test only: it would take the others' gates."""
-    registered = (
-        presenters._presenters,
-        presenters._waiting_rules,
-        presenters._click_rules,
-        presenters._namers,
-    )
+    registered = (presenters._presenters, presenters._waiting_rules, presenters._click_rules, presenters._namers)
     before = [list(each) for each in registered]
     yield
     for each, earlier in zip(registered, before, strict=True):

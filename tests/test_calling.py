@@ -27,9 +27,7 @@ def plain_double(number):
 
 
 @pytest.mark.parametrize(
-    "function",
-    [async_double, plain_double, give_coroutine],
-    ids=["async", "plain", "plain-giving-async"],
+    "function", [async_double, plain_double, give_coroutine], ids=["async", "plain", "plain-giving-async"]
 )
 def test_a_function_of_either_kind_is_called(function):
     assert asyncio.run(call(function, 21)) == 42

@@ -19,8 +19,7 @@ VALUES = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | TEXT,
     lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(TEXT.filter(lambda k: k != "artifact_id"), inner, max_size=4)
+        st.lists(inner, max_size=4) | st.dictionaries(TEXT.filter(lambda k: k != "artifact_id"), inner, max_size=4)
     ),
     max_leaves=12,
 )
@@ -32,12 +31,7 @@ class Shelf:
 
     def externalize(self, key, value):
         self.kept.append(value)
-        return {
-            "type": "artifact_ref",
-            "artifact_id": str(len(self.kept) - 1),
-            "size_bytes": 0,
-            "summary": key,
-        }
+        return {"type": "artifact_ref", "artifact_id": str(len(self.kept) - 1), "size_bytes": 0, "summary": key}
 
     def resolve(self, reference):
         return self.kept[int(reference["artifact_id"])]
@@ -70,19 +64,7 @@ CYCLE.append(CYCLE)
         ({"a": [{"b": object()}]}, "object values do not survive"),
         ({"type": "artifact_ref", "artifact_id": "1"}, "stand for stored artifacts"),
     ],
-    ids=[
-        "tuple",
-        "set",
-        "bytes",
-        "nan",
-        "inf",
-        "huge",
-        "surrogate",
-        "int key",
-        "cycle",
-        "deep object",
-        "reference",
-    ],
+    ids=["tuple", "set", "bytes", "nan", "inf", "huge", "surrogate", "int key", "cycle", "deep object", "reference"],
 )
 def test_ruling_31_other_values_are_refused_naming_the_key(value, says):
     context = Context({"plan.result": 1})
@@ -161,10 +143,7 @@ def test_small_values_stay_inside():
 
 def test_threads_may_write_at_the_same_time():
     context = Context()
-    threads = [
-        threading.Thread(target=lambda n=n: [context.set(f"{n}.{i}", i) for i in range(200)])
-        for n in range(8)
-    ]
+    threads = [threading.Thread(target=lambda n=n: [context.set(f"{n}.{i}", i) for i in range(200)]) for n in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

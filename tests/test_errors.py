@@ -57,9 +57,7 @@ def _tree(kind, depth=0):
 
 
 def test_the_docstring_draws_every_error_at_its_place():
-    rows = (
-        re.match(r"    ((?:│   |├── |└── |    )*)([A-Z]\w+)", line) for line in errors.__doc__.splitlines()
-    )
+    rows = (re.match(r"    ((?:│   |├── |└── |    )*)([A-Z]\w+)", line) for line in errors.__doc__.splitlines())
     drawn = [(len(found[1]) // 4, found[2]) for found in rows if found]
     ours = [(depth, name) for depth, name in _tree(errors.AttractorError) if hasattr(errors, name)]
     assert sorted(drawn) == sorted(ours)

@@ -11,8 +11,7 @@ from attractor_nb import interrupts
 from attractor_nb.interrupts import held_interrupts
 
 pytestmark = pytest.mark.skipif(
-    threading.current_thread() is not threading.main_thread(),
-    reason="Python interrupts the main thread alone",
+    threading.current_thread() is not threading.main_thread(), reason="Python interrupts the main thread alone"
 )
 
 

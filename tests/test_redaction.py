@@ -144,11 +144,7 @@ KNOWN = 'pass"word\\with\nlines é'
 PIECES = st.sampled_from(
     [
         *("sk-abcdefgh1234567890abcd", KNOWN, "AKIA" + "A1" * 8, "https://ada:hunter2@example.org", "\ud800"),
-        *(
-            "-----BEGIN PRIVATE KEY-----\n" + "A1b2" * 12,
-            "Bearer\tabcdefgh1234567890abcd",
-            "eyJ" + "a" * 9 + ".eyJ",
-        ),
+        *("-----BEGIN PRIVATE KEY-----\n" + "A1b2" * 12, "Bearer\tabcdefgh1234567890abcd", "eyJ" + "a" * 9 + ".eyJ"),
         *("\n", "\t", '"', "\\", "word", "é", "\x00", " ", "sk-"),
     ]
 )

@@ -6,9 +6,7 @@ from hypothesis import strategies as st
 
 from attractor_nb.source import SourceText, render_excerpt
 
-PLAIN = st.text(
-    st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp", "Cf", "Mn", "Me", "Co", "Cn"))
-)
+PLAIN = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp", "Cf", "Mn", "Me", "Co", "Cn")))
 
 
 @pytest.mark.parametrize(

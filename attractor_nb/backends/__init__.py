@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from attractor_nb.backends.simulated import SimulatedBackend
+from attractor_nb.backends.function_backends import SimulatedBackend
 from attractor_nb.errors import OptionError
 from attractor_nb.lazy_imports import deferred
 from attractor_nb.model.nearest_name import did_you_mean
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attractor_nb.backends.agents.agent_backend import CodexBackend as CodexBackend
     from attractor_nb.backends.agents.agent_backend import GeminiBackend as GeminiBackend
     from attractor_nb.backends.agents.command_line import CommandLineBackend as CommandLineBackend
-    from attractor_nb.backends.function import FunctionBackend as FunctionBackend
+    from attractor_nb.backends.function_backends import FunctionBackend as FunctionBackend
     from attractor_nb.backends.llm.provider_backend import ProviderBackend as ProviderBackend
     from attractor_nb.backends.local_model import LocalModelBackend as LocalModelBackend
 else:
@@ -34,7 +34,7 @@ else:
             "CodexBackend": "backends.agents.agent_backend",
             "GeminiBackend": "backends.agents.agent_backend",
             "CommandLineBackend": "backends.agents.command_line",
-            "FunctionBackend": "backends.function",
+            "FunctionBackend": "backends.function_backends",
             "ProviderBackend": "backends.llm.provider_backend",
             "LocalModelBackend": "backends.local_model",
         },
@@ -117,7 +117,7 @@ def resolve_backend(spec: str | CodergenBackend | Callable[..., object] | None) 
     if isinstance(spec, CodergenBackend):
         return spec
     if callable(spec):
-        from attractor_nb.backends.function import FunctionBackend  # noqa: PLC0415 - for callers' functions
+        from attractor_nb.backends.function_backends import FunctionBackend  # noqa: PLC0415 - for callers' functions
 
         return FunctionBackend(spec)
     raise OptionError(

@@ -1,31 +1,28 @@
 """A streamed chat completion over plain HTTP on loopback, in the wire form of OpenAI.
 
-The few lines of HTTP/1.1 that one known server needs, on asyncio's own streams: cancelling closes
-the connection, and by that ends the generation. It knows nothing of nodes or runs.
+Cancelling closes the connection, and by that ends the generation. It knows nothing of nodes or runs.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
 
 from attractor_nb.errors import RetryableError, TerminalError
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.surrogates import whole
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    import httpx2
 
 CHAT_PATH = "/v1/chat/completions"
 DATA_PREFIX = b"data: "
 LINE_LIMIT_BYTES = 1 << 20
 MAX_ANSWER_BYTES = 16 << 20
 """Of a whole answer, its wrapping included: no server is read for ever."""
-MAX_HEADERS = 100
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 300.0
 """A small model on a busy machine may think for minutes about a long prompt before its first word."""
@@ -38,7 +35,6 @@ class Completion:
     """A finished completion.
 
     Attributes:
-        text: All of its text.
         is_truncated: It ended at the token limit.
         usage: What it consumed.
     """
@@ -69,23 +65,37 @@ async def complete_chat(
         RetryableError: The server is gone, busy or silent, or broke off: a part of an answer is no answer.
         TerminalError: The server refuses the request.
     """
+    import httpx2  # noqa: PLC0415 - the extra "local"
+
     body = {**request, "stream": True, "stream_options": {"include_usage": True}}
+    times = httpx2.Timeout(read_seconds, connect=connect_seconds)
     try:
         async with (
-            _connected(address, connect_seconds) as (reader, writer),
-            _not_silent(reader, read_seconds),
+            httpx2.AsyncClient(timeout=times, trust_env=False) as client,
+            client.stream("POST", f"{address}{CHAT_PATH}", json=body) as response,
         ):
-            await _post(reader, writer, address, body)
-            return await _read_stream(reader, on_text)
-    except (OSError, EOFError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            if not response.is_success:
+                raise _refusal(await _page(response), response.status_code)
+            return await _read_stream(response, on_text)
+    except (httpx2.ConnectTimeout, httpx2.PoolTimeout):
+        raise RetryableError(
+            f"the model server at {address} took no connection within {connect_seconds:g} s",
+            hint="try again; LocalModelBackend(connect_timeout_seconds=…) waits longer",
+        ) from None
+    except httpx2.TimeoutException:
+        raise RetryableError(
+            f"the model server sent nothing for {read_seconds:g} s",
+            hint="shorten the prompt, or wait longer: LocalModelBackend(read_timeout_seconds=…)",
+        ) from None
+    except (httpx2.HTTPError, EOFError, ValueError, TypeError, AttributeError, RecursionError) as error:
         # The last three: valid JSON of another shape, or so deep that it cannot be read.
         raise RetryableError(f"the model server broke off: {error or type(error).__name__}") from error
 
 
-async def _read_stream(reader: asyncio.StreamReader, on_text: Callable[[str], None]) -> Completion:
+async def _read_stream(response: httpx2.Response, on_text: Callable[[str], None]) -> Completion:
     parts: list[str] = []
     finish_reason, usage = "", Usage(calls=1)
-    async for event in _events(reader):
+    async for event in _events(response):
         if "error" in event:
             raise _refusal(event, 500)
         if counted := event.get("usage"):
@@ -103,8 +113,8 @@ async def _read_stream(reader: asyncio.StreamReader, on_text: Callable[[str], No
     return Completion(whole("".join(parts)), finish_reason == "length", usage)
 
 
-async def _events(reader: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-    async for line in _lines(reader):
+async def _events(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
+    async for line in _lines(response):
         if line.startswith(DATA_PREFIX):
             data = line[len(DATA_PREFIX) :].strip()
             if data == b"[DONE]":
@@ -112,9 +122,9 @@ async def _events(reader: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]
             yield json.loads(data)
 
 
-async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
     rest, left = b"", MAX_ANSWER_BYTES
-    async for chunk in _chunks(reader):
+    async for chunk in response.aiter_bytes():
         left -= len(chunk)
         if left < 0 or len(rest) > LINE_LIMIT_BYTES:
             raise ValueError(f"the answer or a line of it is over {MAX_ANSWER_BYTES} bytes")
@@ -123,116 +133,16 @@ async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
             yield line
 
 
-async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """The chunks of a body in chunked transfer coding."""
-    while size := int(await reader.readline() or b"0", 16):
-        if not 0 < size <= MAX_ANSWER_BYTES:
-            raise ValueError(f"a piece of {size} bytes")
-        yield await reader.readexactly(size)
-        await reader.readline()
-
-
-class _Reader(asyncio.StreamReader):
-    """A reader that tells when bytes arrive.
-
-    Attributes:
-        on_bytes: What it tells.
-    """
-
-    on_bytes: Callable[[], object] | None = None
-
-    def feed_data(self, data: Any) -> None:
-        """Take bytes from the connection."""
-        super().feed_data(data)
-        if self.on_bytes is not None:
-            self.on_bytes()
-
-
-@asynccontextmanager
-async def _connected(address: str, seconds: float) -> AsyncGenerator[tuple[_Reader, asyncio.StreamWriter]]:
-    """A connection, closed at the end."""
-    url, loop = urlsplit(address), asyncio.get_running_loop()
-    reader = _Reader(limit=LINE_LIMIT_BYTES, loop=loop)
-    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
-    try:
-        async with asyncio.timeout(seconds):
-            transport, _ = await loop.create_connection(lambda: protocol, url.hostname or "", url.port or 80)
-    except TimeoutError:
-        raise RetryableError(
-            f"the model server at {address} took no connection within {seconds:g} s",
-            hint="try again; LocalModelBackend(connect_timeout_seconds=…) waits longer",
-        ) from None
-    try:
-        yield reader, asyncio.StreamWriter(transport, protocol, reader, loop)
-    finally:
-        transport.close()
-
-
-@asynccontextmanager
-async def _not_silent(reader: _Reader, seconds: float) -> AsyncGenerator[None]:
-    """End what is done here when nothing has arrived for so long."""
-    loop = asyncio.get_running_loop()
-
-    def heard() -> None:
-        if not silence.expired():
-            silence.reschedule(loop.time() + seconds)
-
-    try:
-        async with asyncio.timeout(seconds) as silence:
-            reader.on_bytes = heard
-            try:
-                yield
-            finally:
-                reader.on_bytes = None
-    except TimeoutError:
-        raise RetryableError(
-            f"the model server sent nothing for {seconds:g} s",
-            hint="shorten the prompt, or wait longer: LocalModelBackend(read_timeout_seconds=…)",
-        ) from None
-
-
-async def _post(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str, body: Mapping[str, Any]
-) -> None:
-    """Post a JSON body and read on until the streamed answer begins."""
-    data = json.dumps(body).encode()
-    head = (
-        f"POST {CHAT_PATH} HTTP/1.1\r\nHost: {urlsplit(address).netloc}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(data)}\r\nConnection: close\r\n\r\n"
-    )
-    writer.write(head.encode() + data)
-    await writer.drain()
-    status, headers = await _read_head(reader)
-    if status != 200 or headers.get("transfer-encoding") != "chunked":
-        answer = await _read_page(reader, headers)
-        if status == 200:
-            raise ValueError("it answered with no stream")
-        raise _refusal(answer, status)
-
-
-async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
-    version, _, rest = (await reader.readline()).partition(b" ")
-    if not version.startswith(b"HTTP/"):
-        raise EOFError("no answer")
-    status = int(rest[:3])
-    headers: dict[str, str] = {}
-    for _ in range(MAX_HEADERS):
-        line = (await reader.readline()).strip()
-        if not line:
-            return status, headers
-        name, _, value = line.decode("latin-1").partition(":")
-        headers[name.strip().lower()] = value.strip().lower()
-    raise ValueError("too many headers")
-
-
-async def _read_page(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> Any:
+async def _page(response: httpx2.Response) -> Any:
     """The JSON of an answer that is no stream; None when there is none: its status says enough."""
-    size = int(headers.get("content-length", "0"))
-    if size > LINE_LIMIT_BYTES:
-        return None
+    content = b""
+    async for chunk in response.aiter_bytes():
+        content += chunk
+        if len(content) > LINE_LIMIT_BYTES:
+            return None
     try:
-        return json.loads(await reader.readexactly(size))
-    except (EOFError, ValueError, RecursionError):
+        return json.loads(content)
+    except (ValueError, RecursionError):
         return None
 
 

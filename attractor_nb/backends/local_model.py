@@ -161,8 +161,7 @@ class LocalModelBackend:
 
     def _go_on(self, node: Node, request: dict[str, Any]) -> Conversation | None:
         """Put what a thread has said before the prompt, made to fit; the conversation, if there is one."""
-        from attractor_nb.backends.llm.compaction import compact  # noqa: PLC0415 - for threads alone
-        from attractor_nb.backends.llm.windows import history_tokens  # noqa: PLC0415 - as above
+        from attractor_nb.backends.llm.compaction import compact, history_tokens  # noqa: PLC0415 - for threads alone
 
         scope = stage_or_none()
         if scope is None or scope.conversation is None:
@@ -176,9 +175,7 @@ class LocalModelBackend:
             )
         system, prompt = request["messages"]
         window = min(self._context_tokens, node.get("llm.context_tokens", int, self._context_tokens))
-        made = compact(
-            before, history_tokens(window, message_tokens([system, prompt]), request["max_tokens"])
-        )
+        made = compact(before, history_tokens(window, message_tokens([system, prompt]), request["max_tokens"]))
         if made.is_changed:
             message = f"{node.id}: thread {scope.thread} has outgrown the model's window: {made.description}"
             scope.announce(RunWarning(message=message, node=node.id))

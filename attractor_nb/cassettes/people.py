@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.calling import call
-from attractor_nb.cassettes.run_marks import Marks, place_of
+from attractor_nb.cassettes.recorded_forms import Marks, place_of
 from attractor_nb.decisions.replays.recorded_answers import answer_of, plain_answer, question_inputs
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.calls.call_content import CallInputs

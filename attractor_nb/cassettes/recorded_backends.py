@@ -6,10 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.calling import call
-from attractor_nb.cassettes.inside import inside, is_inside
-from attractor_nb.cassettes.recorded_failures import is_recorded, plain_error, raise_recorded, timed_out
-from attractor_nb.cassettes.run_marks import Marks, place_of
+from attractor_nb.cassettes.recorded_forms import Marks, is_recorded, place_of, plain_error, raise_recorded, timed_out
 from attractor_nb.cassettes.stage_files import FREE, TooMuch, look, restore, written_since
+from attractor_nb.cassettes.tape import inside, is_inside
 from attractor_nb.context import AttemptContext
 from attractor_nb.decisions.outcome_checks import COST_KEY
 from attractor_nb.decisions.replays.cache_keys import (
@@ -66,11 +65,7 @@ class AbsentBackend:
 
 
 class OnDemandBackend:
-    """Opens a backend when it is first called: with a recording it may never be.
-
-    Attributes:
-        inner: The backend.
-    """
+    """Opens a backend when it is first called: with a recording it may never be."""
 
     def __init__(self, inner: CodergenBackend) -> None:
         self.inner = inner
@@ -198,7 +193,7 @@ class RecordedBackend:
                 answer = observed.with_traces(timed_out(node.id, limit))
                 self._tape.add(place, inputs, marks.marked(answer))
             raise
-        except Exception as error:
+        except Exception as error:  # recorded, whatever it is, and raised again
             if is_recorded(error):
                 self._tape.add(place, inputs, marks.marked(observed.with_traces(plain_error(error))))
             raise
@@ -233,9 +228,7 @@ class _Observed:
         """An answer with what the call did beside it, without secrets."""
         set_by_now, logs = _set_so_far(self._context)
         values = {
-            key: value
-            for key, value in set_by_now.items()
-            if key not in self._values or self._values[key] != value
+            key: value for key, value in set_by_now.items() if key not in self._values or self._values[key] != value
         }
         try:
             files = written_since(self._directory, self._files)
@@ -296,9 +289,7 @@ def plain_result(result: str | Outcome) -> dict[str, Any]:
     return plain
 
 
-def _replayed(
-    answer: Mapping[str, Any], inputs: CallInputs, scope: StageScope, context: Context
-) -> str | Outcome:
+def _replayed(answer: Mapping[str, Any], inputs: CallInputs, scope: StageScope, context: Context) -> str | Outcome:
     """What the backend returned, and did, when it was recorded; nothing of it is spent again."""
     answer = Marks.of(scope).unmarked(answer)
     _announce(answer, inputs, scope)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from attractor_nb.cassettes.inside import inside, is_inside
-from attractor_nb.cassettes.recorded_failures import is_recorded, plain_error, raise_recorded
-from attractor_nb.cassettes.run_marks import Marks, place_of
+from msgspec.structs import replace
+
+from attractor_nb.cassettes.recorded_forms import Marks, is_recorded, place_of, plain_error, raise_recorded
 from attractor_nb.cassettes.stage_files import TooMuch, look, restore, written_since
+from attractor_nb.cassettes.tape import inside, is_inside
 from attractor_nb.decisions.replays.cache_keys import command_call, read_values
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.calls.recorded_call import LEFT_OUT
@@ -108,7 +109,7 @@ class RecordedProcesses:
         try:
             with inside():
                 result = await started()
-        except Exception as error:
+        except Exception as error:  # recorded, whatever it is, and raised again
             if is_recorded(error):
                 self._tape.add(place, inputs, marks.marked(redacted_value(plain_error(error))))
             raise
@@ -182,9 +183,7 @@ def _replayed(
     answer = Marks.of(scope).unmarked(answer)
     raise_recorded(answer)
     if type(answer.get("exit_code")) is not int:
-        raise TerminalError(
-            f"the recorded command of {scope.node_id} has no exit code", hint="record it again"
-        )
+        raise TerminalError(f"the recorded command of {scope.node_id} has no exit code", hint="record it again")
     result = RecordedResult(
         answer["exit_code"],
         str(answer.get("stdout", "")),

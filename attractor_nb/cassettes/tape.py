@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 from collections import defaultdict
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +26,7 @@ from attractor_nb.storage.cassette_file import (
 from attractor_nb.storage.files.strict_json import json_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
     from pathlib import Path
 
     from attractor_nb.model.calls.call_content import CallInputs
@@ -39,9 +40,9 @@ MODES: Final = (RECORD, REPLAY, AUTO)
 KEEP_SECONDS: Final = 1.0
 """In ``auto`` mode new calls are written at most so often; at the end of the run in any case."""
 MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
-_HINT: Final = (
-    'record again: cassette_mode="auto" calls what is not there, cassette_mode="record" records all anew'
-)
+_HINT: Final = 'record again: cassette_mode="auto" calls what is not there, cassette_mode="record" records all anew'
+
+_IS_INSIDE: ContextVar[bool] = ContextVar("attractor_recorded_call", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,6 @@ class CassetteReport:
     """What a run had of its cassette.
 
     Attributes:
-        path: The cassette.
         mode: ``record``, ``replay`` or ``auto``.
         replayed: How many calls were answered from it.
         recorded: How many calls were made and recorded.
@@ -153,9 +153,7 @@ class Tape:
         """Where a stage makes its calls."""
         return CallPlace(scope.node_id, scope.visit, scope.attempt, scope.branch, self.child_of)
 
-    def find(
-        self, place: CallPlace, inputs: CallInputs, *, is_described: bool = True
-    ) -> Mapping[str, Any] | None:
+    def find(self, place: CallPlace, inputs: CallInputs, *, is_described: bool = True) -> Mapping[str, Any] | None:
         """The recorded answer to a call, which is then given; None when the call has to be made.
 
         Raises:
@@ -271,3 +269,18 @@ def usage_of(answer: Mapping[str, Any]) -> Usage:
     holder: Mapping[str, Any] = answer.get("outcome") or answer.get("error") or answer
     plain: Mapping[str, Any] | None = holder.get("usage")
     return Usage.from_plain(plain) if plain else Usage()
+
+
+def is_inside() -> bool:
+    """Whether this task makes a recorded call."""
+    return _IS_INSIDE.get()
+
+
+@contextlib.contextmanager
+def inside() -> Generator[None]:
+    """What is called here is part of a recorded call."""
+    token = _IS_INSIDE.set(True)
+    try:
+        yield
+    finally:
+        _IS_INSIDE.reset(token)

@@ -1,27 +1,29 @@
-"""``answer``: the answer to a question that waits, in a run directory at which nobody works.
+"""``answer``: the answer to a question that waits, in a run directory.
 
-It is recorded and nothing is run: the question's stage takes it when the run goes on. A run that somebody
-works at takes answers there: at its console, in its notebook, or over its server.
+Where nobody works at the run, it is recorded and nothing is run: the question's stage takes it when the run goes on.
+Where a process of this user works at it, that process is handed the answer and takes it at once.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.given_answer import ANSWERED_BY
+from attractor_nb.cli.option_choices import ANSWERED_BY
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.run_summary import resume_command, shown_path
 from attractor_nb.decisions.answers.gate_choices import check_answer
 from attractor_nb.decisions.open_questions import interviews_under_way, open_questions
-from attractor_nb.engine.handed_in import already_answered, check_texts, given_answer, node_of
+from attractor_nb.engine.handed_in import already_answered, check_texts, given_answer, node_of, question_of
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import AnswerRefused, NoSuchGate, RunLocked
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted
-from attractor_nb.model.question import Option, Question, QuestionType
 from attractor_nb.model.redacted import redact_event
 from attractor_nb.model.vocabulary.labels import label_text
+from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
+from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.manifest_file import read_manifest
 from attractor_nb.storage.run_status import standing_of
 from attractor_nb.storage.run_store import DirectoryRunStore
@@ -29,21 +31,26 @@ from attractor_nb.storage.stored_run import check_directory
 from attractor_nb.views.columns import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from attractor_nb.cli.given_answer import GivenAnswer
+    from attractor_nb.cli.option_choices import GivenAnswer
     from attractor_nb.model.events import Event
 
 
 def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> ExitCode:
-    """Record an answer, and print how the run goes on with it.
+    """Have an answer recorded, and print how the run goes on with it.
 
     Raises:
         RunNotFound, RunLocked, CheckpointCorrupt: There is no run, or none that can be answered here.
         NoSuchGate, AlreadyAnswered, AnswerRefused: As of ``Run.answer``.
     """
-    recorded = record_answer(logs_root, given)
+    check_directory(logs_root)
+    check_texts(gate=given.gate, choice=given.choice, text=given.text)
+    try:
+        recorded, resume = record_answer(logs_root, given), resume_command(logs_root)
+    except RunLocked as locked:
+        recorded, resume = _hand_over(logs_root, given, locked.owner), None
     said = label_text(recorded.label) if recorded.label else recorded.text or recorded.answer
     if is_json:
         print_json(
@@ -54,13 +61,28 @@ def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> E
                 "label": recorded.label or None,
                 "text": recorded.text or None,
                 "logs_root": str(logs_root),
-                "resume": resume_command(logs_root),
+                "resume": resume,
             }
         )
     else:
         print(f"✓ {one_line(recorded.stage)}: {one_line(said)}")
-        print(f"  recorded in {shown_path(logs_root)}; continue the run with `{resume_command(logs_root)}`")
+        goes_on = f"continue the run with `{resume}`" if resume else "its process continues the run"
+        print(f"  recorded in {shown_path(logs_root)}; {goes_on}")
     return ExitCode.SUCCESS
+
+
+def _hand_over(logs_root: Path, given: GivenAnswer, owner: Mapping[str, Any]) -> InterviewCompleted:
+    """Hand an answer to the process that works at the run; what its log then has of it.
+
+    Raises:
+        NoSuchGate, AlreadyAnswered, AnswerRefused: The answer does not count.
+        RunLocked, StorageError: That process takes none from here, or it is unknown what became of it.
+    """
+    place = _standing_place(logs_root)
+    asked = find_question(read_log(place).events, given.gate)
+    return answer_elsewhere(
+        place, asked.question_id, given.choice, owner=owner, text=given.text, form=given.fields, answered_by=ANSWERED_BY
+    )
 
 
 def record_answer(logs_root: Path, given: GivenAnswer) -> InterviewCompleted:
@@ -70,8 +92,6 @@ def record_answer(logs_root: Path, given: GivenAnswer) -> InterviewCompleted:
         RunNotFound, RunLocked, CheckpointCorrupt, StorageError: Nothing can be recorded there.
         NoSuchGate, AlreadyAnswered, AnswerRefused: The answer does not count.
     """
-    check_directory(logs_root)
-    check_texts(gate=given.gate, choice=given.choice, text=given.text)
     clock = SystemClock()
     store = _own(logs_root, clock)
     try:
@@ -89,16 +109,12 @@ def record_answer(logs_root: Path, given: GivenAnswer) -> InterviewCompleted:
 
 def _own(logs_root: Path, clock: SystemClock) -> DirectoryRunStore:
     """Own the directory in which the run stands: its latest restart's, where there was one."""
+    return DirectoryRunStore.open(_standing_place(logs_root), durability="full", clock=clock)
+
+
+def _standing_place(logs_root: Path) -> Path:
     manifest, _ = read_manifest(logs_root)
-    place = standing_of(logs_root, manifest or {}).logs_root
-    try:
-        return DirectoryRunStore.open(place, durability="full", clock=clock)
-    except RunLocked as locked:
-        raise RunLocked(
-            locked.message,
-            owner=locked.owner,
-            hint="answer it there: at its console, in its notebook, or over its server with --server URL",
-        ) from None
+    return standing_of(logs_root, manifest or {}).logs_root
 
 
 def find_question(events: Sequence[Event], gate: str) -> InterviewStarted:
@@ -142,18 +158,8 @@ def _answer_to(asked: InterviewStarted, given: GivenAnswer, now: float) -> Inter
             f"the time of gate {asked.stage} has run out",
             hint="attractor-nb resume RUN_DIR continues with the timeout rule of the gate",
         )
-    question = Question(
-        asked.question,
-        QuestionType(asked.kind or QuestionType.MULTIPLE_CHOICE),
-        options=tuple(Option(key, label) for key, label in asked.options),
-        stage=asked.stage,
-        metadata=asked.metadata,
-        id=asked.question_id,
-        branch=asked.branch,
-    )
-    answer = replace(
-        check_answer(question, given_answer(question, given.choice, given.text)), answered_by=ANSWERED_BY
-    )
+    question = question_of(asked)
+    answer = replace(check_answer(question, given_answer(question, given.choice, given.text)), answered_by=ANSWERED_BY)
     option = answer.selected_option
     return InterviewCompleted(
         question=question.text,

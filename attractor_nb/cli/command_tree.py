@@ -11,16 +11,7 @@ from typing import Annotated, Any, Final, cast
 import typer
 import typer.core
 
-from attractor_nb.cli.commands import (
-    directory_commands,
-    fork_commands,
-    graph_commands,
-    machine_commands,
-    map_commands,
-    run_commands,
-    server_commands,
-    share_commands,
-)
+from attractor_nb.cli.commands import directory_commands, graph_commands, map_commands, run_commands, server_commands
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.model.nearest_name import did_you_mean
 
@@ -156,7 +147,7 @@ app.command("validate", cls=QuickCommand, help=graph_commands.VALIDATE_HELP)(gra
 app.command("lint", cls=QuickCommand, help=graph_commands.LINT_HELP)(graph_commands.validate)
 app.command("run", cls=QuickCommand, help=run_commands.RUN_HELP)(run_commands.run)
 app.command("resume", cls=QuickCommand, help=run_commands.RESUME_HELP)(run_commands.resume)
-app.command("fork", cls=QuickCommand, help=fork_commands.FORK_HELP)(fork_commands.fork)
+app.command("fork", cls=QuickCommand, help=run_commands.FORK_HELP)(run_commands.fork)
 app.command("map", cls=QuickCommand, help=map_commands.MAP_HELP)(map_commands.map_)
 app.command("commands", cls=QuickCommand, help=graph_commands.COMMANDS_HELP)(graph_commands.commands)
 app.command("models", cls=QuickCommand, help=graph_commands.MODELS_HELP)(graph_commands.models)
@@ -168,18 +159,14 @@ app.command("watch", cls=QuickCommand, help=directory_commands.WATCH_HELP)(direc
 app.command("answer", cls=QuickCommand, help=directory_commands.ANSWER_HELP)(directory_commands.answer)
 app.command("doctor", cls=QuickCommand, help=directory_commands.DOCTOR_HELP)(directory_commands.doctor)
 app.command("cache", cls=QuickCommand, help=directory_commands.CACHE_HELP)(directory_commands.cache)
-app.command("diff", cls=QuickCommand, help=share_commands.DIFF_HELP)(share_commands.diff)
-app.command("export", cls=QuickCommand, help=share_commands.EXPORT_HELP)(share_commands.export)
+app.command("diff", cls=QuickCommand, help=directory_commands.DIFF_HELP)(directory_commands.diff)
+app.command("export", cls=QuickCommand, help=directory_commands.EXPORT_HELP)(directory_commands.export)
 app.command("serve", cls=QuickCommand, help=server_commands.SERVE_HELP)(server_commands.serve)
 app.command("submit", cls=QuickCommand, help=server_commands.SUBMIT_HELP)(server_commands.submit)
 app.command("cancel", cls=QuickCommand, help=server_commands.CANCEL_HELP)(server_commands.cancel)
 app.command("demo", cls=QuickCommand, help=run_commands.DEMO_HELP)(run_commands.demo)
-app.command("completion", cls=QuickCommand, help=machine_commands.COMPLETION_HELP)(
-    machine_commands.completion
-)
-model_app.command("install", cls=QuickCommand, help=machine_commands.INSTALL_HELP)(
-    machine_commands.install_model
-)
+app.command("completion", cls=QuickCommand, help=server_commands.COMPLETION_HELP)(server_commands.completion)
+model_app.command("install", cls=QuickCommand, help=server_commands.INSTALL_HELP)(server_commands.install_model)
 
 
 @model_app.callback()

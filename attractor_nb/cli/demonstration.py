@@ -31,9 +31,7 @@ def demo_source() -> SourceText:
     return SourceText(files("attractor_nb.cli").joinpath(DEMO_NAME).read_text("utf-8"), DEMO_NAME)
 
 
-def show_demo(
-    *, is_simulated: bool, is_auto_approved: bool, runs_dir: Path | None, is_json: bool = False
-) -> ExitCode:
+def show_demo(*, is_simulated: bool, is_auto_approved: bool, runs_dir: Path | None, is_json: bool = False) -> ExitCode:
     """Run the demonstration; its gate is asked at a terminal and approved, with a notice, elsewhere.
 
     Raises:

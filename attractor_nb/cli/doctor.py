@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.studio.history.diagnosis import RunDiagnosis
 
-_CODES: Final = {
-    "healthy": ExitCode.SUCCESS,
-    "damaged": ExitCode.FAILED,
-    "lost": ExitCode.INVALID_INPUT,
-}
+_CODES: Final = {"healthy": ExitCode.SUCCESS, "damaged": ExitCode.FAILED, "lost": ExitCode.INVALID_INPUT}
 _AFTER_LOSS: Final = "stages without records run again; you are asked first if the next stage is a command"
 
 
@@ -59,16 +55,10 @@ def _advice(found: RunDiagnosis) -> list[str]:
     if found.plan is None:
         return ["nothing can be saved: no record of the log and no checkpoint is intact"]
     new = found.logs_root.with_name(f"{found.logs_root.name}-saved")
-    command = shlex.join(
-        ["attractor-nb", "doctor", shown_path(found.logs_root), "--salvage", shown_path(new)]
-    )
+    command = shlex.join(["attractor-nb", "doctor", shown_path(found.logs_root), "--salvage", shown_path(new)])
     lost = [f"lost: {found.plan.lost}", _AFTER_LOSS] if found.plan.lost else []
     is_ended_there = found.has_ended and not found.plan.lost  # what is lost is its end, or comes before it
-    return [
-        *lost,
-        f"save the intact parts: {command}",
-        f"then {_way_on(found, new, is_ended=is_ended_there)}",
-    ]
+    return [*lost, f"save the intact parts: {command}", f"then {_way_on(found, new, is_ended=is_ended_there)}"]
 
 
 def _way_on(found: RunDiagnosis, place: Path, *, is_ended: bool | None = None) -> str:

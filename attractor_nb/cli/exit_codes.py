@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class ExitCode(IntEnum):
@@ -16,3 +17,14 @@ class ExitCode(IntEnum):
     """Nothing was run: arguments, a source, or a run directory cannot be used."""
     INTERRUPTED = 130
     """Ctrl-C or a request to end; a run that was going on can be resumed."""
+
+    @classmethod
+    def of(cls, status: str) -> ExitCode:
+        """What looking at a run, a map or a session ends with that stands so; 0 as long as it goes on."""
+        return _CODES.get(status, cls.INTERRUPTED)
+
+
+_CODES: Final[dict[str, ExitCode]] = {
+    **dict.fromkeys(("ready", "running", "success", "complete"), ExitCode.SUCCESS),
+    **dict.fromkeys(("fail", "failed"), ExitCode.FAILED),
+}

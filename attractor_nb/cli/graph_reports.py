@@ -15,12 +15,11 @@ from attractor_nb.cli.source_inputs import STDIN, check_output, read_params, rea
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import read_dot, write_dot
 from attractor_nb.model.diagnostic import Severity
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.drawings.marks import STATUS_LETTERS
-from attractor_nb.views.state import NodeStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -139,7 +138,7 @@ def _verdict(file: str, pipeline: Pipeline, found: LintReport) -> str:
     words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
     listed = ", ".join(_count(word, counts[severity]) for severity, word in words.items() if counts[severity])
     size = f"{_count('node', len(pipeline.graph.nodes))}, {_count('edge', len(pipeline.graph.edges))}"
-    mark = STATUS_LETTERS[NodeStatus.FAIL if counts[Severity.ERROR] else NodeStatus.SUCCESS]
+    mark = (NodeStatus.FAIL if counts[Severity.ERROR] else NodeStatus.SUCCESS).letter
     return f"{mark} {'stdin' if file == STDIN else file}: {listed or 'no findings'} ({size})"
 
 
@@ -165,11 +164,7 @@ def handler_rows() -> list[dict[str, Any]]:
     from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE  # noqa: PLC0415 - for this command only
 
     return [
-        {
-            "type": handler_type,
-            "shape": shape,
-            "meaning": _MEANINGS[handler_type],
-        }
+        {"type": handler_type, "shape": shape, "meaning": _MEANINGS[handler_type]}
         for shape, handler_type in SHAPE_TO_TYPE.items()
     ]
 
@@ -180,11 +175,7 @@ def show_handlers(*, is_json: bool) -> ExitCode:
     if is_json:
         print_json(rows)
         return ExitCode.SUCCESS
-    print(
-        aligned(
-            [["type", "shape", "meaning"], *([row["type"], row["shape"], row["meaning"]] for row in rows)]
-        )
-    )
+    print(aligned([["type", "shape", "meaning"], *([row["type"], row["shape"], row["meaning"]] for row in rows)]))
     return ExitCode.SUCCESS
 
 

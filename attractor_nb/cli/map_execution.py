@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shlex
 import sys
@@ -15,17 +14,17 @@ from rich.console import Group
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
+from attractor_nb.cli.console_questions import settled_trust
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import GateMode
-from attractor_nb.cli.params_file import read_params_file
 from attractor_nb.cli.reporting import print_json, report
-from attractor_nb.cli.run_execution import SimulatedProcesses, requests_to_end_as_interrupts
+from attractor_nb.cli.run_execution import SimulatedProcesses, wait_for
 from attractor_nb.cli.run_summary import shown_path
-from attractor_nb.cli.source_inputs import check_output, read_pipeline
+from attractor_nb.cli.source_inputs import check_output, read_params_file, read_pipeline
 from attractor_nb.cli.terminal import Line, Terminal, Tone, fitted
-from attractor_nb.cli.trusting import settled_trust
-from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
-from attractor_nb.maps.map_table import ROW_MARKS, map_headline, rows_table
+from attractor_nb.errors import OptionError, StorageError
+from attractor_nb.maps.map_view import map_headline, rows_table
+from attractor_nb.model.states import RunStatus
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.prepare.text_sources import changed_source
@@ -43,22 +42,14 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from attractor_nb.cli.run_settings import Settings
-    from attractor_nb.maps.map_result import MapResult
-    from attractor_nb.maps.map_run import MapRun
+    from attractor_nb.maps.map_result import MapResult, MapRun
     from attractor_nb.maps.map_view import MapView
     from attractor_nb.model.row_result import RowResult
 
 SHOWN_FAILURES: Final = 20
-_EXIT_CODES: Final = {
-    "success": ExitCode.SUCCESS,
-    "fail": ExitCode.FAILED,
-    "interrupted": ExitCode.INTERRUPTED,
-}
-
 BAR_COLUMNS: Final = 40
 REASON_CHARS: Final = 100
 PATIENCE_SECONDS: Final = 5.0
-_TONES: Final = {"success": Tone.GOOD, "fail": Tone.BAD, "interrupted": Tone.WAITING}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +80,7 @@ class MapSettings:
 def map_file(file: str, params: Path | None, settings: Settings, own: MapSettings) -> ExitCode:
     """Run the pipeline of a file over the rows of another."""
     if params is None:
-        raise OptionError(
-            "map needs rows of inputs", hint="use --params FILE.jsonl, or --resume DIR to continue a map"
-        )
+        raise OptionError("map needs rows of inputs", hint="use --params FILE.jsonl, or --resume DIR to continue a map")
     check_output(own.results_file, file, params)
     rows = read_params_file(params)
     pipeline = read_pipeline(file)
@@ -102,9 +91,7 @@ def map_file(file: str, params: Path | None, settings: Settings, own: MapSetting
     return _watch(handle, settings, own)
 
 
-def resume_map(
-    directory: Path, file: str, params: Path | None, settings: Settings, own: MapSettings
-) -> ExitCode:
+def resume_map(directory: Path, file: str, params: Path | None, settings: Settings, own: MapSettings) -> ExitCode:
     """Go on with the map of a directory, with its own pipeline or that of a file."""
     if own.map_dir is not None:
         raise OptionError("a map continues in its own directory", hint="--out FILE.jsonl writes its results")
@@ -139,9 +126,7 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _options(settings: Settings) -> dict[str, Any]:
     if settings.gates is GateMode.CONSOLE:
-        raise OptionError(
-            "the console cannot ask the gates of many rows", hint="--auto-approve, or --gates refuse"
-        )
+        raise OptionError("the console cannot ask the gates of many rows", hint="--auto-approve, or --gates refuse")
     return {
         "backend": settings.asked_backend,
         "cassette": settings.cassette,
@@ -164,7 +149,7 @@ def _watch(handle: MapRun, settings: Settings, own: MapSettings) -> ExitCode:
     handle.on_row(progress.take)
     progress.begin()
     try:
-        result = _wait(handle)
+        result = wait_for(handle)
         for entry in result.rows if result else ():  # those that had ended before anybody listened
             if entry.status != "not_started":
                 progress.take(entry)
@@ -180,20 +165,7 @@ def _watch(handle: MapRun, settings: Settings, own: MapSettings) -> ExitCode:
     if result.cassette is not None:
         progress.say(f"cassette: {result.cassette}")
     _show(result, settings)
-    return _EXIT_CODES[result.status]
-
-
-def _wait(handle: MapRun) -> MapResult | None:
-    """The result; of a map that was interrupted, what there is of it."""
-    with requests_to_end_as_interrupts():
-        try:
-            return handle.result()
-        except (RunInterrupted, KeyboardInterrupt):
-            if not handle.is_done:
-                return None  # a second Ctrl-C: leave at once
-            with contextlib.suppress(AttractorError, TimeoutError):
-                return handle.result(0.0)
-            raise
+    return ExitCode.of(result.status)
 
 
 def _write_results(path: Path, result: MapResult) -> None:
@@ -251,7 +223,6 @@ class MapProgress:
     Lines are written by a thread of their own: a reader that is slow holds up no row.
 
     Args:
-        view: The map.
         is_quiet: Show nothing.
         terminal: Where to; stderr by default.
     """
@@ -288,8 +259,8 @@ class MapProgress:
         if result.reason:
             words = first_words(one_line(result.reason), REASON_CHARS)
         time = duration_text(result.duration)
-        tone = _TONES.get(result.status, Tone.QUIET)
-        self._terminal.write(Line(ROW_MARKS[result.status], str(result.row), words, time, tone))
+        tone = Tone.of(result.status)
+        self._terminal.write(Line(RunStatus.of(result.status).letter, str(result.row), words, time, tone))
 
     def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
         """Write text, unless quiet."""

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ANSWERED_BY: Final = "command line"
+
+SERVER_VARIABLE: Final = "ATTRACTOR_SERVER"
+TOKEN_VARIABLE: Final = "ATTRACTOR_TOKEN"  # noqa: S105 - the name of a variable
 
 
 class GateMode(StrEnum):
@@ -95,3 +105,25 @@ class Shell(StrEnum):
     ZSH = "zsh"
     FISH = "fish"
     POWERSHELL = "powershell"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """What was typed.
+
+    Attributes:
+        gate: The gate: the asking node, or the question's id.
+        choice: Key, label or target of a choice, or empty.
+        text: Free text, or empty.
+        fields: What is filled in, by field, where the gate has a form.
+    """
+
+    gate: str
+    choice: str = ""
+    text: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def is_url(text: str) -> bool:
+    """Whether a text names a server, or something on it."""
+    return text.startswith(("http://", "https://"))

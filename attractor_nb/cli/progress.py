@@ -11,14 +11,20 @@ from __future__ import annotations
 import textwrap
 import threading
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Group
 from rich.text import Text
 
-from attractor_nb.cli.live_stages import GoingStages
-from attractor_nb.cli.stage_words import REASON_CHARS, StageWords, name_columns, shown_path, stage_path
+from attractor_nb.cli.stage_words import (
+    REASON_CHARS,
+    GoingStages,
+    StageWords,
+    Tally,
+    name_columns,
+    shown_path,
+    stage_path,
+)
 from attractor_nb.cli.terminal import Line, Terminal, Tone
 from attractor_nb.model.events import (
     Event,
@@ -42,10 +48,11 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.redacted import redacted_graph
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.model.terminal_text import shown
-from attractor_nb.views.drawings.marks import AGAIN, STATUS_LETTERS, TIMES
+from attractor_nb.views.drawings.marks import AGAIN, TIMES
 from attractor_nb.views.folding import take_event
-from attractor_nb.views.state import NodeStatus, RunView, first_words
+from attractor_nb.views.state import RunView, first_words
 from attractor_nb.views.summary_line import duration_text
 
 if TYPE_CHECKING:
@@ -62,33 +69,10 @@ REVIEW_LINES: Final = 14
 SHOWN_STAGES: Final = 8
 """Stages under way that are shown at the same time; of more the newest are."""
 PATIENCE_SECONDS: Final = 2.0
-_MARKS: Final = {
-    StageStatus.SUCCESS: (NodeStatus.SUCCESS, Tone.GOOD),
-    StageStatus.PARTIAL_SUCCESS: (NodeStatus.PARTIAL_SUCCESS, Tone.GOOD),
-    StageStatus.SKIPPED: (NodeStatus.SKIPPED, Tone.QUIET),
-    StageStatus.RETRY: (NodeStatus.FAIL, Tone.BAD),
-    StageStatus.FAIL: (NodeStatus.FAIL, Tone.BAD),
-}
-_CACHED: Final = (NodeStatus.CACHED, Tone.GOOD)
 _WARNING_MARK: Final = "!"
 _OF_COMMANDS: Final = ("stdout", "stderr")
 """Channels of what commands write."""
 MOST_CHARS_OF_A_LINE: Final = 4_000
-
-
-@dataclass(slots=True)
-class Tally:
-    """What is counted for the summary.
-
-    Attributes:
-        seconds: Time spent in each stage, all visits together, by the path of its branch and its id.
-        attempts: Attempts at each stage, likewise.
-        is_resumable: The run failed, and may go on all the same.
-    """
-
-    seconds: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
-    attempts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
-    is_resumable: bool = False
 
 
 class ProgressDisplay:
@@ -187,7 +171,7 @@ class ProgressDisplay:
             case StageRetrying():
                 self._stop_going(event.branch)
                 name = stage_path(event.branch, event.name)
-                self._line(NodeStatus.RETRYING, name, self._retry_words(event), tone=Tone.WAITING)
+                self._line(NodeStatus.RETRYING, name, self._retry_words(event))
             case _:
                 self._show_other(event)
 
@@ -213,7 +197,7 @@ class ProgressDisplay:
             case ModelCallWaiting() if self._is_verbose:
                 self._write(Line(_WARNING_MARK, event.node_id, event.description, tone=Tone.WAITING))
             case PipelineResumed():
-                self._write(Line(AGAIN, event.next_node, _goes_on(event), tone=Tone.BUSY))
+                self._write(Line(AGAIN, event.next_node, f"continues here{event.what_becomes_of_it}", tone=Tone.BUSY))
             case _:
                 pass
 
@@ -227,15 +211,10 @@ class ProgressDisplay:
         self._end_output(event)
         self._stop_going(event.branch)
         self._answered_in(event.branch, event.name)
-        status, tone = _CACHED if event.is_cached else _MARKS[event.outcome.status]
+        status = NodeStatus.CACHED if event.is_cached else NodeStatus.of(event.outcome.status)
         time_text = "" if self._words.is_instant(event.name) else duration_text(event.duration)
-        self._line(
-            status,
-            stage_path(event.branch, event.name),
-            self._words.of(event, self._answered_by),
-            time_text,
-            tone,
-        )
+        words = self._words.of(event, self._answered_by)
+        self._line(status, stage_path(event.branch, event.name), words, time_text)
         if self._is_verbose and self._graph.handler_types.get(event.name) == "codergen":
             self._say_text(self._going.latest_text)
         self._answered_by = ""
@@ -255,9 +234,8 @@ class ProgressDisplay:
             words = f"branch of {count} stages"
         else:
             return self._go_on()
-        mark, tone = _MARKS[status]
         seconds = branch.duration if branch and (count or status is not StageStatus.SKIPPED) else 0.0
-        self._line(mark, shown_path(event.branch), words, duration_text(seconds) if seconds else "", tone)
+        self._line(NodeStatus.of(status), shown_path(event.branch), words, duration_text(seconds) if seconds else "")
         return None
 
     def _stop_going(self, branch: str) -> None:
@@ -330,10 +308,8 @@ class ProgressDisplay:
             if asker == (branch, stage):
                 self._settle(question_id)
 
-    def _line(
-        self, status: NodeStatus, name: str, words: str, time_text: str = "", tone: Tone = Tone.PLAIN
-    ) -> None:
-        self._write(Line(STATUS_LETTERS[status], name, words, time_text, tone))
+    def _line(self, status: NodeStatus, name: str, words: str, time_text: str = "") -> None:
+        self._write(Line(status.letter, name, words, time_text, Tone.of(status)))
 
     def _retry_words(self, event: StageRetrying) -> str:
         return f"{self._error}; attempt {event.attempt} in {duration_text(event.delay)}"
@@ -355,7 +331,7 @@ class ProgressDisplay:
                 words = f"{words} ({note})".strip()
             seconds = f"{time.monotonic() - stage.since:.1f} s"
             name = stage_path(event.branch, event.name)
-            mark = STATUS_LETTERS[NodeStatus.RUNNING]
+            mark = NodeStatus.RUNNING.letter
             lines.append(self._terminal.laid_out(Line(mark, name, words, seconds, Tone.BUSY)))
         if len(going) == 1:
             tail = self._wrapped(going[0].tail)[-TAIL_LINES:]
@@ -380,8 +356,3 @@ class ProgressDisplay:
         for paragraph in shown(text).strip().splitlines():
             lines += textwrap.wrap(paragraph, width, initial_indent="    ", subsequent_indent="    ") or [""]
         return lines
-
-
-def _goes_on(event: PipelineResumed) -> str:
-    """That the run goes on, and what becomes of the stage that was cut off."""
-    return f"continues here{event.what_becomes_of_it}"

@@ -10,15 +10,14 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.cli.console_questions import gate_interviewer, settled_trust
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.gate_questions import gate_interviewer
 from attractor_nb.cli.option_choices import GraphChange, OnInterrupted
 from attractor_nb.cli.progress import ProgressDisplay
 from attractor_nb.cli.reporting import print_json, report
 from attractor_nb.cli.run_summary import in_words, is_to_be_resumed, resume_command, shown_path, summary_plain
 from attractor_nb.cli.source_inputs import read_params, read_pipeline, read_prompt
 from attractor_nb.cli.terminal import Tone
-from attractor_nb.cli.trusting import settled_trust
 from attractor_nb.decisions.model_choices import is_model_asked
 from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
 from attractor_nb.model.diagnostic import Severity
@@ -40,13 +39,9 @@ if TYPE_CHECKING:
 
     from attractor_nb.cli.run_settings import Settings
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.runtime.handles.handle import Handle, ResultT
     from attractor_nb.runtime.handles.run_result import RunResult
 
-_EXIT_CODES: Final = {
-    "success": ExitCode.SUCCESS,
-    "fail": ExitCode.FAILED,
-    "interrupted": ExitCode.INTERRUPTED,
-}
 _REQUESTS_TO_END: Final = [
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]  # Windows has no SIGHUP
@@ -149,28 +144,19 @@ def _title(pipeline: Pipeline) -> str:
 
 
 def _watch(
-    pipeline: Pipeline,
-    settings: Settings,
-    start: Callable[[dict[str, Any]], Run],
-    logs_root: Path | None = None,
+    pipeline: Pipeline, settings: Settings, start: Callable[[dict[str, Any]], Run], logs_root: Path | None = None
 ) -> ExitCode:
     """Start a run, or go on with the one in ``logs_root``, show it, and sum it up."""
     is_trusted = settings.is_trusted or settings.is_simulated or settings.is_replay
     trust = settings.trust_hash or settled_trust(
-        pipeline,
-        is_trusted=is_trusted,
-        logs_root=logs_root,
-        place=_place(pipeline, settings, logs_root),
+        pipeline, is_trusted=is_trusted, logs_root=logs_root, place=_place(pipeline, settings, logs_root)
     )
     progress = ProgressDisplay(
-        pipeline.graph,
-        heading=_heading(pipeline, settings),
-        is_quiet=settings.is_quiet,
-        is_verbose=settings.is_verbose,
+        pipeline.graph, heading=_heading(pipeline, settings), is_quiet=settings.is_quiet, is_verbose=settings.is_verbose
     )
     run = start({**_options(settings, progress), "trust": trust})
     try:
-        result = _wait(run)
+        result = wait_for(run)
     except StorageError as error:
         report(error, is_json=settings.is_json)
         return ExitCode.FAILED
@@ -178,7 +164,7 @@ def _watch(
         progress.close()
     with contextlib.suppress(OSError):  # nobody reads us any more: the exit code says it all
         _show(run, result, settings, progress)
-    return _EXIT_CODES.get(result.status, ExitCode.INTERRUPTED) if result else ExitCode.INTERRUPTED
+    return ExitCode.of(result.status if result else "interrupted")
 
 
 def _place(pipeline: Pipeline, settings: Settings, logs_root: Path | None) -> str:
@@ -199,9 +185,7 @@ def _heading(pipeline: Pipeline, settings: Settings) -> list[tuple[str, Tone]]:
     if settings.is_simulated:
         lines.append(("simulated: no model is called, no command is run", Tone.QUIET))
     elif settings.is_replay:
-        lines.append(
-            (f"replayed from {settings.cassette}: no model is called, no command is run", Tone.QUIET)
-        )
+        lines.append((f"replayed from {settings.cassette}: no model is called, no command is run", Tone.QUIET))
     elif settings.backend is None and settings.cassette is None and is_model_asked(pipeline.graph):
         lines.append(("responses are simulated; --backend local uses the model on this machine", Tone.QUIET))
     return [*lines, ("", Tone.PLAIN)]
@@ -224,8 +208,8 @@ def _options(settings: Settings, progress: ProgressDisplay) -> dict[str, Any]:
     }
 
 
-def _wait(run: Run) -> RunResult | None:
-    """The result; of a run that was interrupted, what there is of it."""
+def wait_for(run: Handle[ResultT]) -> ResultT | None:
+    """The result of a run or a map; of one that was interrupted, what there is of it."""
     with requests_to_end_as_interrupts():
         try:
             return run.result()
@@ -289,18 +273,7 @@ class SimulatedProcesses:
 
     starts_nothing = True
 
-    async def run(
-        self,
-        command: str | Sequence[str],
-        *,
-        cwd: Path | None = None,
-        env: Mapping[str, str] | None = None,
-        stdin: bytes = b"",
-        timeout_seconds: float | None = None,
-        output_directory: Path | None = None,
-        on_output: Any = None,
-    ) -> SimulatedResult:
+    async def run(self, command: str | Sequence[str], **_how: Any) -> SimulatedResult:
         """Say which command would have been run."""
-        del cwd, env, stdin, timeout_seconds, output_directory, on_output
         text = command if isinstance(command, str) else shlex.join(command)
         return SimulatedResult(f"[Simulated] {one_line(text)}\n")

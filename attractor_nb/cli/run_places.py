@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from attractor_nb.cli.remote_runs.server_names import SERVER_VARIABLE, is_url
+from attractor_nb.cli.option_choices import SERVER_VARIABLE, is_url
 
 if TYPE_CHECKING:
     from attractor_nb.cli.remote_runs.server_client import ServerAddress

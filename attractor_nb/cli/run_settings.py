@@ -27,7 +27,6 @@ class Settings:
         isolation: A place of the run's own instead.
         workspace_from: What a workspace begins with.
         cassette: Where calls are recorded, and replayed from.
-        cassette_mode: Whether they are.
         bounds: Bounds in place of the graph's, None where nobody says.
         durability: What survives what.
         cache: Take results from the cache: True for the usual one, or a directory.
@@ -79,8 +78,7 @@ class Settings:
             raise OptionError("--simulate and --backend local contradict each other", hint="use one of them")
         if self.is_simulated and self.cassette is not None:
             raise OptionError(
-                "--simulate and --cassette contradict each other: a simulation makes no calls",
-                hint="use one of them",
+                "--simulate and --cassette contradict each other: a simulation makes no calls", hint="use one of them"
             )
         if self.is_trusted and self.trust_hash is not None:
             raise OptionError("--trust and --trust-hash contradict each other", hint="use one of them")

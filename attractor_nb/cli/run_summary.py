@@ -6,25 +6,22 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.model.states import RunStatus
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.marks import RUN_LETTERS
-from attractor_nb.views.state import RunStatus
 from attractor_nb.views.summary_line import cached_words, duration_text, usage_words
 
 if TYPE_CHECKING:
-    from attractor_nb.cli.progress import Tally
+    from attractor_nb.cli.stage_words import Tally
     from attractor_nb.pipeline.run import Run
     from attractor_nb.runtime.handles.run_result import RunResult
     from attractor_nb.views.spending_fold import AttemptSpending
     from attractor_nb.views.state import BranchView
 
-_STATES = {"success": RunStatus.SUCCESS, "fail": RunStatus.FAIL}
-
 
 def in_words(result: RunResult, *, is_simulated: bool = False) -> str:
     """Outcome, reason, and where everything is."""
     count = result.view.stages
-    mark = RUN_LETTERS[_STATES.get(result.status, RunStatus.INTERRUPTED)]
+    mark = RunStatus.of(result.status).letter
     parts = [f"{mark} {result.status}", f"{count} stage{'s' * (count != 1)}", duration_text(result.duration)]
     if is_simulated:
         parts.append("simulated")
@@ -42,14 +39,12 @@ def in_words(result: RunResult, *, is_simulated: bool = False) -> str:
 
 def is_to_be_resumed(result: RunResult | None, tally: Tally) -> bool:
     """Whether there is anything to go on with."""
-    if result is None or result.status not in _STATES:
+    if result is None or not RunStatus.of(result.status).is_over:
         return True
     return result.status == "fail" and tally.is_resumable
 
 
-def summary_plain(
-    run: Run, result: RunResult | None, tally: Tally, *, is_simulated: bool = False
-) -> dict[str, Any]:
+def summary_plain(run: Run, result: RunResult | None, tally: Tally, *, is_simulated: bool = False) -> dict[str, Any]:
     """The run as JSON values; of the stages, only those that were visited (in order of first visit)."""
     if result is None:
         return {
@@ -89,8 +84,7 @@ def _branch_plain(branch: BranchView, result: RunResult, tally: Tally) -> dict[s
         "status": branch.status,
         "duration_seconds": round(branch.duration, 3),
         "stages": [
-            _stage_plain(node_id, result, tally, branch.path, visits)
-            for node_id, visits in branch.nodes.items()
+            _stage_plain(node_id, result, tally, branch.path, visits) for node_id, visits in branch.nodes.items()
         ],
     }
     if branch.reason:

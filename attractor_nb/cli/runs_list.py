@@ -23,7 +23,6 @@ def show_runs(base: Path, conditions: Mapping[str, Any], *, is_json: bool) -> Ex
     """Print the runs under a runs base, newest first, and how to go on with those that stopped.
 
     Args:
-        base: The runs base.
         conditions: As of ``RunTable.where``.
         is_json: Print JSON.
 

@@ -1,10 +1,15 @@
-"""Options that several commands share, as typer reads them, each spelled once.
+"""Options that several commands share, as typer reads them, each spelled once; and sets of them.
 
 No ``from __future__ import annotations`` here: typer reads the annotations at run time.
+
+typer reads options from a command's signature, and knows no parameter that stands for several. So the set is
+the signature of a function that makes a value of them, and ``spread`` writes that into the command's own.
 """
 
+import inspect
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,76 +38,40 @@ Backend = Annotated[
     typer.Option("--backend", help="What answers prompts; simulated by default.", show_default=False),
 ]
 Cassette = Annotated[
-    Path | None,
-    typer.Option(
-        "--cassette",
-        metavar="FILE",
-        help=OF_A_RUN["cassette"],
-        show_default=False,
-    ),
+    Path | None, typer.Option("--cassette", metavar="FILE", help=OF_A_RUN["cassette"], show_default=False)
 ]
 CassetteModeOption = Annotated[
-    CassetteMode | None,
-    typer.Option(
-        "--cassette-mode",
-        help=OF_A_RUN["cassette_mode"],
-        show_default=False,
-    ),
+    CassetteMode | None, typer.Option("--cassette-mode", help=OF_A_RUN["cassette_mode"], show_default=False)
 ]
 Cache = Annotated[
-    bool,
-    typer.Option(
-        "--cache", help="Reuse results of unchanged stages from .attractor/cache, and store new ones."
-    ),
+    bool, typer.Option("--cache", help="Reuse results of unchanged stages from .attractor/cache, and store new ones.")
 ]
 CacheDir = Annotated[
     Path | None,
     typer.Option("--cache-dir", metavar="DIR", help="As --cache, in another directory.", show_default=False),
 ]
-MaxSteps = Annotated[
-    int | None, typer.Option("--max-steps", min=1, help=OF_A_RUN["max_steps"], show_default=False)
-]
+MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, help=OF_A_RUN["max_steps"], show_default=False)]
 MaxNodeVisits = Annotated[
-    int | None,
-    typer.Option("--max-node-visits", min=1, help=OF_A_RUN["max_node_visits"], show_default=False),
+    int | None, typer.Option("--max-node-visits", min=1, help=OF_A_RUN["max_node_visits"], show_default=False)
 ]
 MaxRestarts = Annotated[
-    int | None,
-    typer.Option("--max-restarts", min=0, help=OF_A_RUN["max_restarts"], show_default=False),
+    int | None, typer.Option("--max-restarts", min=0, help=OF_A_RUN["max_restarts"], show_default=False)
 ]
 MaxGoalGateRedirects = Annotated[
     int | None,
-    typer.Option(
-        "--max-goal-gate-redirects",
-        min=0,
-        help=OF_A_RUN["max_goal_gate_redirects"],
-        show_default=False,
-    ),
+    typer.Option("--max-goal-gate-redirects", min=0, help=OF_A_RUN["max_goal_gate_redirects"], show_default=False),
 ]
 MaxBudgetUsd = Annotated[
-    float | None,
-    typer.Option("--max-budget-usd", min=0, help=OF_A_RUN["max_budget_usd"], show_default=False),
+    float | None, typer.Option("--max-budget-usd", min=0, help=OF_A_RUN["max_budget_usd"], show_default=False)
 ]
 MaxTokensTotal = Annotated[
-    int | None,
-    typer.Option("--max-tokens-total", min=0, help=OF_A_RUN["max_tokens_total"], show_default=False),
+    int | None, typer.Option("--max-tokens-total", min=0, help=OF_A_RUN["max_tokens_total"], show_default=False)
 ]
 MaxDuration = Annotated[
-    str | None,
-    typer.Option(
-        "--max-duration",
-        metavar="TIME",
-        help=OF_A_RUN["max_duration"],
-        show_default=False,
-    ),
+    str | None, typer.Option("--max-duration", metavar="TIME", help=OF_A_RUN["max_duration"], show_default=False)
 ]
-DurabilityOption = Annotated[
-    Durability,
-    typer.Option("--durability", help=OF_A_RUN["durability"]),
-]
-Trust = Annotated[
-    bool, typer.Option("--trust", help="Run the commands of this pipeline, this time, without asking.")
-]
+DurabilityOption = Annotated[Durability, typer.Option("--durability", help=OF_A_RUN["durability"])]
+Trust = Annotated[bool, typer.Option("--trust", help="Run the commands of this pipeline, this time, without asking.")]
 TrustHash = Annotated[
     str | None,
     typer.Option(
@@ -116,36 +85,14 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only th
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show responses, and the output of commands as it arrives.")
 ]
-Workdir = Annotated[
-    Path | None,
-    typer.Option(
-        "--workdir",
-        metavar="DIR",
-        help=OF_A_RUN["workdir"],
-        show_default=False,
-    ),
-]
+Workdir = Annotated[Path | None, typer.Option("--workdir", metavar="DIR", help=OF_A_RUN["workdir"], show_default=False)]
 IsolationOption = Annotated[
-    Isolation | None,
-    typer.Option(
-        "--isolation",
-        help=OF_A_RUN["isolation"],
-        show_default=False,
-    ),
+    Isolation | None, typer.Option("--isolation", help=OF_A_RUN["isolation"], show_default=False)
 ]
 WorkspaceFrom = Annotated[
-    Path | None,
-    typer.Option(
-        "--workspace-from",
-        metavar="DIR",
-        help=OF_A_RUN["workspace_from"],
-        show_default=False,
-    ),
+    Path | None, typer.Option("--workspace-from", metavar="DIR", help=OF_A_RUN["workspace_from"], show_default=False)
 ]
-RunsDir = Annotated[
-    Path | None,
-    typer.Option("--runs-dir", help=OF_A_RUN["runs_dir"], show_default=False),
-]
+RunsDir = Annotated[Path | None, typer.Option("--runs-dir", help=OF_A_RUN["runs_dir"], show_default=False)]
 Server = Annotated[
     str | None,
     typer.Option(
@@ -158,9 +105,7 @@ Server = Annotated[
 Token = Annotated[
     str | None,
     typer.Option(
-        "--token",
-        help="The server's token, if neither the URL nor ATTRACTOR_TOKEN contains it.",
-        show_default=False,
+        "--token", help="The server's token, if neither the URL nor ATTRACTOR_TOKEN contains it.", show_default=False
     ),
 ]
 
@@ -241,3 +186,31 @@ def run_settings(
         is_verbose=is_verbose,
         is_json=is_json,
     )
+
+
+def spread(
+    parameter: str, source: Callable[..., object], *, without: Collection[str] = ()
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Let a command take the options of ``source``, and give it what ``source`` makes of them.
+
+    Args:
+        parameter: The command's parameter, keyword-only, in whose place the options stand.
+        source: Makes its value; all its parameters are options with defaults.
+        without: Options that this command does not have: they keep their defaults.
+    """
+    options = {name: each for name, each in inspect.signature(source).parameters.items() if name not in without}
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        def invoke(**given: Any) -> int:
+            value = source(**{name: given.pop(name) for name in options})
+            return command(**given, **{parameter: value})
+
+        parameters: list[inspect.Parameter] = []
+        for name, each in inspect.signature(command).parameters.items():
+            parameters += options.values() if name == parameter else [each]
+        invoke.__name__, invoke.__doc__, invoke.__module__ = (command.__name__, command.__doc__, command.__module__)
+        invoke.__annotations__ = {each.name: each.annotation for each in parameters}
+        invoke.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess] - inspect asks for it
+        return invoke
+
+    return decorate

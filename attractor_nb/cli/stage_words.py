@@ -1,7 +1,9 @@
-"""What a line of progress calls a stage, and what it says of its end."""
+"""The stages of a run in lines: what they are called, what they do at this moment, and how they end."""
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.branch import parts_of
@@ -14,15 +16,30 @@ from attractor_nb.views.state import RunView, first_words
 from attractor_nb.views.summary_line import usage_words
 
 if TYPE_CHECKING:
+    from attractor_nb.model.events import StageOutput, StageStarted
     from attractor_nb.model.graph import Graph
 
 NAME_COLUMNS: Final = 24
 REASON_CHARS: Final = 100
-_PEOPLE: Final = {
-    "console": "by you",
-    "auto-approve": "auto-approved",
-    "default": "no answer in time: default",
-}
+_PEOPLE: Final = {"console": "by you", "auto-approve": "auto-approved", "default": "no answer in time: default"}
+
+TAIL_CHARS: Final = 2_000
+KEPT_CHARS: Final = 20_000
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is counted for the summary.
+
+    Attributes:
+        seconds: Time spent in each stage, all visits together, by the path of its branch and its id.
+        attempts: Attempts at each stage, likewise.
+        is_resumable: The run failed, and may go on all the same.
+    """
+
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    attempts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    is_resumable: bool = False
 
 
 class StageWords:
@@ -64,9 +81,7 @@ class StageWords:
     def label(self, node_id: str) -> str:
         """The label of a node, when it says more than its id."""
         node = self._graph.nodes.get(node_id)
-        return (
-            one_line(node.label) if node and normalize_label(node.label) != normalize_label(node_id) else ""
-        )
+        return one_line(node.label) if node and normalize_label(node.label) != normalize_label(node_id) else ""
 
     def _way(self, event: StageEnd) -> str:
         is_fan_out = (event.branch, event.name) in self._view.fan_outs
@@ -110,3 +125,60 @@ def name_columns(graph: Graph) -> int:
         if handler_type == "parallel":
             names += [f"{name}/{edge.target}" for edge in graph.outgoing_edges(name)]
     return min(NAME_COLUMNS, max(map(cells, names), default=0))
+
+
+@dataclass(slots=True)
+class GoingStage:
+    """A stage under way.
+
+    Attributes:
+        event: Its latest attempt.
+        since: When that began, by the monotonic clock.
+        tail: The end of what it writes.
+        text: What it answered.
+    """
+
+    event: StageStarted
+    since: float
+    tail: str = ""
+    text: str = ""
+
+
+class GoingStages:
+    """The stages under way: one in each branch, and one outside of all."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, GoingStage] = {}
+        self._text = ""
+
+    def begin(self, event: StageStarted) -> None:
+        """An attempt begins."""
+        self._of[event.branch] = GoingStage(event, time.monotonic())
+
+    def hear(self, event: StageOutput) -> None:
+        """Take in what a stage writes."""
+        if stage := self._of.get(event.branch):
+            stage.tail = (stage.tail + event.text)[-TAIL_CHARS:]
+            if event.channel == "response":
+                stage.text = (stage.text + event.text)[-KEPT_CHARS:]
+
+    def end(self, branch: str) -> None:
+        """The stage in a branch, or outside of all, has ended; what it answered is the latest response."""
+        stage = self._of.pop(branch, None)
+        if stage is not None and stage.event.handler_type == "codergen":
+            self._text = stage.text
+
+    def end_within(self, path: str) -> None:
+        """A branch is over, and whatever is within it."""
+        for branch in [name for name in self._of if name == path or name.startswith(f"{path}/")]:
+            self.end(branch)
+
+    @property
+    def stages(self) -> tuple[GoingStage, ...]:
+        """Those under way, in the order in which they began; at any moment they may have become others."""
+        return tuple(self._of.values())
+
+    @property
+    def latest_text(self) -> str:
+        """The response of the model stage that ended last."""
+        return self._text

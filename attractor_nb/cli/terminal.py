@@ -43,6 +43,19 @@ class Tone(StrEnum):
     BUSY = "blue"
     WAITING = "yellow"
 
+    @classmethod
+    def of(cls, status: str) -> Tone:
+        """The tone of a state: of a run, a row, a node or an agent."""
+        return _TONES.get(status, cls.QUIET)
+
+
+_TONES: Final[dict[str, Tone]] = {
+    **dict.fromkeys(("success", "partial_success", "cached", "complete"), Tone.GOOD),
+    **dict.fromkeys(("fail", "failed"), Tone.BAD),
+    **dict.fromkeys(("waiting", "retrying", "interrupted"), Tone.WAITING),
+    "running": Tone.BUSY,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -88,11 +101,7 @@ class Terminal:
 
     def __init__(self, stream: TextIO | None = None, *, name_columns: int = 0) -> None:
         self._console = _Console(
-            file=stream_behind(stream or sys.stderr),
-            highlight=False,
-            markup=False,
-            emoji=False,
-            soft_wrap=True,
+            file=stream_behind(stream or sys.stderr), highlight=False, markup=False, emoji=False, soft_wrap=True
         )
         self._name_columns = name_columns
         self._live: Live | None = None

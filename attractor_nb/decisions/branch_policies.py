@@ -6,8 +6,9 @@ A branch that was cancelled is neither a success nor a failure. Branches are cou
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from attractor_nb.decisions.joins import walked
 from attractor_nb.errors import OptionError
@@ -30,8 +31,7 @@ _SLACK: Final = 1e-9
 """A third of three branches is one, however the fraction is written."""
 
 
-@dataclass(frozen=True, slots=True)
-class FanOutPolicy:
+class FanOutPolicy(msgspec.Struct, frozen=True):
     """How a fan-out ends.
 
     Attributes:
@@ -50,25 +50,17 @@ class FanOutPolicy:
 def policy_of(node: Node, count: int) -> FanOutPolicy:
     """Read a fan-out's policy.
 
-    Args:
-        node: The fan-out.
-        count: How many branches it has.
-
     Raises:
         OptionError: A policy is unknown, or asks for what these branches cannot give.
     """
     if not count:
-        raise OptionError(
-            f"{node.id} has no branches", hint="draw an edge without a condition for each of them"
-        )
+        raise OptionError(f"{node.id} has no branches", hint="draw an edge without a condition for each of them")
     join = node.get("join_policy", str, WAIT_ALL)
     error = node.get("error_policy", str, CONTINUE)
     if join not in JOIN_POLICIES:
         raise OptionError(f"{node.id}: join_policy must be one of {', '.join(JOIN_POLICIES)}, not {join!r}")
     if error not in ERROR_POLICIES:
-        raise OptionError(
-            f"{node.id}: error_policy must be one of {', '.join(ERROR_POLICIES)}, not {error!r}"
-        )
+        raise OptionError(f"{node.id}: error_policy must be one of {', '.join(ERROR_POLICIES)}, not {error!r}")
     return FanOutPolicy(join, error, _needed(node, join, count), count)
 
 
@@ -134,12 +126,7 @@ def _first(results: Sequence[BranchResult], *, is_success: bool) -> BranchResult
 
 
 def judged(policy: FanOutPolicy, results: Sequence[BranchResult]) -> Outcome:
-    """The outcome of a fan-out whose branches have ended.
-
-    Args:
-        policy: Its policy.
-        results: All branches, in edge order.
-    """
+    """The outcome of a fan-out whose branches have ended."""
     succeeded = [result for result in results if result.is_success]
     failed = [result for result in results if not result.is_success and not result.is_cancelled]
     exits = tuple(dict.fromkeys(result.exit_id for result in results if result.exit_id))
@@ -190,11 +177,6 @@ def unanswered_gate(plan: Plan, state: RunState, fan_out: str) -> str:
 
     That is a gate where the branch stood still or that it could still have come to, and that nobody answered
     in it. Asked under ``strict_gates``, where it fails the fan-out (ruling 39).
-
-    Args:
-        plan: The compiled graph.
-        state: Where the branch stands.
-        fan_out: Its fan-out.
     """
     last = state.completed[-1] if state.completed else ""
     stood = state.in_flight.node_id if state.in_flight else state.next_node or last

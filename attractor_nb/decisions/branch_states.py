@@ -7,8 +7,9 @@ numbers that they used stay, so that no two executions ever share an idempotency
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from attractor_nb.model.branch import enclosing
 
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     )
 
 
-@dataclass(slots=True)
-class BranchState:
+class BranchState(msgspec.Struct):
     """A branch of a fan-out that is under way.
 
     Attributes:
@@ -45,8 +45,8 @@ class BranchState:
     fan_out: str
     index: int
     state: RunState
-    context: dict[str, Any] = field(default_factory=dict[str, Any])
-    logs: list[str] = field(default_factory=list[str])
+    context: dict[str, Any] = {}
+    logs: list[str] = []
     end: ParallelBranchCompleted | None = None
 
     def take_changes(self, event: StageEnd) -> None:
@@ -59,8 +59,7 @@ class BranchState:
         self.context.update(event.context)
 
 
-@dataclass(slots=True)
-class BranchStates:
+class BranchStates(msgspec.Struct):
     """All branches that are under way, and what is left of earlier ones.
 
     Attributes:
@@ -69,12 +68,10 @@ class BranchStates:
         steps: Stages that branches committed, over the whole run.
     """
 
-    open: dict[str, BranchState] = field(default_factory=dict[str, BranchState])
-    _of_fan_outs: dict[tuple[str, str], list[BranchState]] = field(
-        default_factory=dict[tuple[str, str], "list[BranchState]"]
-    )
+    open: dict[str, BranchState] = {}
+    _of_fan_outs: dict[tuple[str, str], list[BranchState]] = {}
     """The open ones by the branch and node of their fan-out."""
-    numbers: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    numbers: dict[str, dict[str, int]] = {}
     steps: int = 0
 
     def begin(self, event: ParallelBranchStarted, state: RunState) -> None:

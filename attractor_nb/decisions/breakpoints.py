@@ -15,8 +15,9 @@ Knows the graph and values of a moment; no run.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.condition.evaluate import evaluate_condition
@@ -38,13 +39,10 @@ _CHILD: Final = re.compile(rf"\s*({_ID})\s*(?<!-)>\s*(?=\S)")
 _NODE: Final = re.compile(rf"({_ID})(?:@([1-9][0-9]{{0,8}}))?")
 _EDGE: Final = re.compile(rf"({_ID})\s*->\s*({_ID})")
 _PREFIX: Final = re.compile(rf"{_ID}\s*:\s*(.*)")
-_FORMS: Final = (
-    'a node ("plan"), an edge ("plan->review"), "after:plan", "on:error" or a condition ("context.n=3")'
-)
+_FORMS: Final = 'a node ("plan"), an edge ("plan->review"), "after:plan", "on:error" or a condition ("context.n=3")'
 
 
-@dataclass(frozen=True, slots=True)
-class Breakpoint:
+class Breakpoint(msgspec.Struct, frozen=True):
     """Where a run stands still.
 
     Attributes:
@@ -135,8 +133,7 @@ def _child_of(graph: Graph, owner: str) -> Graph:
     if child is None:
         with_children = ", ".join(graph.children) or "none"
         raise OptionError(
-            f"node {owner!r} has no child pipeline, so nothing can stop in it",
-            hint=f"nodes with one: {with_children}",
+            f"node {owner!r} has no child pipeline, so nothing can stop in it", hint=f"nodes with one: {with_children}"
         )
     return child
 
@@ -144,8 +141,7 @@ def _child_of(graph: Graph, owner: str) -> Graph:
 def _check_node(node: str, graph: Graph) -> None:
     if node not in graph.nodes:
         raise OptionError(
-            f"the pipeline has no node {node!r}{did_you_mean(node, graph.nodes)}",
-            hint=f"a breakpoint is {_FORMS}",
+            f"the pipeline has no node {node!r}{did_you_mean(node, graph.nodes)}", hint=f"a breakpoint is {_FORMS}"
         )
 
 
@@ -167,9 +163,7 @@ def holding(breakpoints: Iterable[Breakpoint], moment: WalkMoment) -> frozenset[
 
 def _holds(entry: Breakpoint, moment: WalkMoment) -> bool:
     if entry.condition is not None:
-        return not moment.is_after and evaluate_condition(
-            entry.condition, moment.status, moment.label, moment.lookup
-        )
+        return not moment.is_after and evaluate_condition(entry.condition, moment.status, moment.label, moment.lookup)
     if entry.is_after is not moment.is_after:
         return False
     if entry.is_error:

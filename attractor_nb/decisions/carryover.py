@@ -37,17 +37,13 @@ class Carried(NamedTuple):
     preamble: str = ""
 
 
-def carry_over(
-    plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str
-) -> Carried:
+def carry_over(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> Carried:
     """What a stage that calls a model is given of the run so far (spec 5.4).
 
     Values are read from the context, large ones from the store behind it (ruling 31), and only those that
     there is room for.
     """
-    if planned.handler_type in _WITHOUT_MODEL or (
-        planned.handler_type == FAN_IN_TYPE and not planned.asks_model
-    ):
+    if planned.handler_type in _WITHOUT_MODEL or (planned.handler_type == FAN_IN_TYPE and not planned.asks_model):
         return Carried()
     incoming = None if state.incoming_edge is None else plan.edges[state.incoming_edge]
     fidelity = planned.fidelity if incoming is None else incoming.fidelity
@@ -80,9 +76,7 @@ def _labelled(plan: Plan, recent: Iterable[StageSummary]) -> list[StageSummary]:
             node = None if planned is None else planned.node
             entry.named_by = plan
             entry.named = (
-                replace(entry)
-                if node is None
-                else replace(entry, label=node.label, command=node.tool_command)
+                replace(entry) if node is None else replace(entry, label=node.label, command=node.tool_command)
             )
         labelled.append(entry.named)
     return labelled

@@ -14,8 +14,9 @@ are named tuples: several are made for each step, and a frozen dataclass takes f
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import msgspec
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.limits.bounds import Reached
@@ -154,8 +155,7 @@ class Commit(NamedTuple):
     is_landmark: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnd:
+class RunEnd(msgspec.Struct, frozen=True):
     """How the traversal ended.
 
     Attributes:

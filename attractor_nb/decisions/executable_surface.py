@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from attractor_nb.model.allowed_tools import server_attribute
 from attractor_nb.model.calls.model_endpoints import PREFIX
 from attractor_nb.model.calls.rates import RATE_FIELDS
@@ -41,9 +43,7 @@ _HASH: Final = re.compile(rf"[0-9a-f]{{{SHOWN_DIGITS},64}}\Z")
 
 def _names(scope: Scope) -> tuple[str, ...]:
     return tuple(
-        row.name
-        for row in TABLE
-        if row.scope is scope and (row.type is AttrType.COMMAND or row.name in _OTHER_NAMES)
+        row.name for row in TABLE if row.scope is scope and (row.type is AttrType.COMMAND or row.name in _OTHER_NAMES)
     )
 
 
@@ -51,8 +51,7 @@ _GRAPH_NAMES: Final = _names(Scope.GRAPH)
 _NODE_NAMES: Final = _names(Scope.NODE)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Command:
+class Command(msgspec.Struct, frozen=True, order=True):
     """One entry of a surface.
 
     Attributes:
@@ -114,9 +113,7 @@ def _all_commands(graph: Graph, within: str) -> Iterator[Command]:
     for node in graph.nodes.values():
         for command in _commands_of(node, within + node.id, _NODE_NAMES):
             is_server = command.attribute == _SERVER or command.attribute.startswith(PREFIX)
-            if not is_server or command.text != graph.get(
-                command.attribute, str, ""
-            ):  # else from their graph
+            if not is_server or command.text != graph.get(command.attribute, str, ""):  # else from their graph
                 yield command
     for node_id, child in graph.children.items():
         yield from _all_commands(child, f"{within}{node_id}/")

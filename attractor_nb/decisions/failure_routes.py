@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from attractor_nb.decisions.branch_policies import IGNORE
 from attractor_nb.decisions.routing import (
@@ -167,12 +168,7 @@ def is_failed(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen) ->
     """
     if outcome.status in _FAILED:
         return True
-    return (
-        planned.is_conditional
-        and seen.status in _FAILED
-        and not planned.conditional
-        and not plan.are_diamonds_own
-    )
+    return planned.is_conditional and seen.status in _FAILED and not planned.conditional and not plan.are_diamonds_own
 
 
 def match_diamond(plan: Plan, planned: PlannedNode) -> Step | None:

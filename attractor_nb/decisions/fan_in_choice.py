@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
 
 from attractor_nb.model.calls.prompt_sections import fenced
 from attractor_nb.model.excerpts import excerpt, fair_shares
@@ -28,23 +29,15 @@ NO_RESULTS: Final = "No parallel results to evaluate"
 MAX_OUTPUTS_CHARACTERS: Final = 64_000
 """Of the outputs of all candidates together that a model is shown; each gets its fair share."""
 MAX_NOTES_CHARACTERS: Final = 500
-_RANK: Final = {
-    StageStatus.SUCCESS: 0,
-    StageStatus.PARTIAL_SUCCESS: 1,
-    StageStatus.RETRY: 2,
-    StageStatus.FAIL: 3,
-}
+_RANK: Final = {StageStatus.SUCCESS: 0, StageStatus.PARTIAL_SUCCESS: 1, StageStatus.RETRY: 2, StageStatus.FAIL: 3}
 _ENGINE_KEYS: Final = frozenset({"outcome", "preferred_label", "current_node", "last_stage"})
 _ENGINE_PREFIXES: Final = ("internal.", "graph.", "parallel.")
 _BEST_KEYS: Final = ("best_id", "best", "id")
-_LEAD: Final = re.compile(
-    r"(?:the\s+)?best(?:\s+(?:candidate|branch|id|one))*\s*(?::|=|\bis\b)\s*", re.IGNORECASE
-)
+_LEAD: Final = re.compile(r"(?:the\s+)?best(?:\s+(?:candidate|branch|id|one))*\s*(?::|=|\bis\b)\s*", re.IGNORECASE)
 _MARKS: Final = " \t*`\"'#>-.:()[]“”‘’"  # noqa: RUF001 - the quotation marks that models write
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A branch that was walked to its end.
 
     Attributes:
@@ -61,7 +54,7 @@ class Candidate:
     score: float = 0.0
     notes: str = ""
     failure_reason: str = ""
-    context_updates: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    context_updates: Mapping[str, Any] = {}
 
 
 class UnreadableResults(ValueError):
@@ -121,8 +114,7 @@ def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda each: (_RANK[each.status], -each.score, each.id))
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateChoice:
+class CandidateChoice(msgspec.Struct, frozen=True):
     """What a model's answer comes to.
 
     Attributes:
@@ -143,11 +135,6 @@ def read_choice(text: str, values: Iterable[object], ids: Sequence[str]) -> Cand
     'b'
     >>> read_choice("a\nb", [], ["a", "b"]).problem
     'it names a and b; exactly one was asked for'
-
-    Args:
-        text: The response.
-        values: The JSON values in it.
-        ids: The candidates.
     """
     objects = [cast("dict[str, Any]", value) for value in values if isinstance(value, dict)]
     named = [found for each in objects for key in _BEST_KEYS if isinstance(found := each.get(key), str)]
@@ -188,10 +175,7 @@ def output_of(candidate: Candidate, limit: int = MAX_OUTPUTS_CHARACTERS) -> str:
     whole = [
         value
         for key, value in updates.items()
-        if key.endswith(".response")
-        and isinstance(value, str)
-        and isinstance(last, str)
-        and value.startswith(last)
+        if key.endswith(".response") and isinstance(value, str) and isinstance(last, str) and value.startswith(last)
     ]
     texts = [whole[-1] if whole else last, updates.get("tool.output")]
     found = [text.strip() for text in texts if isinstance(text, str) and text.strip()]

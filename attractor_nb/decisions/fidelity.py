@@ -22,9 +22,7 @@ def resolve_fidelity(edge: Edge | None, node: Node, graph: Graph) -> str:
     return next((mode for mode in written if mode in FIDELITY_MODES), DEFAULT_FIDELITY)
 
 
-def resolve_thread(
-    edge: Edge | None, node: Node, graph: Graph, subgraph_class: str, previous_node: str
-) -> str:
+def resolve_thread(edge: Edge | None, node: Node, graph: Graph, subgraph_class: str, previous_node: str) -> str:
     """The key of the session that a stage shares under ``full`` fidelity.
 
     The node's ``thread_id``, the edge's, the graph's, the innermost group's class, else the node before.

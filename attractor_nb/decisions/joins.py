@@ -7,8 +7,9 @@ that lead to a fan-in are followed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,8 +20,7 @@ PARALLEL_TYPE: Final = "parallel"
 FAN_IN_TYPE: Final = "parallel.fan_in"
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(msgspec.Struct, frozen=True):
     """Where branches meet.
 
     Attributes:
@@ -56,10 +56,6 @@ def join_of(graph: Graph, node_id: str) -> Join:
 
     A node's distance is that from the branch that is farthest away; of equally near ones the least id wins.
     The fan-out itself is no way on, so a loop back to it joins nothing.
-
-    Args:
-        graph: The graph.
-        node_id: The fan-out, a node of type ``parallel``.
     """
     return _join_of(graph, node_id, _fan_ins_ahead(graph))
 
@@ -90,8 +86,7 @@ def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
     return Join(ordinary)
 
 
-@dataclass(frozen=True, slots=True)
-class BranchBorders:
+class BranchBorders(msgspec.Struct, frozen=True):
     """What a branch may enter, and what it may not.
 
     Attributes:
@@ -110,11 +105,6 @@ def surroundings_of(graph: Graph, node_id: str, join: str) -> BranchBorders:
     it either can be reached from the start without the fan-out, or the branches come to it by a jump alone;
     in both cases only a way back leads from a branch to it. A way through the join is none: that is the loop
     of the whole run.
-
-    Args:
-        graph: The graph.
-        node_id: The fan-out.
-        join: Where its branches meet, or empty.
     """
 
     def onward(name: str) -> Iterable[str]:
@@ -189,11 +179,7 @@ def _take_in(arrived: dict[str, int], coming: Mapping[str, int], everybody: int)
 
 
 def _one_deeper(
-    graph: Graph,
-    node_id: str,
-    coming: Mapping[str, int],
-    arrived: Mapping[str, int],
-    ways: dict[str, Sequence[str]],
+    graph: Graph, node_id: str, coming: Mapping[str, int], arrived: Mapping[str, int], ways: dict[str, Sequence[str]]
 ) -> dict[str, int]:
     """Which branches come to which nodes by one more edge and were not there before."""
     deeper: dict[str, int] = {}

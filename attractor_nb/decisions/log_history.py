@@ -8,8 +8,9 @@ is in the record itself. The module knows events of one run directory, and nothi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from attractor_nb.errors import RunError
 from attractor_nb.model.branch import parts_of
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 MAX_LISTED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(msgspec.Struct, frozen=True):
     """A place on the way that a run took: just before a visit.
 
     Attributes:
@@ -74,9 +74,7 @@ def find_points(way: Iterable[Event], node_id: str) -> list[Point]:
             found.setdefault(event.visit, (before, stages))
         stages += isinstance(event, StageEnd) and event.is_commit
         before = event.sequence
-    return [
-        Point(node_id, visit, sequence, stages - committed) for visit, (sequence, committed) in found.items()
-    ]
+    return [Point(node_id, visit, sequence, stages - committed) for visit, (sequence, committed) in found.items()]
 
 
 def pick(points: Sequence[Point], visit: int | None) -> Point | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from attractor_nb.decisions.joins import FAN_IN_TYPE
 from attractor_nb.languages.stylesheet import Stylesheet, winning_declarations
 from attractor_nb.model.calls.providers import ModelName, read_model
@@ -58,8 +60,7 @@ class ValueChoice:
         return who if self.line is None else f"{who}, line {self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ModelChoice(msgspec.Struct, frozen=True):
     """The model of one node.
 
     Attributes:
@@ -77,9 +78,7 @@ class ModelChoice:
     name: ModelName
 
 
-def model_choices(
-    graph: Graph, stylesheet: Stylesheet, default: ModelName | None = None
-) -> list[ModelChoice]:
+def model_choices(graph: Graph, stylesheet: Stylesheet, default: ModelName | None = None) -> list[ModelChoice]:
     """The model of each node that asks one, in source order.
 
     Args:
@@ -92,10 +91,9 @@ def model_choices(
 
 def nodes_that_ask(graph: Graph) -> Iterator[Node]:
     """The nodes whose prompt a model answers: tasks, and fan-ins that have a prompt (spec 4.5, 4.9)."""
-    types = graph.handler_types
-    for node in graph.nodes.values():
-        if types[node.id] == DEFAULT_TYPE or (types[node.id] == FAN_IN_TYPE and node.prompt):
-            yield node
+    for node_id, handler_type in graph.handler_types.items():
+        if handler_type == DEFAULT_TYPE or (handler_type == FAN_IN_TYPE and graph.nodes[node_id].prompt):
+            yield graph.nodes[node_id]
 
 
 def is_model_asked(graph: Graph) -> bool:
@@ -103,9 +101,7 @@ def is_model_asked(graph: Graph) -> bool:
     return any(True for _ in nodes_that_ask(graph)) or any(map(is_model_asked, graph.children.values()))
 
 
-def model_choice(
-    node: Node, graph: Graph, stylesheet: Stylesheet, default: ModelName | None = None
-) -> ModelChoice:
+def model_choice(node: Node, graph: Graph, stylesheet: Stylesheet, default: ModelName | None = None) -> ModelChoice:
     """The model of a node; arguments as of ``model_choices``."""
     default = default or ModelName("")
     styled = winning_declarations(stylesheet, node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.log_history import way_taken
-from attractor_nb.model.events import InterviewCompleted, InterviewStarted, StageEnd
+from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout, StageEnd
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,6 +34,20 @@ def interviews_under_way(events: Iterable[Event]) -> tuple[InterviewStarted | In
     return tuple(reversed(found))
 
 
+def fold_question(waiting: dict[str, InterviewStarted], event: Event) -> None:
+    """Take an event into the questions that wait, by id; the end of an attempt closes those of its branch."""
+    match event:
+        case InterviewStarted():
+            waiting[event.question_id] = event
+        case InterviewCompleted() | InterviewTimeout():
+            waiting.pop(event.question_id, None)
+        case StageEnd() if waiting:
+            for over in [key for key, asked in waiting.items() if event.branch in {"", asked.branch}]:
+                del waiting[over]
+        case _:
+            pass
+
+
 def open_questions(events: Iterable[Event]) -> dict[str, InterviewStarted]:
     """The questions that wait for an answer, by id, as they were asked last.
 
@@ -41,9 +55,6 @@ def open_questions(events: Iterable[Event]) -> dict[str, InterviewStarted]:
         events: The log of a run.
     """
     waiting: dict[str, InterviewStarted] = {}
-    for event in interviews_under_way(events):
-        if isinstance(event, InterviewStarted):
-            waiting[event.question_id] = event
-        else:
-            waiting.pop(event.question_id, None)
+    for event in way_taken(events).select(InterviewStarted, InterviewCompleted, InterviewTimeout, StageEnd):
+        fold_question(waiting, event)
     return waiting

@@ -6,8 +6,9 @@ stages that are to come, in a resumed run, too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.events import (
@@ -43,8 +44,7 @@ class Pin(NamedTuple):
     response: str = ""
 
 
-@dataclass(slots=True)
-class Overrides:
+class Overrides(msgspec.Struct):
     """What holds for stages to come.
 
     Attributes:
@@ -53,9 +53,9 @@ class Overrides:
         mocks: Nodes that something else executes; what, only the process knows in which it was said.
     """
 
-    prompts: dict[str, str] = field(default_factory=dict[str, str])
-    pins: dict[str, Pin] = field(default_factory=dict[str, Pin])
-    mocks: dict[str, None] = field(default_factory=dict[str, None])
+    prompts: dict[str, str] = {}
+    pins: dict[str, Pin] = {}
+    mocks: dict[str, None] = {}
 
     def apply(self, event: DebuggerChanged) -> None:
         """Take in a change."""
@@ -74,9 +74,7 @@ class Overrides:
 
     def to_events(self) -> list[DebuggerChanged]:
         """Records that come to the same, for the log of a directory that begins anew."""
-        prompts = [
-            DebuggerChanged(change="prompt", node=node, text=text) for node, text in self.prompts.items()
-        ]
+        prompts = [DebuggerChanged(change="prompt", node=node, text=text) for node, text in self.prompts.items()]
         pins = [
             DebuggerChanged(change="pin", node=node, outcome=pin.outcome, text=pin.response)
             for node, pin in self.pins.items()
@@ -144,7 +142,5 @@ def check_key(key: object) -> str:
         hint = "routing looks at the outcome itself: set_outcome(status) at a stop after the stage"
         raise OptionError(f"the key {key!r} is the engine's own", hint=hint)
     if key.startswith(_ENGINES_PREFIXES):
-        raise OptionError(
-            f"keys {' and '.join(f'{prefix}*' for prefix in _ENGINES_PREFIXES)} are the engine's own"
-        )
+        raise OptionError(f"keys {' and '.join(f'{prefix}*' for prefix in _ENGINES_PREFIXES)} are the engine's own")
     return key

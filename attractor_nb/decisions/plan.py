@@ -7,17 +7,16 @@ when the node is first looked up: a run that goes on near its end needs few of t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from attractor_nb.model.branch import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from attractor_nb.decisions.joins import (
-        BranchBorders,
-    )
+    from attractor_nb.decisions.joins import BranchBorders
     from attractor_nb.decisions.limits.bounds import RunBounds
     from attractor_nb.decisions.retries import RetryPolicy
     from attractor_nb.decisions.routing import Step
@@ -63,8 +62,7 @@ class OnDemand(dict[K, V]):
         return len(self._keys)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedEdge:
+class PlannedEdge(msgspec.Struct, frozen=True):
     """An edge, ready for selection.
 
     Attributes:
@@ -88,8 +86,7 @@ class PlannedEdge:
     is_restart: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedNode:
+class PlannedNode(msgspec.Struct, frozen=True):
     """A node, ready to be executed and left.
 
     Attributes:
@@ -153,8 +150,7 @@ class PlannedNode:
     carry: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """A graph, ready to run.
 
     Attributes:

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.cycles import find_cycles
 from attractor_nb.decisions.fidelity import resolve_fidelity
-from attractor_nb.decisions.joins import (
-    FAN_IN_TYPE,
-    PARALLEL_TYPE,
-    Join,
-    joins_of,
-    surroundings_of,
-)
+from attractor_nb.decisions.joins import FAN_IN_TYPE, PARALLEL_TYPE, Join, joins_of, surroundings_of
 from attractor_nb.decisions.limits.bounds import RunBounds, bounds_of
 from attractor_nb.decisions.plan import CONDITIONAL_TYPE, TOOL_TYPE, OnDemand, Plan, PlannedEdge, PlannedNode
 from attractor_nb.decisions.retries import build_retry_policy
@@ -80,9 +74,7 @@ def compile_plan(graph: Graph, *, bounds: RunBounds | None = None) -> Plan:
         is_fail_continued=graph.get("on_fail", str, "") == "continue",
         are_diamonds_own=graph.get("conditional_outcome", str, "") == "own",
         is_gate_strict=graph.get("strict_gates", bool, default=False),
-        goal_gates=tuple(
-            node.id for node in graph.nodes.values() if "goal_gate" in node.attrs and _is_goal_gate(node)
-        ),
+        goal_gates=tuple(node.id for node in graph.nodes.values() if "goal_gate" in node.attrs and _is_goal_gate(node)),
         surroundings=OnDemand(fan_outs, lambda name: surroundings_of(graph, name, joins()[name].node_id)),
         cyclic=cache(partial(_cyclic, graph)),
     )
@@ -146,12 +138,9 @@ def _planned_node(
         defaults=tuple(edge for edge in free if edge.edge.is_default),
         by_label=by_label,
         by_target=by_target,
-        only_step=match_weight(unconditional)
-        if len(edges) == len(unconditional) == 1 and not is_fan_out
-        else None,
+        only_step=match_weight(unconditional) if len(edges) == len(unconditional) == 1 and not is_fan_out else None,
         to_conditional=next(
-            (edge for edge in unconditional if graph.nodes[edge.target].handler_type == CONDITIONAL_TYPE),
-            None,
+            (edge for edge in unconditional if graph.nodes[edge.target].handler_type == CONDITIONAL_TYPE), None
         ),
         retry=build_retry_policy(node, graph),
         timeout_seconds=None if timeout is None else timeout.seconds,
@@ -174,9 +163,7 @@ def _planned_node(
 
 def _tells_partial(condition: Condition | None) -> bool:
     clauses = () if condition is None else condition.clauses
-    return any(
-        clause.key == "outcome" and clause.literal == StageStatus.PARTIAL_SUCCESS for clause in clauses
-    )
+    return any(clause.key == "outcome" and clause.literal == StageStatus.PARTIAL_SUCCESS for clause in clauses)
 
 
 def _rank(planned: PlannedEdge) -> tuple[int, str, str, str, str]:

@@ -19,6 +19,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+import msgspec
+
 from attractor_nb.decisions.fan_in_choice import UnreadableResults, candidates_of, output_of
 from attractor_nb.decisions.notes import FAILURE, INCIDENTS, TOOL_CALL
 from attractor_nb.model.calls.attachment import described, is_attachment, without_bytes
@@ -55,8 +57,7 @@ _FOR_A_SECTION: Final = 32
 _RUN: Final = "Run: "
 
 
-@dataclass(slots=True)
-class _Told:
+class _Told(msgspec.Struct):
     """How a stage stands among the earlier ones; it is kept, for it changes only with what it is made of.
 
     Attributes:
@@ -140,8 +141,7 @@ class ToldPast(NamedTuple):
     has_branches: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Amount:
+class _Amount(msgspec.Struct, frozen=True):
     """How much a mode tells.
 
     Attributes:
@@ -319,9 +319,7 @@ def _section(heading: str, blocks: _Blocks) -> str:
 
 def _size_room(stage: StageSummary) -> int:
     """About how much it takes to say behind its line how much a stage said."""
-    return (
-        len(f". Response ({stage.size:,} characters; the whole is ${{{stage.keys[0]}}})") if stage.keys else 0
-    )
+    return len(f". Response ({stage.size:,} characters; the whole is ${{{stage.keys[0]}}})") if stage.keys else 0
 
 
 class _Page:
@@ -411,9 +409,7 @@ class _Page:
             else _text_of(f"- {_line(name, 80)}", value, name)
             for name in self._past.wanted
         ]
-        for text, room in zip(
-            texts, fair_shares(MAX_CARRIED_CHARACTERS, [text.need for text in texts]), strict=True
-        ):
+        for text, room in zip(texts, fair_shares(MAX_CARRIED_CHARACTERS, [text.need for text in texts]), strict=True):
             text.room = room
             self._wanted.append(text)
 

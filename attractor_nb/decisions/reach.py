@@ -5,8 +5,9 @@ Knows no prices and no prompts: `estimates.py` puts those to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from attractor_nb.decisions.cycles import find_cycles
 from attractor_nb.decisions.routing import Seen, match_condition, match_default, match_weight
@@ -23,8 +24,7 @@ _SUCCEEDED: Final = Seen(StageStatus.SUCCESS)
 _ENDS: Final = frozenset({"start", "exit"})
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(msgspec.Struct, frozen=True):
     """A visit on the likely path.
 
     Attributes:
@@ -95,8 +95,7 @@ def most_visits(plan: Plan) -> dict[str, int]:
     bounds = plan.bounds
     most = bounds.max_steps if bounds.max_node_visits is None else bounds.max_node_visits
     restarts = {
-        node_id: {edge.target for edge in plan.nodes[node_id].edges if edge.is_restart}
-        for node_id in plan.nodes
+        node_id: {edge.target for edge in plan.nodes[node_id].edges if edge.is_restart} for node_id in plan.nodes
     }
     jumps = {
         node_id: {edge.target for edge in plan.nodes[node_id].edges if not edge.is_restart}
@@ -104,14 +103,10 @@ def most_visits(plan: Plan) -> dict[str, int]:
         for node_id in plan.nodes
     }
     gates = {target for gate in plan.goal_gates for target in _retry_targets(plan, gate)}
-    redirected = {
-        node_id: found | gates if plan.nodes[node_id].is_exit else found for node_id, found in jumps.items()
-    }
+    redirected = {node_id: found | gates if plan.nodes[node_id].is_exit else found for node_id, found in jumps.items()}
     cyclic, by_gates, by_restarts = _on_cycles(jumps), _on_cycles(redirected), set[str]()
     if any(restarts.values()):
-        by_restarts = _on_cycles(
-            {node_id: found | restarts[node_id] for node_id, found in redirected.items()}
-        )
+        by_restarts = _on_cycles({node_id: found | restarts[node_id] for node_id, found in redirected.items()})
     branches = _branches_coming(plan, jumps)
     result: dict[str, int] = {}
     for node_id in plan.nodes:

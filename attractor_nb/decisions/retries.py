@@ -5,9 +5,9 @@ Knows nothing of clocks: the caller waits, and gives the chance that jitter need
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from attractor_nb.errors import (
@@ -39,8 +39,7 @@ TRANSIENT_NAMES: Final = frozenset({"TransportError", "APIConnectionError", "Con
 """Network failures of libraries that derive from neither ConnectionError nor TimeoutError."""
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffConfig:
+class BackoffConfig(msgspec.Struct, frozen=True):
     """How long to wait between attempts (spec 3.6).
 
     Attributes:
@@ -56,8 +55,7 @@ class BackoffConfig:
     has_jitter: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(msgspec.Struct, frozen=True):
     """How often a stage is tried.
 
     Attributes:
@@ -108,10 +106,7 @@ def _default_retries(graph: Graph) -> int | None:
 
 
 def delay_seconds(
-    backoff: BackoffConfig,
-    attempt: int,
-    uniform: Callable[[float, float], float],
-    asked_seconds: float | None = None,
+    backoff: BackoffConfig, attempt: int, uniform: Callable[[float, float], float], asked_seconds: float | None = None
 ) -> float:
     """How long to wait after a failed attempt; jitter comes before the cap, so the cap holds.
 

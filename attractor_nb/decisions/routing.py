@@ -5,8 +5,9 @@ Knows nothing of failures: after a FAIL, ``failures`` decides what of this appli
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from attractor_nb.languages.condition.evaluate import Lookup, evaluate_condition, explain_condition
 from attractor_nb.model.outcome import StageStatus
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 MAX_VALUE_CHARACTERS = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """What conditions and labels see: for a diamond, the stage before it (ruling 16)."""
 
     status: StageStatus
@@ -40,16 +40,13 @@ def seen_of(outcome: Outcome) -> Seen:
     return Seen(status, label)
 
 
-JUMPS: Final = frozenset(
-    {"retry_target", "fallback_retry_target", "graph_retry_target", "graph_fallback_retry_target"}
-)
+JUMPS: Final = frozenset({"retry_target", "fallback_retry_target", "graph_retry_target", "graph_fallback_retry_target"})
 """Routes that follow no edge, after a failure."""
 BRANCH_END: Final = "branch_end"
 """The route of a stage whose way on would lead its branch back out: it ends there (ruling 36)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """The way on.
 
     Attributes:
@@ -68,9 +65,7 @@ class Step:
     detail: str = ""
 
 
-def select_edge(
-    planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str], lookup: Lookup
-) -> Step | None:
+def select_edge(planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str], lookup: Lookup) -> Step | None:
     """The edge by which a stage is left, or None when none matches (ruling 14).
 
     A condition that holds wins, then the preferred label, then the suggested ids in their order, then
@@ -151,12 +146,8 @@ def describe_no_match(planned: PlannedNode, seen: Seen, lookup: Lookup) -> str:
 def _refusal(planned: PlannedNode, edge: PlannedEdge, seen: Seen, lookup: Lookup) -> str:
     if edge.condition is None:
         return f"{edge.target} is not for a failure"
-    verdicts = explain_condition(
-        edge.condition, read_status(planned, seen).value, seen.preferred_label, lookup
-    )
+    verdicts = explain_condition(edge.condition, read_status(planned, seen).value, seen.preferred_label, lookup)
     saw = ", ".join(
-        f'`{verdict.clause}` saw "{verdict.value[:MAX_VALUE_CHARACTERS]}"'
-        for verdict in verdicts
-        if not verdict.holds
+        f'`{verdict.clause}` saw "{verdict.value[:MAX_VALUE_CHARACTERS]}"' for verdict in verdicts if not verdict.holds
     )
     return f"{edge.target} when {saw}"

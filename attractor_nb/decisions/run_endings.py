@@ -47,14 +47,7 @@ def _around(state: RunState) -> BoundStanding | None:
 
 
 def spending_reached(plan: Plan, state: RunState, node_id: str, moment: str) -> RunEnd | None:
-    """The end of a run that may not try a stage again; None when it may (ruling 18).
-
-    Args:
-        plan: The compiled graph.
-        state: Where the run stands.
-        node_id: The stage under way.
-        moment: How far it is, in words.
-    """
+    """The end of a run that may not try a stage again; None when it may (ruling 18)."""
     where = BoundStanding(state.completed, node_id, moment, _around(state))
     reached = used_up(plan.bounds, state.whole.usage, state.elapsed_seconds, where)
     return None if reached is None else bound_end(reached)
@@ -68,9 +61,7 @@ def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: 
     usage = outcome.usage
     if state.whole.is_blindness_told or (usage is None and not planned.asks_model):
         return None
-    if bounds.max_budget_usd is not None and (
-        usage is None or usage.cost_usd is None or usage.unpriced_calls
-    ):
+    if bounds.max_budget_usd is not None and (usage is None or usage.cost_usd is None or usage.unpriced_calls):
         what = f"max_budget_usd={bounds.max_budget_usd:g} counts known prices only"
     elif bounds.max_tokens_total is not None and usage is None:
         what = f"max_tokens_total={bounds.max_tokens_total} counts known tokens only"

@@ -10,6 +10,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from attractor_nb.decisions.branch_states import BranchStates
 from attractor_nb.decisions.fidelity import entry_name
 from attractor_nb.decisions.log_history import way_taken
@@ -51,8 +53,7 @@ EXCERPT_LENGTH = 1000
 NOTES_LENGTH = 2000
 
 
-@dataclass(slots=True)
-class InFlight:
+class InFlight(msgspec.Struct):
     """A visit that was started and not committed.
 
     Attributes:
@@ -418,8 +419,7 @@ class RunState:
             self.numbers = dict(carried["visits"])
             used = carried.get("branch_visits", {})  # records of before know no branches
             self.branches = BranchStates(
-                numbers={path: dict(numbers) for path, numbers in used.items()},
-                steps=carried.get("branch_steps", 0),
+                numbers={path: dict(numbers) for path, numbers in used.items()}, steps=carried.get("branch_steps", 0)
             )
 
     def reopen(self) -> None:
@@ -454,15 +454,7 @@ class RunState:
             "usage_by_node": {name: usage.to_plain() for name, usage in self.usage_by_node.items()},
             "restart": [self.restart_target, self.restart_logs_root],
             "recent": [
-                [
-                    entry.node_id,
-                    entry.label,
-                    entry.status,
-                    entry.notes,
-                    entry.excerpt,
-                    entry.size,
-                    entry.keys,
-                ]
+                [entry.node_id, entry.label, entry.status, entry.notes, entry.excerpt, entry.size, entry.keys]
                 for entry in self.recent
             ],
             "inputs": self.inputs,
@@ -488,11 +480,7 @@ class RunState:
 
     def totals(self) -> dict[str, Any]:
         """What a list of runs says of an ended run, for its manifest: seconds, stages, what was consumed."""
-        return {
-            "duration": round(self.elapsed_seconds, 3),
-            "stages": self.steps,
-            "usage": self.usage.to_plain(),
-        }
+        return {"duration": round(self.elapsed_seconds, 3), "stages": self.steps, "usage": self.usage.to_plain()}
 
     @classmethod
     def from_checkpoint(

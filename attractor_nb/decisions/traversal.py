@@ -9,8 +9,9 @@ writes the keys that the engine owns (spec 5.1).
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from attractor_nb.decisions.ambiguity import settle_flight, settle_loss
 from attractor_nb.decisions.carryover import carry_over
@@ -136,8 +137,7 @@ def traverse_branch(
             return end
 
 
-@dataclass(frozen=True, slots=True)
-class _Walk:
+class _Walk(msgspec.Struct, frozen=True):
     """What stays the same from stage to stage."""
 
     plan: Plan
@@ -147,8 +147,7 @@ class _Walk:
     uniform: Uniform
 
 
-@dataclass(slots=True)
-class _Visit:
+class _Visit(msgspec.Struct):
     """A visit of a stage that is under way.
 
     Attributes:
@@ -246,9 +245,7 @@ def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Ef
         state.elapsed_seconds = result.elapsed
         visit.duration += result.duration
         if result.is_cut_off:
-            end = spending_reached(
-                walk.plan, state, node_id, f"{node_id} was cut off in attempt {visit.attempt}"
-            )
+            end = spending_reached(walk.plan, state, node_id, f"{node_id} was cut off in attempt {visit.attempt}")
             return end or RunEnd(is_success=False, reason=f"{node_id} was cut off", is_resumable=True)
         if result.lost:
             settled = yield from _settle_loss(walk, planned, visit, result.lost)

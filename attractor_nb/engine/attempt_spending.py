@@ -36,9 +36,7 @@ class Spending:
 
     __slots__ = ("_announce", "_claims", "_funds", "_is_closed", "_node_id", "_whole", "over", "usage")
 
-    def __init__(
-        self, announce: Callable[[Event], None], node_id: str = "", funds: Funds | None = None
-    ) -> None:
+    def __init__(self, announce: Callable[[Event], None], node_id: str = "", funds: Funds | None = None) -> None:
         """Begin with nothing.
 
         Args:

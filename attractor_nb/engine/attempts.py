@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from attractor_nb.calling import awaitable, call
 from attractor_nb.context import AttemptContext, check_values
 from attractor_nb.decisions.commit_messages import stage_message
 from attractor_nb.decisions.effects import Asked, Execute, RecordStatus, RunEnd, StageResult
-from attractor_nb.decisions.outcome_checks import (
-    COST_KEY,
-    checked_outcome,
-    with_declared_cost,
-)
+from attractor_nb.decisions.outcome_checks import COST_KEY, checked_outcome, with_declared_cost
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.attempt_spending import Spending
 from attractor_nb.engine.branch_walks import FanOut
@@ -77,8 +74,7 @@ class _Way(NamedTuple):
     reserves_requests: bool
 
 
-@dataclass(slots=True)
-class Attempts:
+class Attempts(msgspec.Struct):
     """Runs attempts: those of a run directory, or of a branch of it.
 
     Attributes:
@@ -96,7 +92,7 @@ class Attempts:
     context: Context
     time: RunningTime
     branch: str = ""
-    _ways: dict[int, _Way] = field(default_factory=dict[int, _Way])
+    _ways: dict[int, _Way] = {}
     """By handler."""
 
     async def run(self, effect: Execute) -> StageResult:
@@ -149,9 +145,7 @@ class Attempts:
             outcome = _with_note(returned.outcome, effect)
             _write_status(files, _composed(outcome, effect, duration))
             elapsed, saved = self.time.elapsed_seconds, returned.usage
-            return StageResult(
-                outcome, duration, elapsed, is_saved=is_saved, is_cached=True, saved=saved, files=files
-            )
+            return StageResult(outcome, duration, elapsed, is_saved=is_saved, is_cached=True, saved=saved, files=files)
         outcome = self._settled(effect, files, returned, duration, spending)
         if look is not None and setup.cache is not None:
             setup.cache.keep(look, _without_note(outcome, effect), context, setup.clock.time())
@@ -293,14 +287,10 @@ class Attempts:
     def record(self, effect: RecordStatus) -> None:
         """Write the status of an attempt that was decided about; its files go to its visit's own place."""
         files = self.store.open_stage(effect.planned.id, effect.visit, effect.attempt, self.branch)
-        compose = partial(
-            status_text, effect.outcome, attempt=effect.attempt, visit=effect.visit, duration_ms=0
-        )
+        compose = partial(status_text, effect.outcome, attempt=effect.attempt, visit=effect.visit, duration_ms=0)
         _write_status(files, compose)
 
-    async def _call(
-        self, planned: PlannedNode, context: Context, spending: Spending, scope: StageScope
-    ) -> Any:
+    async def _call(self, planned: PlannedNode, context: Context, spending: Spending, scope: StageScope) -> Any:
         """Call the handler, within the node's time if it has one."""
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
@@ -503,14 +493,13 @@ async def _contained(call: Awaitable[Any]) -> Any:
         return await call
     except (Exception, asyncio.CancelledError):
         raise
-    except BaseException as error:
+    except BaseException as error:  # SystemExit and the like: the loop must go on
         if _is_from_keyboard(error):
             raise
         return _Raised(error)
 
 
-@dataclass(frozen=True, slots=True)
-class _Raised:
+class _Raised(msgspec.Struct, frozen=True):
     """What a handler raised instead of returning."""
 
     error: BaseException
@@ -542,9 +531,7 @@ def _ignore(_said: object) -> None:
 
 def _way_of(handler: Handler) -> _Way:
     keeps_own_time = bool(getattr(handler, "keeps_own_time", False))
-    return _Way(
-        awaitable(handler.execute), keeps_own_time, bool(getattr(handler, "reserves_requests", False))
-    )
+    return _Way(awaitable(handler.execute), keeps_own_time, bool(getattr(handler, "reserves_requests", False)))
 
 
 def _with_usage(outcome: Outcome, returned: Any) -> Outcome:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
 
 from attractor_nb.decisions.branch_policies import unanswered_gate
 from attractor_nb.decisions.effects import RunEnd
@@ -18,12 +20,7 @@ from attractor_nb.decisions.traversal import traverse_branch
 from attractor_nb.engine.walking import RunStops, walk
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.branch import BranchResult, branch_ids, branch_path, parts_of
-from attractor_nb.model.events import (
-    ParallelBranchCompleted,
-    ParallelBranchStarted,
-    ParallelCompleted,
-    ParallelStarted,
-)
+from attractor_nb.model.events import ParallelBranchCompleted, ParallelBranchStarted, ParallelCompleted, ParallelStarted
 from attractor_nb.model.outcome import StageStatus
 
 if TYPE_CHECKING:
@@ -40,8 +37,7 @@ MAX_DEPTH = 8
 _OWN_KEYS = frozenset({"outcome", "preferred_label", "current_node", "last_stage"})
 
 
-@dataclass(slots=True)
-class FanOut:
+class FanOut(msgspec.Struct):
     """The branches of a fan-out that is under way (``stage.Branches``).
 
     Attributes:
@@ -55,7 +51,7 @@ class FanOut:
     attempts: Attempts
     planned: PlannedNode
     started: StageStarted
-    _ended: list[BranchResult] = field(default_factory=list[BranchResult])
+    _ended: list[BranchResult] = []
     _reason: str = ""
     _ids: tuple[str, ...] = ()
 
@@ -189,12 +185,7 @@ class FanOut:
         own = replace(work, context=context, branch=branch.path)
         began = setup.clock.monotonic()
         traversal = traverse_branch(
-            setup.plan,
-            branch.state,
-            context,
-            join=self.planned.join,
-            run_id=setup.run_id,
-            uniform=self.keeper.uniform,
+            setup.plan, branch.state, context, join=self.planned.join, run_id=setup.run_id, uniform=self.keeper.uniform
         )
         try:
             end = await walk(traversal, branch.state, own, self.keeper)
@@ -223,9 +214,7 @@ class FanOut:
         veto = end.veto
         if not status.is_success and not veto and self.attempts.setup.plan.is_gate_strict:
             gate = unanswered_gate(self.attempts.setup.plan, branch.state, self.planned.id)
-            veto = (
-                f"strict_gates: nobody answered the human gate {gate} in branch {branch.id}" if gate else ""
-            )
+            veto = f"strict_gates: nobody answered the human gate {gate} in branch {branch.id}" if gate else ""
         event = ParallelBranchCompleted(
             **self._stage(),
             index=branch.index,

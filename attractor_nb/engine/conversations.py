@@ -27,9 +27,7 @@ class StoredConversation:
         is_saved: The attempt saved its words.
     """
 
-    def __init__(
-        self, store: RunStore, effect: Execute, branch: str, announce: Callable[[Event], None]
-    ) -> None:
+    def __init__(self, store: RunStore, effect: Execute, branch: str, announce: Callable[[Event], None]) -> None:
         """Take up the thread of an attempt.
 
         Args:

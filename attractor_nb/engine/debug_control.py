@@ -9,11 +9,10 @@ from any thread; what changes a run's state is done in the run's own loop. Each 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from attractor_nb.decisions.breakpoints import AFTER_MOMENT, BEFORE_MOMENT, WalkMoment, first_to_stop, holding
@@ -48,8 +47,7 @@ COMMAND_SECONDS: Final = 30.0
 """How long a change may wait for the run's loop: a stage of a plain function cannot hold it, a bug can."""
 
 
-@dataclass(slots=True)
-class Stand:
+class Stand(msgspec.Struct):
     """A walk that stands still.
 
     Attributes:
@@ -71,8 +69,8 @@ class Stand:
     is_fan_out: bool = False
     replaced: Outcome | None = None
     is_changed: bool = False
-    going: asyncio.Event = field(default_factory=asyncio.Event)
-    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    going: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    loop: asyncio.AbstractEventLoop = msgspec.field(default_factory=asyncio.get_running_loop)
 
     def go_on(self) -> None:
         """Let it walk on; from any thread."""
@@ -191,9 +189,7 @@ class Debugging:
         prompt = self.overrides.prompts.get(started.name)
         return effect if prompt is None else effect._replace(planned=_with_prompt(effect.planned, prompt))
 
-    async def after(
-        self, state: RunState, effect: Execute, attempts: Attempts, result: StageResult
-    ) -> StageResult:
+    async def after(self, state: RunState, effect: Execute, attempts: Attempts, result: StageResult) -> StageResult:
         """Stand after a stage that is not tried again, before an edge is chosen; the result as it counts.
 
         Raises:
@@ -234,12 +230,7 @@ class Debugging:
         seen = state.seen
         came_from = edge.source if edge is not None and edge.target == node else ""
         return WalkMoment(
-            node,
-            visit,
-            came_from=came_from,
-            status=seen.status.value,
-            label=seen.preferred_label,
-            lookup=context.get,
+            node, visit, came_from=came_from, status=seen.status.value, label=seen.preferred_label, lookup=context.get
         )
 
     def _reason(self, branch: str, moment: WalkMoment, *, is_first: bool) -> str:
@@ -262,9 +253,7 @@ class Debugging:
             branch = enclosing(branch)
         return self._held.get(branch, frozenset())
 
-    def _stop(
-        self, state: RunState, moment: WalkMoment, why: str, branch: str, outcome: Outcome | None = None
-    ) -> Stop:
+    def _stop(self, state: RunState, moment: WalkMoment, why: str, branch: str, outcome: Outcome | None = None) -> Stop:
         if outcome is None and state.completed:
             reason = state.last_reason if state.last_status.is_failure else ""
             outcome = Outcome(state.last_status, notes=state.last_notes, failure_reason=reason)
@@ -339,11 +328,7 @@ class Debugging:
         def change() -> None:
             words = "" if before is None else f"{before.status.value} {before.failure_reason}".strip()
             event = DebuggerChanged(
-                change="outcome",
-                node=stand.stop.node,
-                outcome=clean,
-                before=words,
-                visit=stand.stop.visit,
+                change="outcome", node=stand.stop.node, outcome=clean, before=words, visit=stand.stop.visit
             )
             self._record(event, stand.stop.branch)
             stand.replaced = clean
@@ -435,4 +420,4 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _with_prompt(planned: PlannedNode, prompt: str) -> PlannedNode:
-    return dataclasses.replace(planned, node=planned.node.with_attrs({"prompt": prompt}))
+    return replace(planned, node=planned.node.with_attrs({"prompt": prompt}))

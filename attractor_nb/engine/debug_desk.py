@@ -121,8 +121,7 @@ class DebugDesk:
             self.refresh()
             return True
         return is_first and any(
-            into and owner == path and _is_directly_within(branch, around)
-            for (owner, around), into in steps.items()
+            into and owner == path and _is_directly_within(branch, around) for (owner, around), into in steps.items()
         )
 
     def let_go(self, stand: Stand) -> None:

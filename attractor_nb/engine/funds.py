@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from attractor_nb.decisions.limits.bounds import BoundStanding, used_up
 from attractor_nb.decisions.limits.reservations import Account, Claim, Reservations
@@ -36,7 +37,7 @@ class FundsDesk:
         self._decide()
         try:
             await waiting
-        except BaseException:
+        except BaseException:  # a cancelled wait, too, must free what was claimed
             self.release(claim)
             raise
 
@@ -63,11 +64,7 @@ def _go_on(waiting: asyncio.Future[None]) -> None:
 
 
 class Funds:
-    """An account, and where its claims are decided.
-
-    Attributes:
-        account: The account.
-    """
+    """An account, and where its claims are decided."""
 
     def __init__(self, account: Account, desk: FundsDesk) -> None:
         self.account = account

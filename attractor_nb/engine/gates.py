@@ -14,8 +14,10 @@ import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.answers.gate_choices import check_answer
@@ -29,13 +31,7 @@ from attractor_nb.engine.handed_in import (
 )
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, TerminalError
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.model.events import (
-    Event,
-    InterviewCompleted,
-    InterviewInformed,
-    InterviewStarted,
-    InterviewTimeout,
-)
+from attractor_nb.model.events import Event, InterviewCompleted, InterviewInformed, InterviewStarted, InterviewTimeout
 from attractor_nb.model.question import Answer, AnswerValue, Question
 from attractor_nb.model.redacted import redacted_answer, redacted_question
 from attractor_nb.redaction import redacted
@@ -52,8 +48,7 @@ _NO_ANSWER = "nobody did in time"
 AnnounceSynced = Callable[[Event], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(msgspec.Struct, frozen=True):
     """A question that waits for its answer.
 
     Attributes:
@@ -88,8 +83,7 @@ class Gate:
         )
 
 
-@dataclass(slots=True)
-class _Pending:
+class _Pending(msgspec.Struct):
     """A gate that waits.
 
     Attributes:
@@ -116,12 +110,7 @@ class Gates:
     """
 
     def __init__(
-        self,
-        inner: Interviewer,
-        announce: AnnounceSynced,
-        clock: Clock,
-        *,
-        recorded: Sequence[Event] = (),
+        self, inner: Interviewer, announce: AnnounceSynced, clock: Clock, *, recorded: Sequence[Event] = ()
     ) -> None:
         """Make the desk.
 

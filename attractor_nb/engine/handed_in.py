@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
 
 from attractor_nb.decisions.answers.gate_choices import check_answer
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused
+from attractor_nb.model.form import Form
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
 
 if TYPE_CHECKING:
-    from attractor_nb.model.events import InterviewCompleted
+    from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 
 
 def already_answered(gate: str, answer: str) -> AlreadyAnswered:
@@ -64,6 +66,20 @@ def given_answer(question: Question, choice: str, text: str) -> Answer:
     if choice.casefold() not in keys:
         choice = next((key for key, target in targets.items() if target == choice), choice)
     return Answer(value=choice, text=text)
+
+
+def question_of(asked: InterviewStarted) -> Question:
+    """The question that a log holds, without the time that it may still wait."""
+    return Question(
+        asked.question,
+        QuestionType(asked.kind or QuestionType.MULTIPLE_CHOICE),
+        options=tuple(Option(key, label) for key, label in asked.options),
+        stage=asked.stage,
+        metadata=asked.metadata,
+        id=asked.question_id,
+        branch=asked.branch,
+        form=Form.from_plain(asked.form),
+    )
 
 
 def recorded_answer(recorded: InterviewCompleted, question: Question) -> Answer:

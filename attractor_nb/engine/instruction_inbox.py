@@ -6,8 +6,9 @@ data for a prompt: nothing here executes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from attractor_nb.model.events import InstructionGiven, StageEnd, StageStarted
 from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
@@ -64,10 +65,6 @@ class Instructions:
     def give(self, text: str, given_by: str) -> str:
         """Record an instruction; from the run's own event loop.
 
-        Args:
-            text: The instruction.
-            given_by: Who gives it.
-
         Returns:
             The stage in whose directory it is, or empty when none was under way.
 
@@ -86,8 +83,7 @@ class Instructions:
         return stage
 
 
-@dataclass(slots=True)
-class WaitingInstructions:
+class WaitingInstructions(msgspec.Struct):
     """Instructions that no committed prompt has carried, in the order in which they were given.
 
     An instruction waits from the moment it is given until a model stage whose prompt had it is committed. So
@@ -103,7 +99,7 @@ class WaitingInstructions:
     waiting: tuple[InstructionGiven, ...] = ()
     last_at: float | None = None
     count: int = 0
-    _begun: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    _begun: dict[tuple[str, str], int] = {}
 
     def apply(self, event: Event) -> None:
         """Take in an event of the log, or one that was just announced."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from attractor_nb.engine.tracebacks import Failures
 
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from attractor_nb.stage import Children, Workplace
 
 
-@dataclass(slots=True)
-class RunSetup:
+class RunSetup(msgspec.Struct):
     """All that a run is made of; wired by the pipeline package, and the same for all its attempts.
 
     Attributes:
@@ -85,10 +85,10 @@ class RunSetup:
     instructions: Instructions | None = None
     workplace: Workplace | None = None
     cache: StageCache | None = None
-    cut_off: Mapping[str, Usage] = field(default_factory=dict[str, "Usage"])
+    cut_off: Mapping[str, Usage] = {}
     funds: Funds | None = None
     above: Callable[[], tuple[RunStore, ...]] = tuple
-    failures: Failures = field(default_factory=Failures)
+    failures: Failures = msgspec.field(default_factory=Failures)
 
     def read_stage_file(self, node_id: str, name: str, branch: str = "") -> str | None:
         """The text of a file of a stage's latest visit; the store is another one after a restart."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.effects import RunEnd
@@ -49,8 +50,7 @@ BREATH_SECONDS = 0.005
 """While stages rush, the event loop gets a turn this often: cancelling needs one."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
+class RunOutcome(msgspec.Struct, frozen=True):
     """How a run ended.
 
     Attributes:
@@ -64,15 +64,14 @@ class RunOutcome:
     duration: float
 
 
-@dataclass(slots=True)
-class Runner:
+class Runner(msgspec.Struct):
     """Runs one run, restarts included."""
 
     setup: RunSetup
-    _committed: int = field(default=0)
-    _breathed_at: float = field(default=0.0)
-    _restart_of: str = field(default="")
-    _is_distrusted: bool = field(default=False)
+    _committed: int = 0
+    _breathed_at: float = 0.0
+    _restart_of: str = ""
+    _is_distrusted: bool = False
 
     async def run(self) -> RunOutcome:
         """Run to the end, a pause, or a stop.
@@ -200,11 +199,7 @@ class Runner:
         attempts = Attempts(setup, self, setup.store, setup.context, time)
         setup.debugging.time = attempts.time
         traversal = traverse(
-            setup.plan,
-            setup.state,
-            setup.context,
-            run_id=setup.run_id,
-            uniform=setup.randomness.uniform,
+            setup.plan, setup.state, setup.context, run_id=setup.run_id, uniform=setup.randomness.uniform
         )
         try:
             return await walk(traversal, setup.state, attempts, self), attempts
@@ -275,15 +270,14 @@ class Runner:
         store = setup.store.make_restart(number, setup.run_id)
         try:
             setup.stream.announce(
-                PipelineRestarted(target=target, restarts=number, logs_root=str(store.logs_root)),
-                is_synced=True,
+                PipelineRestarted(target=target, restarts=number, logs_root=str(store.logs_root)), is_synced=True
             )
             setup.debugging.restart()
             setup.store.save_manifest({"status": "restarted", "end_time": self._now()})
             self._restart_of = str(setup.store.logs_root)
             setup.store.close()
-        except BaseException:
-            store.close()  # nobody else has it yet, and a resume must find it free
+        except BaseException:  # an interrupt, too: nobody else has it yet, and a resume must find it free
+            store.close()
             raise
         setup.store = store
         setup.stream.move_to(store, setup.run_id)
@@ -299,9 +293,7 @@ class Runner:
         if end.is_success:
             event: Event = PipelineCompleted(duration=duration, artifact_count=setup.store.artifact_count)
         else:
-            event = PipelineFailed(
-                error=end.reason, duration=duration, is_resumable=end.is_resumable, bound=end.bound
-            )
+            event = PipelineFailed(error=end.reason, duration=duration, is_resumable=end.is_resumable, bound=end.bound)
         setup.stream.announce(event, is_synced=True)
         setup.state.apply(event)
         status = "completed" if end.is_success else "failed"
@@ -332,9 +324,7 @@ class Runner:
         if self.setup.state.ended:
             return
         with contextlib.suppress(StorageError):
-            self.setup.store.save_manifest(
-                {"status": "interrupted", "reason": fault.message, "end_time": self._now()}
-            )
+            self.setup.store.save_manifest({"status": "interrupted", "reason": fault.message, "end_time": self._now()})
 
     def _save_checkpoint(self, *, is_forced: bool) -> None:
         setup = self.setup

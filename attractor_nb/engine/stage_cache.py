@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import structs
 
 from attractor_nb.decisions.replays.cache_keys import PlaceOfCall, handler_call, of_stage, read_values
@@ -52,8 +53,7 @@ COMPARED_ENTRIES = 20
 SHOWN_DIGITS = 16
 
 
-@dataclass(slots=True)
-class Look:
+class Look(msgspec.Struct):
     """What a look into the cache came to.
 
     Attributes:
@@ -71,12 +71,11 @@ class Look:
     inputs: CallInputs | None
     record: CacheLook
     entry: CachedStage | None = None
-    present: frozenset[str] = field(default_factory=frozenset)
+    present: frozenset[str] = msgspec.field(default_factory=frozenset)
     conversation: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StageCache:
+class StageCache(msgspec.Struct, frozen=True):
     """The cache of a run.
 
     Attributes:
@@ -110,11 +109,11 @@ class StageCache:
         entry = self._found(inputs, scope)
         record = CacheLook(inputs.digest, _digests(inputs.values))
         if entry is not None:
-            record = replace(record, is_hit=True, compared_with=entry.run_id)
+            record = structs.replace(record, is_hit=True, compared_with=entry.run_id)
         else:
             earlier = await asyncio.to_thread(self._earlier, scope.node_id)  # they may be large
             compared = nearest(earlier, inputs.values)
-            record = replace(record, changes=compared.changes, compared_with=compared.run_id)
+            record = structs.replace(record, changes=compared.changes, compared_with=compared.run_id)
         present = frozenset(stage_contents(scope.files, max_bytes=MAX_ENTRY_BYTES))
         said = scope.conversation.read() if scope.conversation else ""
         return _recorded(Look(scope, call, inputs, record, entry, present, said))
@@ -159,7 +158,7 @@ class StageCache:
         if not reason:
             reason = self._kept(look, outcome, context, now)
         if reason:
-            _recorded(replace(look, record=replace(look.record, not_kept=reason)))
+            _recorded(structs.replace(look, record=structs.replace(look.record, not_kept=reason)))
 
     def _kept(self, look: Look, outcome: Outcome, context: AttemptContext, now: float) -> str:
         """Keep a success; why it is not kept, or empty."""
@@ -190,9 +189,7 @@ class StageCache:
             return error.message
         return "" if is_kept else f"it has more than {MAX_ENTRY_BYTES} bytes"
 
-    async def _inputs(
-        self, planned: PlannedNode, call: StageCall, scope: StageScope
-    ) -> tuple[CallInputs | None, str]:
+    async def _inputs(self, planned: PlannedNode, call: StageCall, scope: StageScope) -> tuple[CallInputs | None, str]:
         """What goes into a stage; or None, and why it cannot be known."""
         assert call.inputs is not None, "a call without inputs is refused"
         patterns = comma_list(planned.node.get(FILES_ATTRIBUTE, str, ""))

@@ -46,9 +46,7 @@ class SystemClock:
         await wait_out(seconds, _time_with_sleep(), asyncio.sleep)
 
 
-async def wait_out(
-    seconds: float, now: Callable[[], float], pause: Callable[[float], Awaitable[None]]
-) -> None:
+async def wait_out(seconds: float, now: Callable[[], float], pause: Callable[[float], Awaitable[None]]) -> None:
     """Wait in slices: a timer stands still while the machine sleeps.
 
     Args:

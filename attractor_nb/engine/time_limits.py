@@ -6,8 +6,9 @@ All of it is the clock's monotonic time: a wall clock that jumps, by days or bac
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -30,8 +31,7 @@ class Sleeps(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class RunningTime:
+class RunningTime(msgspec.Struct):
     """How long a run has gone on, over all its sessions. While a debugger holds it, it stands still.
 
     Attributes:
@@ -48,7 +48,7 @@ class RunningTime:
     _holders: int = 0
     _held_since: float = 0.0
     _stood: float = 0.0
-    _going: asyncio.Event = field(default_factory=asyncio.Event)
+    _going: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
     @property
     def elapsed_seconds(self) -> float:

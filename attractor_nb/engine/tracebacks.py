@@ -87,9 +87,7 @@ def _first_foreign(found: TracebackType | None) -> TracebackType | None:
 
 def _is_plumbing(found: TracebackType) -> bool:
     """Whether a frame of Python's own belongs to how we call."""
-    return any(
-        part in found.tb_frame.f_code.co_filename for part in ("/asyncio/", "/concurrent/", "contextlib")
-    )
+    return any(part in found.tb_frame.f_code.co_filename for part in ("/asyncio/", "/concurrent/", "contextlib"))
 
 
 def _text_of(error: BaseException) -> str:

@@ -69,12 +69,6 @@ async def walk(  # noqa: C901 - a call for each effect would be paid in each ste
 ) -> RunEnd:
     """Perform effects until the traversal ends.
 
-    Args:
-        traversal: The run, or a branch of it.
-        state: Where it stands.
-        attempts: Runs its attempts.
-        keeper: Keeps what they come to.
-
     Raises:
         StorageError: The run directory cannot be written.
         RunStops: The run stops in the middle of it.

@@ -1,4 +1,4 @@
-"""What stages do: one module per handler type, and the registry that finds them (spec 4).
+"""What stages do: by handler type, and the registry that finds them (spec 4).
 
 Handlers know the seams and the stores below them; never the engine, a backend or an interviewer by
 name.

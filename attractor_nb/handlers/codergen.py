@@ -13,12 +13,15 @@ from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.answers.complaints import SHORTER, complaint_about
-from attractor_nb.handlers.answer_schemas import with_named_schema
-from attractor_nb.handlers.attachments import attachments_of, check_takes_attachments
-from attractor_nb.handlers.described import PROMPT_FILE, backend_call
-from attractor_nb.handlers.json_answers import TRUNCATED, NoAnswer
-from attractor_nb.handlers.rendering import rendered_node
-from attractor_nb.handlers.verdicts import asks_for_verdict, read_verdict, verdict_request
+from attractor_nb.handlers.call_inputs import (
+    PROMPT_FILE,
+    attachments_of,
+    backend_call,
+    check_takes_attachments,
+    rendered_node,
+)
+from attractor_nb.handlers.named_models import with_named_schema
+from attractor_nb.handlers.verdicts import TRUNCATED, NoAnswer, asks_for_verdict, read_verdict, verdict_request
 from attractor_nb.model.calls.attachment import attachments_section
 from attractor_nb.model.calls.prompt_sections import with_complaint, with_context, with_instructions
 from attractor_nb.model.calls.response import Response
@@ -51,9 +54,7 @@ class CodergenHandler:
         schemas: Models that ``response_schema`` of a node may name.
     """
 
-    def __init__(
-        self, backend: CodergenBackend, schemas: Mapping[str, type[BaseModel]] = MappingProxyType({})
-    ) -> None:
+    def __init__(self, backend: CodergenBackend, schemas: Mapping[str, type[BaseModel]] = MappingProxyType({})) -> None:
         self._backend = backend
         self._schemas = schemas
 
@@ -80,9 +81,7 @@ class CodergenHandler:
             return result
         if not isinstance(result, str):
             kind = type(result).__name__
-            return Outcome.fail(
-                f"the backend returned {kind}; a backend returns text or an Outcome", is_terminal=True
-            )
+            return Outcome.fail(f"the backend returned {kind}; a backend returns text or an Outcome", is_terminal=True)
         result = redacted_response(result)  # before it is cut: half a secret has no form
         scope.files.write_text("response.md", result)
         return _with_facts(_judged(node, graph, result, model), result)
@@ -129,11 +128,7 @@ def task_of(node: Node) -> str:
 def _judged(node: Node, graph: Graph, text: str, model: type[BaseModel] | None) -> Outcome:
     if not text.strip():
         return _refused(text, "the response is empty")
-    updates = {
-        "last_stage": node.id,
-        "last_response": text[:EXCERPT_CHARACTERS],
-        f"{node.id}.response": str(text),
-    }
+    updates = {"last_stage": node.id, "last_response": text[:EXCERPT_CHARACTERS], f"{node.id}.response": str(text)}
     is_truncated = isinstance(text, Response) and text.is_truncated
     if asks_for_verdict(node):
         if is_truncated:  # nothing is read of what may be the half of a verdict, or of a second thought

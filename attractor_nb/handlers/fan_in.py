@@ -5,9 +5,9 @@ What counts as an answer and what a branch hands on is decided in ``decisions/fa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from attractor_nb.calling import call
@@ -27,10 +27,9 @@ from attractor_nb.decisions.fan_in_choice import (
     winner_updates,
 )
 from attractor_nb.decisions.replays.cache_keys import context_inputs
+from attractor_nb.handlers.call_inputs import backend_call, place_of, rendered_node, with_values
 from attractor_nb.handlers.codergen import task_of
-from attractor_nb.handlers.described import backend_call, place_of, with_values
-from attractor_nb.handlers.json_answers import TRUNCATED, json_values
-from attractor_nb.handlers.rendering import rendered_node
+from attractor_nb.handlers.verdicts import TRUNCATED, json_values
 from attractor_nb.model.calls.call_content import StageCall
 from attractor_nb.model.calls.prompt_sections import with_complaint, with_context
 from attractor_nb.model.calls.response import Response
@@ -51,8 +50,7 @@ ASKED_AT_MOST = 2
 """An answer that is none is asked for once more; then the rule decides."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Selection:
+class _Selection(Struct, frozen=True):
     """The best candidate, why, and what asking cost."""
 
     best: Candidate
@@ -83,9 +81,7 @@ class FanInHandler:
             return Outcome.fail(f"{node.id}: {error}", is_terminal=True)
         merge = node.get("merge", str, MERGE_NONE)
         if merge not in MERGES:
-            return Outcome.fail(
-                f"{node.id}: merge is one of {', '.join(MERGES)}, not {merge!r}", is_terminal=True
-            )
+            return Outcome.fail(f"{node.id}: merge is one of {', '.join(MERGES)}, not {merge!r}", is_terminal=True)
         if not candidates:
             return Outcome.fail(NO_RESULTS, is_terminal=True)
         able = eligible(candidates)
@@ -118,10 +114,7 @@ class FanInHandler:
         return with_values(call, {"results": values, "merge": node.get("merge", str, MERGE_NONE)})
 
     async def _asked(
-        self,
-        node: Node,
-        context: Context,
-        sorted_out: tuple[Sequence[Candidate], Sequence[Candidate]],
+        self, node: Node, context: Context, sorted_out: tuple[Sequence[Candidate], Sequence[Candidate]]
     ) -> _Selection | Outcome:
         """The backend's choice; the rule's, and why, when twice it named nobody; or its own failure."""
         able, failed = sorted_out
@@ -190,6 +183,4 @@ def _all_failed(candidates: Sequence[Candidate]) -> str:
     why = "; ".join(f"{each.id}: {each.failure_reason or each.status.value}" for each in candidates[:3])
     more = f" and {len(candidates) - 3} more" if len(candidates) > 3 else ""
     count = len(candidates)
-    return (
-        f"all {count} candidates failed ({why}{more})" if count > 1 else f"the only candidate failed ({why})"
-    )
+    return f"all {count} candidates failed ({why}{more})" if count > 1 else f"the only candidate failed ({why})"

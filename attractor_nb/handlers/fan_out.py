@@ -37,16 +37,13 @@ class ParallelHandler:
         """What the join policy makes of the branches; a policy that cannot be met is a FAIL."""
         branches = current_stage().branches
         if branches is None:
-            return Outcome.fail(
-                f"{node.id} has no branches here: it is not a fan-out of the plan", is_terminal=True
-            )
+            return Outcome.fail(f"{node.id} has no branches here: it is not a fan-out of the plan", is_terminal=True)
         try:
             policy = policy_of(node, len(branches.ids))
         except OptionError as error:
             return Outcome.fail(error.message, is_terminal=True)
         results = await branches.walk(
-            max_parallel=max(1, node.get("max_parallel", int, DEFAULT_MAX_PARALLEL)),
-            settled=partial(settled, policy),
+            max_parallel=max(1, node.get("max_parallel", int, DEFAULT_MAX_PARALLEL)), settled=partial(settled, policy)
         )
         _tell(context, kept(policy, results), results)
         return judged(policy, results)

@@ -56,9 +56,7 @@ class HandlerRegistry:
             OptionError: The type is empty, or the handler cannot be called.
         """
         if not isinstance(handler_type, str) or not handler_type.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise OptionError(
-                "a handler type is a non-empty text", hint='registry.register("my.type", handler)'
-            )
+            raise OptionError("a handler type is a non-empty text", hint='registry.register("my.type", handler)')
         if isinstance(handler, type):
             raise OptionError(
                 f"handler {handler_type!r} is the class {handler.__name__}, not an object of it",

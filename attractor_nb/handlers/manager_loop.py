@@ -8,16 +8,16 @@ events.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.errors import StorageError
-from attractor_nb.handlers.json_answers import TRUNCATED
-from attractor_nb.handlers.rendering import rendered_node
+from attractor_nb.handlers.call_inputs import rendered_node
 from attractor_nb.handlers.supervision import Charge, GuardFunction, GuardVerdict, charge_of, holds, judge
+from attractor_nb.handlers.verdicts import TRUNCATED
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.child import PREFIX
 from attractor_nb.model.events import RunWarning
@@ -71,15 +71,14 @@ class ManagerLoopHandler:
                 scope.check_spending()  # with more money it is taken up again, and has not failed
         except TimeoutError:
             outcome = Outcome.retry(f"timeout: {node.id} took more than {timeout}")
-        except BaseException:
+        except BaseException:  # cancelled, too: no child outlives its stage
             await child.stop()
             raise
         look = await child.end()
         return replace(outcome, usage=spent(look.usage + watch.own_usage))
 
 
-@dataclass(slots=True)
-class _Watch:
+class _Watch(Struct):
     """One supervision.
 
     Attributes:

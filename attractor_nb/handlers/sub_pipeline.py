@@ -51,7 +51,7 @@ class SubPipelineHandler:
                 scope.check_spending()  # with more money it is taken up again, and has not failed
         except TimeoutError:
             late = True
-        except BaseException:
+        except BaseException:  # cancelled, too: no child outlives its stage
             await child.stop()
             raise
         look = await child.end()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
@@ -34,8 +35,7 @@ class GuardVerdict(StrEnum):
     ESCALATE = "escalate"
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
+class Charge(Struct, frozen=True):
     """What a manager node is told to do.
 
     Attributes:
@@ -85,9 +85,7 @@ def charge_of(node: Node) -> Charge:
         escalate=_condition(node, "manager.escalate"),
         guard_function=node.get("manager.guard_function", str, ""),
         instructions=node.get("manager.instructions", str, ""),
-        cooldown_seconds=node.get(
-            "manager.steer_cooldown", Duration, _seconds(DEFAULT_COOLDOWN_SECONDS)
-        ).seconds,
+        cooldown_seconds=node.get("manager.steer_cooldown", Duration, _seconds(DEFAULT_COOLDOWN_SECONDS)).seconds,
         is_started=node.get("stack.child_autostart", bool, True),
         child_run=node.get("stack.child_run", str, ""),
     )
@@ -124,14 +122,10 @@ async def judge(
     return verdict
 
 
-async def _said(
-    name: str, guards: Mapping[str, GuardFunction], look: ChildSnapshot, context: Context
-) -> GuardVerdict:
+async def _said(name: str, guards: Mapping[str, GuardFunction], look: ChildSnapshot, context: Context) -> GuardVerdict:
     function = guards.get(name)
     if function is None:
-        raise TerminalError(
-            f'no guard is registered as "{name}"', hint=f'Pipeline(…, guards={{"{name}": …}})'
-        )
+        raise TerminalError(f'no guard is registered as "{name}"', hint=f'Pipeline(…, guards={{"{name}": …}})')
     said: Any = await call(function, look, context)
     if isinstance(said, bool):
         return GuardVerdict.CONTINUE if said else GuardVerdict.INTERVENE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.replays.cache_keys import command_call, read_values
 from attractor_nb.decisions.replays.cache_rules import READS_ATTRIBUTE
-from attractor_nb.handlers.described import place_of
+from attractor_nb.handlers.call_inputs import place_of
 from attractor_nb.model.calls.call_content import StageCall
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.vocabulary.comma_lists import comma_list

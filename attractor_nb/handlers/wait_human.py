@@ -8,9 +8,10 @@ button, a terminal or another process, is the interviewer's business.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.answers.gate_choices import (
@@ -22,8 +23,8 @@ from attractor_nb.decisions.answers.gate_choices import (
     side_of,
 )
 from attractor_nb.errors import AnswerRefused, StorageError
-from attractor_nb.handlers.gate_forms import named_form
-from attractor_nb.handlers.rendering import rendered_node
+from attractor_nb.handlers.call_inputs import rendered_node
+from attractor_nb.handlers.named_models import named_form
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
@@ -65,9 +66,7 @@ class WaitHumanHandler:
 
     keeps_own_time = True
 
-    def __init__(
-        self, interviewer: Interviewer, schemas: Mapping[str, type[BaseModel]] = MappingProxyType({})
-    ) -> None:
+    def __init__(self, interviewer: Interviewer, schemas: Mapping[str, type[BaseModel]] = MappingProxyType({})) -> None:
         self._interviewer = interviewer
         self._schemas = schemas
 
@@ -179,9 +178,7 @@ def _outcome(question: Question, choices: Sequence[GateChoice], answer: Answer) 
     elif question.type in YES_OR_NO:
         side = side_of(choices, answer.value)
         if side is None:
-            return Outcome.fail(f"the answer was {answer.value}, and no edge stands for it").with_updates(
-                updates
-            )
+            return Outcome.fail(f"the answer was {answer.value}, and no edge stands for it").with_updates(updates)
         chosen = [side]
     else:
         options = answer.selected_options or ((answer.selected_option,) if answer.selected_option else ())
@@ -226,11 +223,7 @@ def _text(name: str, graph: Graph, read_file: Callable[[str, str], str | None]) 
     stage, _, file = name.partition("/")
     shown = f"{stage}/{file or RESPONSE}"
     if stage not in graph.nodes:
-        return {
-            "name": shown,
-            "text": "",
-            "note": f"there is no stage {stage}{did_you_mean(stage, graph.nodes)}",
-        }
+        return {"name": shown, "text": "", "note": f"there is no stage {stage}{did_you_mean(stage, graph.nodes)}"}
     try:
         text = read_file(stage, file or RESPONSE)
     except StorageError as error:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
-from attractor_nb.interviewers.auto_approve import AutoApproveInterviewer
-from attractor_nb.interviewers.callback import CallbackInterviewer
 from attractor_nb.interviewers.console import ConsoleInterviewer
-from attractor_nb.interviewers.deferred import DeferredInterviewer
-from attractor_nb.interviewers.queue import QueueInterviewer
-from attractor_nb.interviewers.refusing import RefusingInterviewer
+from attractor_nb.interviewers.unattended import (
+    AutoApproveInterviewer,
+    CallbackInterviewer,
+    DeferredInterviewer,
+    QueueInterviewer,
+    RefusingInterviewer,
+)
 from attractor_nb.lazy_imports import deferred
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.protocols import Interviewer
@@ -75,8 +77,7 @@ def resolve_interviewer(spec: str | Interviewer | Callable[..., object] | None) 
         )
     if isinstance(spec, type):
         raise OptionError(
-            f"the interviewer is the class {spec.__name__}, not an object of it",
-            hint=f"give {spec.__name__}(…)",
+            f"the interviewer is the class {spec.__name__}, not an object of it", hint=f"give {spec.__name__}(…)"
         )
     if isinstance(spec, Interviewer):
         return spec

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from attractor_nb.decisions.answers.gate_choices import check_answer
 from attractor_nb.errors import AnswerRefused
-from attractor_nb.interviewers.form_filling import field_prompt, fill_in
-from attractor_nb.interviewers.line_input import LineInput
-from attractor_nb.interviewers.sequential import SequentialInterviewer, answer_within
+from attractor_nb.interviewers.terminal_input import LineInput, field_prompt, fill_in
+from attractor_nb.interviewers.unattended import SequentialInterviewer, answer_within
 from attractor_nb.model.question import Answer, AnswerValue, QuestionType
 from attractor_nb.model.terminal_text import shown
 from attractor_nb.model.vocabulary.labels import label_text
@@ -24,7 +24,7 @@ from attractor_nb.model.vocabulary.labels import label_text
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from attractor_nb.interviewers.form_filling import AskField
+    from attractor_nb.interviewers.terminal_input import AskField
     from attractor_nb.model.form import FormField
 from attractor_nb.model.question import Question
 
@@ -102,9 +102,7 @@ class ConsoleInterviewer(SequentialInterviewer):
                 break
             text = line if question.type is QuestionType.FREEFORM else ""
             try:
-                chosen = check_answer(
-                    replace(question, form=None), Answer(line, text=text, answered_by=_NAME)
-                )
+                chosen = check_answer(replace(question, form=None), Answer(line, text=text, answered_by=_NAME))
             except AnswerRefused as refused:
                 self._print(refused.message)
             else:

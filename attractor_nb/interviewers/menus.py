@@ -11,7 +11,7 @@ import questionary
 from prompt_toolkit.input import create_input
 from prompt_toolkit.output import create_output
 
-from attractor_nb.interviewers.form_filling import field_prompt
+from attractor_nb.interviewers.terminal_input import field_prompt
 from attractor_nb.model.form import FieldKind
 from attractor_nb.model.question import Answer, AnswerValue, QuestionType
 from attractor_nb.model.terminal_text import shown
@@ -20,7 +20,7 @@ from attractor_nb.model.vocabulary.labels import label_text
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from attractor_nb.interviewers.form_filling import AskField
+    from attractor_nb.interviewers.terminal_input import AskField
     from attractor_nb.model.form import FormField
     from attractor_nb.model.question import Option, Question
 
@@ -52,9 +52,7 @@ async def _answered(question: Question, text: str, terminal: dict[str, Any]) -> 
             keys: list[str] = await _picked(questionary.checkbox(text, choices=entries, **terminal))
             return Answer(",".join(keys), answered_by=_NAME)
         case QuestionType.YES_NO | QuestionType.CONFIRMATION:
-            is_yes: bool = await _picked(
-                questionary.confirm(text, default=False, auto_enter=False, **terminal)
-            )
+            is_yes: bool = await _picked(questionary.confirm(text, default=False, auto_enter=False, **terminal))
             return Answer(AnswerValue.YES if is_yes else AnswerValue.NO, answered_by=_NAME)
         case QuestionType.FREEFORM:
             written: str = await _picked(questionary.text(text, **terminal))
@@ -74,9 +72,7 @@ def field_menu(stdin: TextIO, stderr: TextIO) -> AskField:
         words = shown(field_prompt(entry))
         try:
             if entry.kind is FieldKind.CHOICE and entry.is_required:
-                choices = [
-                    questionary.Choice(shown(str(choice)), value=str(choice)) for choice in entry.choices
-                ]
+                choices = [questionary.Choice(shown(str(choice)), value=str(choice)) for choice in entry.choices]
                 return await _picked(questionary.select(words, choices=choices, **terminal))
             return await _picked(questionary.text(f"{words}:", **terminal))
         except EOFError:  # Ctrl-D

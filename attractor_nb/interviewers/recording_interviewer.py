@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from attractor_nb.calling import call
-from attractor_nb.decisions.replays.recorded_answers import (
-    answer_of,
-    plain_answer,
-    question_inputs,
-    question_of,
-)
+from attractor_nb.decisions.replays.recorded_answers import answer_of, plain_answer, question_inputs, question_of
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.interviewers.sequential import SequentialInterviewer
+from attractor_nb.interviewers.unattended import SequentialInterviewer
 from attractor_nb.model.calls.call_content import QUESTION
 from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
 from attractor_nb.model.question import Answer, Question
@@ -112,20 +108,14 @@ class ReplayInterviewer(SequentialInterviewer):
         """The next recorded answer to this stage's question."""
         for position, (asked, answer) in enumerate(self._left):
             if asked.stage == question.stage:
-                if (asked.text, asked.type, asked.options) != (
-                    question.text,
-                    question.type,
-                    question.options,
-                ):
+                if (asked.text, asked.type, asked.options) != (question.text, question.type, question.options):
                     raise TerminalError(
                         f"the question of {question.stage!r} is not the recorded one: {asked.text!r}",
                         hint="record the interview again",
                     )
                 del self._left[position]
                 return replace(answer, answered_by="replay")
-        raise TerminalError(
-            f"no recorded answer is left for {question.stage!r}", hint="record the interview again"
-        )
+        raise TerminalError(f"no recorded answer is left for {question.stage!r}", hint="record the interview again")
 
 
 def _place(question: Question, number: int) -> CallPlace:

@@ -30,9 +30,7 @@ def build_tables(grammar: str) -> str:
     table: dict[str, Any] = data["parser"]["parser"]
     rows = _named_rows(table)
     numbers = _visiting_order(rows, table["start_states"]["start"])
-    rule_keys = sorted(
-        {argument for row in rows.values() for is_reduce, argument in row.values() if is_reduce}
-    )
+    rule_keys = sorted({argument for row in rows.values() for is_reduce, argument in row.values() if is_reduce})
     states = [
         {
             symbol: -1 - rule_keys.index(argument) if is_reduce else numbers[argument]

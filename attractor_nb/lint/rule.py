@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor_nb.lint.consequences import Slip
-from attractor_nb.lint.options import LintOptions
-from attractor_nb.lint.survey import Survey
+from attractor_nb.lint.survey import LintOptions, Survey
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from attractor_nb.lint.meant import Meant
+    from attractor_nb.lint.consequences import Meant
     from attractor_nb.model.graph import Graph
     from attractor_nb.source import Span
 

@@ -1,7 +1,8 @@
-"""One look at a graph that all rules share, so that nothing is computed twice and most of it never."""
+"""One look at a graph that all rules share, and what lint must be told about its surroundings."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,16 +15,19 @@ from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
 from attractor_nb.lint.source_places import embedded_text
 from attractor_nb.lint.suspects import Suspect, find_suspects
 from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from attractor_nb.decisions.joins import Join
     from attractor_nb.decisions.model_choices import ModelChoice
     from attractor_nb.lint.consequences import Slip
-    from attractor_nb.lint.options import LintOptions
+    from attractor_nb.model.child import ChildProblem
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Edge, Graph
+    from attractor_nb.model.inputs import Input
+    from attractor_nb.model.text_files import TextFileProblem
 
 MAX_SUGGESTIONS = 50
 """Searches for a similar node id in one graph; each looks at all nodes."""
@@ -33,7 +37,6 @@ class Survey:
     """A graph and what rules want to know about it. Everything is computed at most once.
 
     Attributes:
-        graph: The graph.
         options: What lint was told.
         slips: The findings so far that know what was meant.
     """
@@ -60,10 +63,7 @@ class Survey:
     def successors(self) -> dict[str, tuple[str, ...]]:
         """Targets by source; edges from or to undeclared nodes are left out."""
         nodes, leaving = self.graph.nodes, self.graph.outgoing_edges
-        return {
-            node_id: tuple([edge.target for edge in leaving(node_id) if edge.target in nodes])
-            for node_id in nodes
-        }
+        return {node_id: tuple([edge.target for edge in leaving(node_id) if edge.target in nodes]) for node_id in nodes}
 
     def onward(self, node_id: str) -> tuple[str, ...]:
         """Where the edges of a node lead."""
@@ -74,8 +74,7 @@ class Survey:
         """Sources by target; edges from or to undeclared nodes are left out."""
         nodes, entering = self.graph.nodes, self.graph.incoming_edges
         return {
-            node_id: tuple([edge.source for edge in entering(node_id) if edge.source in nodes])
-            for node_id in nodes
+            node_id: tuple([edge.source for edge in entering(node_id) if edge.source in nodes]) for node_id in nodes
         }
 
     @cached_property
@@ -125,10 +124,7 @@ class Survey:
     def cycles(self) -> list[list[str]]:
         """Groups of nodes that form cycles, each in source order."""
         position = {node_id: number for number, node_id in enumerate(self.graph.nodes)}
-        found = [
-            sorted(cycle, key=position.__getitem__)
-            for cycle in find_cycles(self.successors, self.predecessors)
-        ]
+        found = [sorted(cycle, key=position.__getitem__) for cycle in find_cycles(self.successors, self.predecessors)]
         return sorted(found, key=lambda cycle: position[cycle[0]])
 
     @cached_property
@@ -145,9 +141,7 @@ class Survey:
     def conditional_edges(self) -> list[tuple[Edge, str]]:
         """Edges that have a condition, with its text."""
         return [
-            (edge, text)
-            for edge in self.graph.edges
-            if "condition" in edge.attrs and (text := edge.condition).strip()
+            (edge, text) for edge in self.graph.edges if "condition" in edge.attrs and (text := edge.condition).strip()
         ]
 
     @cached_property
@@ -189,9 +183,7 @@ class Survey:
     def stylesheet(self) -> Stylesheet | StylesheetSyntaxError:
         """The stylesheet, or what is wrong with it, pointing into the outer text."""
         try:
-            return parse_stylesheet(
-                embedded_text(self.graph, "model_stylesheet", self.graph.model_stylesheet)
-            )
+            return parse_stylesheet(embedded_text(self.graph, "model_stylesheet", self.graph.model_stylesheet))
         except StylesheetSyntaxError as error:
             return error
 
@@ -212,3 +204,40 @@ class Survey:
         if name not in self._suggestions and len(self._suggestions) < MAX_SUGGESTIONS:
             self._suggestions[name] = nearest(name, self.graph.nodes)
         return self._suggestions.get(name, "")
+
+
+def no_inputs(_name: str) -> None:
+    """What is registered where nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class LintOptions:
+    """How strict lint is, and which handlers there are.
+
+    Attributes:
+        known_types: Handler types that mean something: the built-in ones and those registered.
+        runnable_types: Types that have a handler, or None when nobody is going to run the graph.
+        schemas: Names of the schemas that are registered, or None when nobody is going to run the graph.
+        tools: Names of the functions that models may call, or None when nobody has given any.
+        unfit_forms: Of the registered schemas those that cannot be filled in as forms, and why.
+        schema_inputs: Gives the inputs that a registered schema declares, by its name; None where nothing is
+            registered under it.
+        allow_many_exits: Several exit nodes are accepted (ruling 7).
+        child_problems: What is wrong with the child pipelines that the graph names, as who can read files
+            has found.
+        child_inputs: By node: the inputs that its child declares and that only the node can give, or may.
+        text_problems: What is wrong with the files that texts name, as who can read files has found.
+        taken_over: Built-in types that the caller's own handlers execute, as they see fit.
+    """
+
+    known_types: frozenset[str] = BUILT_IN_TYPES
+    runnable_types: frozenset[str] | None = None
+    schemas: frozenset[str] | None = None
+    tools: frozenset[str] | None = None
+    unfit_forms: Mapping[str, str] = field(default_factory=dict[str, str])
+    schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
+    allow_many_exits: bool = False
+    child_problems: Sequence[ChildProblem] = ()
+    child_inputs: Mapping[str, Sequence[Input]] = field(default_factory=dict[str, "Sequence[Input]"])
+    text_problems: Sequence[TextFileProblem] = ()
+    taken_over: frozenset[str] = frozenset()

@@ -27,9 +27,7 @@ class Suspect(NamedTuple):
 
     Attributes:
         thing: Whose attribute it is.
-        scope: What that is.
         name: The attribute's name.
-        value: Its value.
         row: The table's row for it, or None for a name that the table does not have.
     """
 
@@ -53,11 +51,7 @@ class Suspect(NamedTuple):
 def find_suspects(graph: Graph) -> list[Suspect]:
     """All attributes of unknown name, wrong type, no choice or too small a number, in source order."""
     suspects: list[Suspect] = []
-    for scope, things in (
-        (Scope.GRAPH, (graph,)),
-        (Scope.NODE, graph.nodes.values()),
-        (Scope.EDGE, graph.edges),
-    ):
+    for scope, things in ((Scope.GRAPH, (graph,)), (Scope.NODE, graph.nodes.values()), (Scope.EDGE, graph.edges)):
         claim_of = _CLAIMS[scope].get
         for thing in things:
             for name, value in thing.attrs.items():
@@ -82,14 +76,10 @@ def _claim(row: AttributeSpec) -> Callable[[AttrValue], bool] | None:
             return lambda value: type(value) is int and (minimum is None or value >= minimum)
         case AttrType.FLOAT:
             return lambda value: (
-                isinstance(value, int | float)
-                and not isinstance(value, bool)
-                and (minimum is None or value >= minimum)
+                isinstance(value, int | float) and not isinstance(value, bool) and (minimum is None or value >= minimum)
             )
         case AttrType.DURATION:
-            return lambda value: (
-                isinstance(value, Duration) and (minimum is None or value.milliseconds >= minimum)
-            )
+            return lambda value: isinstance(value, Duration) and (minimum is None or value.milliseconds >= minimum)
         case AttrType.CHOICE:
             return lambda value: not value or literal_text(value) in row.choices
         case _:

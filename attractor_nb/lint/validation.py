@@ -1,4 +1,4 @@
-"""Runs the rules: all of them, whatever the first ones find (spec 7.3, 7.4)."""
+"""Runs the built-in rules: all of them, whatever the first ones find (spec 7.3, 7.4)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,51 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.lint.consequences import without_consequences
-from attractor_nb.lint.options import LintOptions
-from attractor_nb.lint.rule_registry import BUILT_IN_RULES
-from attractor_nb.lint.survey import Survey
+from attractor_nb.lint.rules import (
+    answer_rules,
+    branches,
+    child_rules,
+    fan_out_rules,
+    handlers,
+    language_rules,
+    models,
+    provider_rules,
+    routing_rules,
+    secrets,
+    structure,
+    targets,
+    values,
+    variable_rules,
+)
+from attractor_nb.lint.survey import LintOptions, Survey
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from attractor_nb.lint.rule import Rule
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import LintRule
+
+BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
+    *structure.RULES,
+    *handlers.RULES,
+    *values.RULES,
+    *targets.RULES,
+    *language_rules.CONDITION_RULES,
+    *routing_rules.RULES,
+    *fan_out_rules.RULES,
+    *branches.RULES,
+    *language_rules.STYLESHEET_RULES,
+    *models.RULES,
+    *provider_rules.RULES,
+    *answer_rules.RULES,
+    *child_rules.RULES,
+    *variable_rules.RULES,
+    *secrets.RULES,
+)
+"""All rules, in the order in which they run."""
 
 OFF: Final = "off"
 """The severity override that silences a rule."""
@@ -59,9 +93,7 @@ def validate(
         ]
     slips = [slip for slip in survey.slips if slip.finding.rule not in overrides]
     if slips:
-        found = without_consequences(
-            found, slips, graph, lambda meant: diagnose(Survey(meant, survey.options))
-        )
+        found = without_consequences(found, slips, graph, lambda meant: diagnose(Survey(meant, survey.options)))
     return sorted(found, key=_position)
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.errors import GraphChanged, InputsChanged, OptionError, RunInterrupted
 from attractor_nb.interviewers import DeferredInterviewer, resolve_interviewer
-from attractor_nb.maps.map_run import MapRun, drive, work_of_map
+from attractor_nb.maps.map_options import read_rows
+from attractor_nb.maps.map_result import MapRun, drive, work_of_map
 from attractor_nb.maps.map_session import session_of
 from attractor_nb.maps.map_view import MapView
 from attractor_nb.maps.map_work import MapWork
-from attractor_nb.maps.row_inputs import read_rows
 from attractor_nb.maps.row_run import RowTask
 from attractor_nb.maps.row_shipment import ROWS, STAGES, shipment_of, ships_rows
 from attractor_nb.redaction import redacted
@@ -93,7 +93,7 @@ def start_map(pipeline: Definition, params: object, wish: MapWish) -> MapRun:
             "pipeline_name": pipeline.name,
             "graph_hash": pipeline.graph.content_hash,
             "backend": describe_backend(options.backend),
-            **backend_facts(options, pipeline.graph),
+            **backend_facts(options.backend, pipeline.graph),
             "outputs": list(own.outputs),
             **recorded_for_rows(options, pipeline.graph, pipeline.origin),
             **({"source_path": str(pipeline.origin)} if isinstance(pipeline.origin, Path) else {}),
@@ -125,15 +125,11 @@ def continue_map(
         UntrustedSource: The pipeline's commands are not trusted.
     """
     if on_graph_change not in GRAPH_CHANGES:
-        raise OptionError(
-            f"on_graph_change must be one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}"
-        )
+        raise OptionError(f"on_graph_change must be one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}")
     if failed not in FAILED:
         raise OptionError(f"failed must be keep or retry, not {failed!r}")
     if wish.of_rows.durability == "none" or wish.own.map_dir is not None:
-        raise OptionError(
-            "a map goes on in its own directory", hint='leave map_dir and durability="none" out'
-        )
+        raise OptionError("a map goes on in its own directory", hint='leave map_dir and durability="none" out')
     facts = read_map(path)
     of_rows = with_recorded_backend(wish.of_rows, facts)
     wish = replace(wish, of_rows=with_workdir_of_rows(of_rows, facts))
@@ -147,15 +143,11 @@ def continue_map(
         rows = read_rows(rows, {}, partial(checked_inputs, pipeline))
     seams = seams_of(wish.of_rows)
     directory = MapDirectory.open(
-        path,
-        durability=wish.of_rows.durability,
-        clock=seams.clock,
-        disk=seams.disk,
-        take_over=wish.of_rows.take_over,
+        path, durability=wish.of_rows.durability, clock=seams.clock, disk=seams.disk, take_over=wish.of_rows.take_over
     )
     try:
         directory.save({"status": "resumed", "end_time": None, "graph_hash": pipeline.graph.content_hash})
-    except BaseException:
+    except BaseException:  # an interrupt, too, must give the map up, or a resume finds it locked
         directory.close()
         raise
     map_id = str(facts.get("map_id", ""))
@@ -175,9 +167,7 @@ def _checked(pipeline: Definition, wish: MapWish, *, is_resume: bool = False) ->
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     is_shipped = ships_rows(pipeline, options, plan, wish.own.ship)
     if wish.own.map_dir is not None and options.durability == "none":
-        raise OptionError(
-            'durability="none" keeps nothing, so there is no map_dir', hint='use durability="fast"'
-        )
+        raise OptionError('durability="none" keeps nothing, so there is no map_dir', hint='use durability="fast"')
     interviewer = resolve_interviewer(options.interviewer or "refuse")
     if isinstance(interviewer, DeferredInterviewer):
         raise OptionError(
@@ -247,13 +237,7 @@ def _launch(
     try:
         shipping, shipment = _ways(pipeline, wish, map_id, directory)
         tasks = [
-            RowTask(
-                row,
-                inputs,
-                None if directory is None else directory.path / row_name(row),
-                own.outputs,
-                **resumed,
-            )
+            RowTask(row, inputs, None if directory is None else directory.path / row_name(row), own.outputs, **resumed)
             for row, inputs in enumerate(rows)
         ]
         source_file = str(pipeline.origin or "")
@@ -281,7 +265,7 @@ def _launch(
         if options.is_shown:
             present(handle)
         _refuse_interrupted(wish.interrupt, behind)
-    except BaseException:
+    except BaseException:  # an interrupt, too, must give the map up, or a resume finds it locked
         if directory is not None:
             directory.close()
         if recorder is not None:

@@ -1,4 +1,4 @@
-"""What a map came to: a small value for each row, failures kept apart, the details on disk."""
+"""A map while it runs, and what it came to: a small value for each row, the details on disk."""
 
 from __future__ import annotations
 
@@ -7,31 +7,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from attractor_nb.errors import OptionError
-from attractor_nb.maps.map_table import map_html, map_summary, rows_table
+from attractor_nb.maps.map_view import map_html, map_summary, rows_table
+from attractor_nb.model.states import as_recorded
+from attractor_nb.runtime.handles.handle import Handle, Work
 from attractor_nb.runtime.stored_execution import load_execution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from attractor_nb.cassettes import CassetteReport
     from attractor_nb.maps.map_view import MapView
+    from attractor_nb.maps.map_work import MapWork
     from attractor_nb.model.outcome import Usage
     from attractor_nb.model.row_result import RowResult, RowStatus
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
 
 TABLE_ROWS: Final = 200
-_COLUMNS: Final = (
-    "status",
-    "reason",
-    "stages",
-    "duration_seconds",
-    "tokens",
-    "cost_usd",
-    "run_id",
-    "directory",
-)
+_COLUMNS: Final = ("status", "reason", "stages", "duration_seconds", "tokens", "cost_usd", "run_id", "directory")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +39,6 @@ class MapResult(Sequence["RowResult"]):
         reason: Why, unless success.
         rows: All rows, in the order of the inputs.
         inputs: The inputs of each row.
-        map_id: The map.
         directory: Its directory; None when nothing is kept.
         pipeline: What ran.
         view: The same as it is shown.
@@ -70,9 +63,7 @@ class MapResult(Sequence["RowResult"]):
         try:
             return self.rows[row]
         except (IndexError, TypeError):
-            raise OptionError(
-                f"the map has no row {row!r}", hint=f"its rows are 0 to {len(self.rows) - 1}"
-            ) from None
+            raise OptionError(f"the map has no row {row!r}", hint=f"its rows are 0 to {len(self.rows) - 1}") from None
 
     def __iter__(self) -> Iterator[RowResult]:
         return iter(self.rows)
@@ -141,9 +132,7 @@ class MapResult(Sequence["RowResult"]):
         try:
             import pandas as pd  # noqa: PLC0415 - optional, and slow to import
         except ImportError:
-            raise OptionError(
-                "to_frame() needs pandas, which is not installed", hint="pip install pandas"
-            ) from None
+            raise OptionError("to_frame() needs pandas, which is not installed", hint="pip install pandas") from None
         return pd.DataFrame([self._line(entry) for entry in self.rows]).rename_axis("row")
 
     def _line(self, entry: RowResult) -> dict[str, Any]:
@@ -186,3 +175,94 @@ class MapResult(Sequence["RowResult"]):
             return f'pipeline.resume_map("{self.directory}")'
         failed = next(iter(self.view.failures), None)
         return f"result.run({failed.row})" if failed is not None and failed.directory else ""
+
+
+class MapRun(Handle[MapResult]):
+    """A handle on a map; ``run.result()`` and ``await run`` wait for it.
+
+    Attributes:
+        directory: The map's directory; None when nothing is kept.
+        view: How it stands: counts, rows under way, failures.
+    """
+
+    def __init__(self, map_id: str, rows: MapWork, work: Work[MapResult]) -> None:
+        super().__init__(work)
+        self.id = map_id
+        self.pipeline: Definition = rows.pipeline
+        self.directory: Path | None = None if rows.directory is None else rows.directory.path
+        self.view: MapView = rows.view
+        self._rows = rows
+
+    @property
+    def status(self) -> str:
+        """``running``, ``completed``, ``failed`` or ``interrupted``."""
+        if (finished := self._work.result) is not None:
+            return as_recorded(finished.status)
+        return "interrupted" if self.is_done else "running"
+
+    def on_row(self, observer: Callable[[RowResult], object]) -> None:
+        """Call ``observer`` with each row that ends from now on, in the engine's thread: it must be quick.
+
+        Args:
+            observer: A function of a row's result.
+        """
+        self._rows.observers.append(observer)
+
+    def when_done(self, function: Callable[[], object]) -> None:
+        """Call a function at the end, from whichever thread that comes in; at once when it has ended.
+
+        Args:
+            function: A function without arguments.
+        """
+        self._future().add_done_callback(lambda _: function())
+
+    def stop(self) -> None:
+        """Start no further rows; those that run come to their end. From any thread; see ``cancel``."""
+        self._rows.stop()
+
+    def _where_stopped(self) -> str:
+        return f"the map was stopped after {self.view.ended_count:,} of {self.view.row_count:,} rows"
+
+    def __str__(self) -> str:
+        return map_summary(self.view)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"text/html": map_html(self.view), "text/plain": str(self)}
+
+
+def work_of_map(rows: MapWork) -> Work[MapResult]:
+    """What is behind the handle of a map."""
+    if rows.directory is None:
+        return Work("the map", 'nothing of it is kept, for its durability is "none"')
+    return Work("the map", f'continue with pipeline.resume_map("{rows.directory.path}")')
+
+
+async def drive(handle: MapRun, behind: Work[MapResult], rows: MapWork) -> MapResult:
+    """Run the rows of a map, and bind its result.
+
+    Raises:
+        RunLocked: Another process took the map over.
+        StorageError: The map's directory, or the cassette, cannot be written.
+    """
+    recording = rows.recording
+    try:
+        await rows.run()
+    except BaseException:  # an interrupt, too: what was recorded until then is kept
+        if recording is not None:
+            recording.keep()
+        raise
+    cassette = None if recording is None else recording.end(rows.view.status)
+    behind.result = MapResult(
+        rows.view.status,
+        rows.view.reason,
+        [rows.results[task.row] for task in rows.tasks],
+        [task.inputs for task in rows.tasks],
+        handle.id,
+        handle.directory,
+        handle.pipeline,
+        rows.view,
+        cassette,
+    )
+    return behind.result

@@ -21,6 +21,7 @@ from attractor_nb.maps.row_shipment import lost_before
 from attractor_nb.model.events import Event, StageStarted
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.row_result import RowResult
+from attractor_nb.model.states import as_recorded
 from attractor_nb.protocols import BackendLifetime
 from attractor_nb.storage.run_lists.listing import summarize
 
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 LOGGER = own_logger(__name__)
 CANCELLED = "cancelled"
 STOPPED = "stopped"
-_LONG_STATUS = {"success": "completed", "fail": "failed"}
 
 
 @dataclass(slots=True)
@@ -78,9 +78,7 @@ class MapWork:
     shipment: Shipment | None = None
     recording: Recording | None = None
     results: dict[int, RowResult] = field(default_factory=dict[int, RowResult])
-    observers: list[Callable[[RowResult], object]] = field(
-        default_factory=list["Callable[[RowResult], object]"]
-    )
+    observers: list[Callable[[RowResult], object]] = field(default_factory=list["Callable[[RowResult], object]"])
     _bounds: MapBounds = field(init=False)
     _funds: Funds | None = field(init=False)
     """What all rows may spend; None where nothing bounds them together."""
@@ -255,13 +253,11 @@ class MapWork:
             status, reason = "interrupted", self._halted
         elif counts["fail"] or is_unfinished:
             status = "fail"
-            reason = (
-                self._halted or f"{counts['fail'] or counts['interrupted']} of {len(self.tasks)} rows failed"
-            )
+            reason = self._halted or f"{counts['fail'] or counts['interrupted']} of {len(self.tasks)} rows failed"
         else:
             status, reason = "success", ""
         if self.directory is not None:
-            self.directory.finish(_LONG_STATUS.get(status, status), reason)
+            self.directory.finish(as_recorded(status), reason)
         self.view.end(status, reason)
 
     async def _open_backend(self) -> None:

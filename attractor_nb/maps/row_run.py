@@ -8,11 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from attractor_nb.decisions.limits.map_bounds import MAP_BOUNDS
 from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import PipelineFailed
 from attractor_nb.model.row_result import RowResult
+from attractor_nb.model.states import ENDED
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.begin import begin, seams_of
 from attractor_nb.runtime.latest_state import complete_end
@@ -41,7 +44,6 @@ if TYPE_CHECKING:
 LOGGER = own_logger(__name__)
 REASON_CHARS = 2_000
 """The whole reason is in the row's directory."""
-_ROW_STATUS: dict[str, RowStatus] = {"success": "success", "fail": "fail"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +89,10 @@ class RowPlugs:
 _NO_PLUGS = RowPlugs()
 
 
-async def run_row(
-    pipeline: Definition, task: RowTask, options: RunOptions, plugs: RowPlugs = _NO_PLUGS
-) -> RowResult:
+async def run_row(pipeline: Definition, task: RowTask, options: RunOptions, plugs: RowPlugs = _NO_PLUGS) -> RowResult:
     """Bring a row to its end, from wherever its directory says that it stands.
 
     Args:
-        pipeline: What runs.
-        task: The row.
         options: As of ``run``, with an interviewer; its ``params`` and ``logs_root`` are the row's.
         plugs: What the caller has for all rows.
 
@@ -108,7 +106,7 @@ async def run_row(
         return await _run(pipeline, task, options, plugs)
     except AttractorError as error:
         return _failed(task, f"{type(error).__name__}: {error.message}")
-    except Exception as error:
+    except Exception as error:  # a fault of a plug is this row's, never the map's
         LOGGER.exception("row %s of a map cannot be run", task.row)
         return _failed(task, redacted(f"{type(error).__name__}: {error}"))
 
@@ -133,7 +131,7 @@ async def _run(pipeline: Definition, task: RowTask, options: RunOptions, plugs: 
                 funds=plugs.funds,
             ),
         )
-    except BaseException:
+    except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
         start.close()
         raise
     wired.listen(plugs.sinks)
@@ -150,9 +148,7 @@ def _beginning(pipeline: Definition, task: RowTask, options: RunOptions, seams: 
                 options,
                 seams,
                 on_graph_change=task.on_graph_change,
-                rewind=rewind_of_failure(pipeline, task.directory, options)
-                if task.is_failure_retried
-                else None,
+                rewind=rewind_of_failure(pipeline, task.directory, options) if task.is_failure_retried else None,
             )
         except RunNotFound:
             pass
@@ -165,7 +161,7 @@ def _finished(pipeline: Definition, task: RowTask, options: RunOptions, seams: S
     if directory is None or not has_event_log(directory):
         return None
     standing = standing_of(directory, read_facts(directory))
-    if standing.status not in {"completed", "failed"}:
+    if standing.status not in ENDED:
         return None
     if standing.status == "failed" and task.is_failure_retried:
         return None
@@ -175,14 +171,13 @@ def _finished(pipeline: Definition, task: RowTask, options: RunOptions, seams: S
         return None  # a bound, or a backend that was down: it may go on now
     if standing.manifest.get("status") != standing.status:
         complete_end(pipeline, directory, options, seams)
-    return replace(_row_result(task, run.result(0.0)), was_finished=True)
+    return msgspec.structs.replace(_row_result(task, run.result(0.0)), was_finished=True)
 
 
 def _row_result(task: RowTask, result: RunResult) -> RowResult:
-    is_ended_by_map = result.bound in MAP_BOUNDS
     return RowResult(
         task.row,
-        "interrupted" if is_ended_by_map else _ROW_STATUS.get(result.status, "interrupted"),
+        _row_status(result),
         reason=result.reason[:REASON_CHARS],
         run_id=result.run_id,
         directory=_directory_name(task),
@@ -191,6 +186,12 @@ def _row_result(task: RowTask, result: RunResult) -> RowResult:
         usage=result.usage,
         outputs={key: result.context.get(key) for key in task.outputs if key in result.context},
     )
+
+
+def _row_status(result: RunResult) -> RowStatus:
+    if result.bound in MAP_BOUNDS:
+        return "interrupted"
+    return "success" if result.is_success else "fail" if result.status == "fail" else "interrupted"
 
 
 def _failed(task: RowTask, reason: str) -> RowResult:

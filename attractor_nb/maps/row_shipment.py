@@ -43,7 +43,6 @@ def ships_rows(pipeline: Definition, options: RunOptions, plan: Plan, ship: str 
 
     Args:
         pipeline: What runs.
-        options: Of each row.
         plan: The compiled graph.
         ship: ``rows`` or ``stages``; None for what fits: rows where they can be run there, and all their
             stages may be run again when a worker is lost.
@@ -145,9 +144,7 @@ class Shipment:
         losses = 0
         while True:
             try:
-                report = await self.shipping.ship_row(
-                    task.row, perform_row, work, plug=self.plug, is_once=self.is_once
-                )
+                report = await self.shipping.ship_row(task.row, perform_row, work, plug=self.plug, is_once=self.is_once)
                 break
             except WorkerLost as lost:
                 losses += 1
@@ -160,9 +157,7 @@ class Shipment:
         result = RowResult.from_plain(report.value)
         if report.left_out:
             LOGGER.warning(
-                "row %s: stayed on its worker, for they are no plain files: %s",
-                task.row,
-                "; ".join(report.left_out),
+                "row %s: stayed on its worker, for they are no plain files: %s", task.row, "; ".join(report.left_out)
             )
         if self.directory is not None and report.files:
             self.directory.put_row(task.row, report.files, partial(_check_run, run_id))
@@ -214,9 +209,7 @@ def shipment_of(
     return Shipment(shipping, map_id, work, plug, _is_once(plan), directory)
 
 
-def lost_before(
-    task: RowTask, directory: MapDirectory | None, on_interrupted: str | None
-) -> RowResult | None:
+def lost_before(task: RowTask, directory: MapDirectory | None, on_interrupted: str | None) -> RowResult | None:
     """The failure of a row that a worker had when the map was stopped, unless it may be run again."""
     if directory is None or on_interrupted == RERUN or not directory.was_sent(task.row):
         return None

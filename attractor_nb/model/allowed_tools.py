@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS
 from attractor_nb.model.vocabulary.comma_lists import comma_list
@@ -26,8 +27,7 @@ TOOL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 _SERVER_ATTRIBUTE: Final = re.compile(r"mcp\.([A-Za-z_][A-Za-z0-9_]*)\.(\w+)\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedTools:
+class AllowedTools(msgspec.Struct, frozen=True):
     """The words of an `allowed_tools`, by what they name.
 
     Attributes:
@@ -69,8 +69,7 @@ def _served(word: str) -> tuple[str, str] | None:
     return (server.strip(), tool.strip()) if slash and server.strip() and tool.strip() else None
 
 
-@dataclass(frozen=True, slots=True)
-class ServerDeclaration:
+class ServerDeclaration(msgspec.Struct, frozen=True):
     """An MCP server as a graph declares it.
 
     Attributes:

@@ -6,9 +6,10 @@ A branch has an id of its own among its fan-out's (its first node, as a rule) an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
+
+import msgspec
 
 from attractor_nb.model.outcome import StageStatus
 
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.outcome import Usage
 
 
-@dataclass(frozen=True, slots=True)
-class BranchResult:
+class BranchResult(msgspec.Struct, frozen=True):
     """How a branch ended.
 
     Attributes:
@@ -39,7 +39,7 @@ class BranchResult:
     id: str
     status: StageStatus
     notes: str = ""
-    context_updates: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    context_updates: Mapping[str, Any] = {}
     score: float = 0.0
     failure_reason: str = ""
     usage: Usage | None = None

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.states import RunStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PREFIX: Final = "stack.child."
 """Context keys that tell of a supervised child begin so (spec 5.1)."""
-_OVER: Final = frozenset({"completed", "failed", "interrupted", "paused", "abandoned"})
 
 
-@dataclass(frozen=True, slots=True)
-class ChildSnapshot:
+class ChildSnapshot(msgspec.Struct, frozen=True):
     """A look at a child run.
 
     Attributes:
         run_id: Its id.
         logs_root: Its run directory, as text.
         status: ``running``, ``waiting`` for a person, ``completed``, ``failed``, or ``interrupted``.
-        outcome: ``success`` or ``fail`` once it has ended, else empty.
         reason: Why it failed or stopped, or empty.
         active_stage: The node under way, or empty between two.
         completed: Nodes of the committed stages, in order.
@@ -37,20 +36,25 @@ class ChildSnapshot:
     run_id: str
     logs_root: str
     status: str = "running"
-    outcome: str = ""
     reason: str = ""
     active_stage: str = ""
     completed: tuple[str, ...] = ()
-    outcomes: Mapping[str, str] = field(default_factory=dict[str, str])
-    retries: Mapping[str, int] = field(default_factory=dict[str, int])
+    outcomes: Mapping[str, str] = {}
+    retries: Mapping[str, int] = {}
     artifacts: tuple[str, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
     steered_ago: float | None = None
+
+    @property
+    def outcome(self) -> str:
+        """``success`` or ``fail`` once it has come to its end, else empty."""
+        found = RunStatus.of(self.status)
+        return found.value if found.is_over else ""
 
     @property
     def is_over(self) -> bool:
         """Whether nothing more happens in it by itself: it has completed, failed, or was stopped."""
-        return self.status in _OVER
+        return RunStatus.of(self.status).is_ended
 
     def to_context(self) -> dict[str, Any]:
         """The ``stack.child.*`` values of the parent's context.
@@ -73,15 +77,10 @@ class ChildSnapshot:
 
     def standing(self) -> dict[str, Any]:
         """Of those values the ones that tell whether it has ended, and how."""
-        return {
-            f"{PREFIX}status": self.status,
-            f"{PREFIX}outcome": self.outcome,
-            f"{PREFIX}reason": self.reason,
-        }
+        return {f"{PREFIX}status": self.status, f"{PREFIX}outcome": self.outcome, f"{PREFIX}reason": self.reason}
 
 
-@dataclass(frozen=True, slots=True)
-class ChildProblem:
+class ChildProblem(msgspec.Struct, frozen=True):
     """Why a child pipeline cannot run.
 
     Attributes:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.model.record import Record
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -21,8 +23,7 @@ class FieldKind(StrEnum):
     TEXTS = "texts"
 
 
-@dataclass(frozen=True, slots=True)
-class FormField:
+class FormField(Record, frozen=True, omit_defaults=False):
     """One field.
 
     Attributes:
@@ -46,32 +47,6 @@ class FormField:
     default: Any = None
     is_required: bool = True
     is_nullable: bool = False
-
-    def to_plain(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "name": self.name,
-            "kind": self.kind.value,
-            "title": self.title,
-            "words": self.words,
-            "limits": self.limits,
-            "choices": list(self.choices),
-            "default": self.default,
-            "is_required": self.is_required,
-            "is_nullable": self.is_nullable,
-        }
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> FormField:
-        """The inverse of ``to_plain``.
-
-        Raises:
-            KeyError, TypeError, ValueError: It is none.
-        """
-        values: dict[str, Any] = dict(plain)
-        values["kind"] = FieldKind(plain["kind"])
-        values["choices"] = tuple(plain.get("choices", ()))
-        return cls(**values)
 
 
 @dataclass(frozen=True, slots=True)

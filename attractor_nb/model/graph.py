@@ -146,8 +146,9 @@ class Node(Attributed):
     @property
     def classes(self) -> tuple[str, ...]:
         """Stylesheet classes: the node's own first, then those of its subgraphs (spec 2.10, 2.12)."""
-        own = comma_list(self.get("class", str, "")) if "class" in self.attrs else ()
-        return tuple(dict.fromkeys((*own, *self.derived_classes)))
+        if "class" not in self.attrs and not self.derived_classes:
+            return ()
+        return tuple(dict.fromkeys((*comma_list(self.get("class", str, "")), *self.derived_classes)))
 
     def with_attrs(self, changes: Mapping[str, AttrValue], *, explicit: bool = False) -> Node:
         """A copy with attributes added or replaced; ``explicit`` counts them as the node's own."""
@@ -325,9 +326,7 @@ class Graph(Attributed):
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 of what the graph means; comments and formatting do not count (ruling 29)."""
-        return hashlib.sha256(
-            json.dumps(self.to_plain(), sort_keys=True, separators=(",", ":")).encode()
-        ).hexdigest()
+        return hashlib.sha256(_HASHED_FORM.encode(self.to_plain()).encode()).hexdigest()
 
     def to_plain(self) -> dict[str, Any]:
         """The graph as JSON values: name, attributes, nodes, edges, subgraphs; children where it has any."""
@@ -341,8 +340,7 @@ class Graph(Attributed):
                 for node in self.nodes.values()
             ],
             "edges": [
-                {"source": edge.source, "target": edge.target, "attrs": plain_attrs(edge.attrs)}
-                for edge in self.edges
+                {"source": edge.source, "target": edge.target, "attrs": plain_attrs(edge.attrs)} for edge in self.edges
             ],
             "subgraphs": [
                 {"id": group.id, "label": group.label, "members": list(group.members), "parent": group.parent}
@@ -367,6 +365,8 @@ class Graph(Attributed):
 
 
 _NO_CHILDREN: Mapping[str, Graph] = MappingProxyType({})
+_HASHED_FORM = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
+"""Stored hashes are of its text: no setting of it that changes a byte may change."""
 
 
 def _grouped(pairs: Iterable[tuple[str, Edge]]) -> dict[str, tuple[Edge, ...]]:

@@ -8,9 +8,10 @@ inputs, with their types. A graph that declares nothing takes any values.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
 
 from attractor_nb.errors import InputsSyntaxError, OptionError
 from attractor_nb.model.nearest_name import nearest
@@ -26,15 +27,31 @@ INPUTS: Final = "inputs"
 INPUTS_SCHEMA: Final = "inputs_schema"
 ENGINE_PREFIXES: Final = ("context.", "graph.", "human.gate.", "internal.", "parallel.", "stack.", "tool.")
 """Beginnings of context keys that the engine and its stages set (spec 5.1)."""
-ENGINE_KEYS: Final = frozenset({"current_node", "last_response", "last_stage", "outcome", "preferred_label"})
-"""Context keys that the engine sets (spec 5.1)."""
+ENGINE_KEYS: Final = {
+    "current_node": "the node that runs",
+    "last_response": "the beginning of the last response",
+    "last_stage": "the node of the last stage",
+    "outcome": "the status of the last stage",
+    "preferred_label": "the label of the edge that the last stage prefers",
+}
+"""Context keys that the engine sets (spec 5.1), each with what it holds."""
+STAGE_KEYS: Final = {
+    "human.gate.form": "what a person filled in at the last gate",
+    "human.gate.label": "the label of the answer at the last gate",
+    "human.gate.selected": "the key of the answer at the last gate",
+    "human.gate.text": "the text that a person entered at the last gate",
+    "parallel.results": "the results of the last fan-out, as JSON",
+    "tool.exit_code": "the exit code of the last command",
+    "tool.output": "what the last command printed",
+    "tool.stderr": "what the last command printed as errors",
+}
+"""Context keys that stages set, each with what it holds."""
 _NAME: Final = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 _BARE: Final = re.compile(r"[^,]*")
 _FORM: Final = 'write names with commas between, such as inputs="ticket, product, tone=plain"'
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(msgspec.Struct, frozen=True):
     """One input of a pipeline.
 
     Attributes:

@@ -73,6 +73,26 @@ def nearest(word: str, known: Iterable[str], limit: int = MAX_SLIPS) -> str:
     return best
 
 
+def slipped(word: str, known: Iterable[str]) -> str:
+    """The known name that one slip of the fingers made into a word, or empty.
+
+    Two neighbouring letters changed places, or one was left out or doubled. Another letter is no such slip:
+    ``goals`` and ``coal`` may be names of their own.
+
+    >>> [slipped(word, ["goal"]) for word in ("gaol", "goa", "gooal", "goals", "coal")]
+    ['goal', 'goal', 'goal', '', '']
+    """
+    return next((name for name in known if word in _slips_of(name)), "")
+
+
+def _slips_of(name: str) -> set[str]:
+    found: set[str] = set()
+    for place, letter in enumerate(name):
+        before, after = name[:place], name[place + 1 :]
+        found |= {before + after, f"{before}{letter}{letter}{after}", before + after[:1] + letter + after[1:]}
+    return found - {name}
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean "x"?`` for the nearest known name, or empty: the end of a message."""
     found = nearest(word, known)

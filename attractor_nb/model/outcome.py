@@ -143,14 +143,7 @@ MAX_COUNT: Final = 2**53
 """Tokens or calls beyond which JSON readers lose digits: no model call comes near."""
 MAX_COST_USD: Final = 1e9
 """A price of one stage beyond which it is a slip, and sums of it would lose their cents."""
-_COUNTS: Final = (
-    "input_tokens",
-    "output_tokens",
-    "calls",
-    "unpriced_calls",
-    "cached_tokens",
-    "estimated_calls",
-)
+_COUNTS: Final = ("input_tokens", "output_tokens", "calls", "unpriced_calls", "cached_tokens", "estimated_calls")
 
 
 def usage_problem(usage: object) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from msgspec import Struct, field
 
+from attractor_nb.model.record import Record, always, no_values
+
+if TYPE_CHECKING:
     from attractor_nb.model.form import Form
 
 
@@ -34,16 +36,14 @@ class AnswerValue(StrEnum):
     TIMEOUT = "timeout"
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One choice: its accelerator key and its text."""
+class Option(Record, frozen=True, array_like=True):
+    """One choice: its accelerator key and its text; a pair in JSON."""
 
     key: str
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Record, frozen=True):
     """What came back (spec 6.3).
 
     Attributes:
@@ -56,12 +56,12 @@ class Answer:
         is_form_checked: They are as the form's schema has them, and are not judged again.
     """
 
-    value: str = ""
-    selected_option: Option | None = None
-    selected_options: tuple[Option, ...] = ()
+    value: str = always("")
+    selected_option: Option | None = field(default=None, name="option")
+    selected_options: tuple[Option, ...] = field(default=(), name="options")
     text: str = ""
     answered_by: str = ""
-    form: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    form: Mapping[str, Any] = field(default_factory=no_values)
     is_form_checked: bool = False
 
     @property
@@ -75,8 +75,7 @@ class Answer:
         return self.value == AnswerValue.SKIPPED
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A question to a person (spec 6.2).
 
     Attributes:
@@ -99,7 +98,7 @@ class Question:
     default: Answer | None = None
     timeout_seconds: float | None = None
     stage: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    metadata: Mapping[str, Any] = field(default_factory=no_values)
     id: str = ""
     branch: str = ""
     form: Form | None = None

@@ -2,7 +2,8 @@
 
 A record says once what its fields are, which values they may have and how they are called in JSON; nobody
 writes or reads one field by field. A field that has its default is left out of the JSON, one made by
-``always`` never.
+``always`` never. A record holds JSON values, which form no cycle, so the collector passes it over: a log of
+10,000 steps has 100,000 objects.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ class _Plain:
             raise in_words(error) from None
 
 
-class Record(_Plain, msgspec.Struct, frozen=True, omit_defaults=True):
+class Record(_Plain, msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A value that nobody changes."""
 
 
-class OpenRecord(_Plain, msgspec.Struct, omit_defaults=True):
+class OpenRecord(_Plain, msgspec.Struct, omit_defaults=True, gc=False):
     """A value that is completed after it was made."""
 
 

@@ -100,7 +100,7 @@ def redacted_response(text: str) -> str:
 
 def redacted_question(question: Question) -> Question:
     """A question without secrets; the keys of its choices stay."""
-    return replace(
+    return structs.replace(
         question,
         text=redacted(question.text),
         options=tuple(_redacted_option(option) for option in question.options),
@@ -113,7 +113,7 @@ def redacted_question(question: Question) -> Question:
 def _redacted_form(form: Form) -> Form:
     """A form without secrets in what is read of it; names and choices stay, for they are answered by."""
     fields = (
-        replace(
+        structs.replace(
             entry,
             title=redacted(entry.title),
             words=redacted(entry.words),
@@ -128,7 +128,7 @@ def _redacted_form(form: Form) -> Form:
 def redacted_answer(answer: Answer) -> Answer:
     """An answer without secrets."""
     option = answer.selected_option
-    return replace(
+    return structs.replace(
         answer,
         value=redacted(answer.value),
         selected_option=None if option is None else _redacted_option(option),
@@ -140,7 +140,7 @@ def redacted_answer(answer: Answer) -> Answer:
 
 
 def _redacted_option(option: Option) -> Option:
-    return replace(option, label=redacted(option.label))
+    return structs.replace(option, label=redacted(option.label))
 
 
 def redacted_graph(graph: Graph) -> Graph:
@@ -178,12 +178,7 @@ def redacted_graph(graph: Graph) -> Graph:
         for group in graph.subgraphs
     )
     return replace(
-        graph,
-        name=redacted(graph.name),
-        attrs=_clean(graph.attrs),
-        nodes=nodes,
-        edges=edges,
-        subgraphs=groups,
+        graph, name=redacted(graph.name), attrs=_clean(graph.attrs), nodes=nodes, edges=edges, subgraphs=groups
     )
 
 

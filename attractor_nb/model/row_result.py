@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
 
 from attractor_nb.model.outcome import Usage
 
@@ -14,8 +15,7 @@ RowStatus = Literal["success", "fail", "interrupted", "not_started"]
 ROW_STATUSES: Final[tuple[RowStatus, ...]] = ("success", "fail", "interrupted", "not_started")
 
 
-@dataclass(frozen=True, slots=True)
-class RowResult:
+class RowResult(msgspec.Struct, frozen=True):
     """How one row of a map ended.
 
     Attributes:
@@ -38,8 +38,8 @@ class RowResult:
     directory: str = ""
     stages: int = 0
     duration: float = 0.0
-    usage: Usage = field(default_factory=Usage)
-    outputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    usage: Usage = msgspec.field(default_factory=Usage)
+    outputs: Mapping[str, Any] = {}
     was_finished: bool = False
 
     @property

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from attractor_nb.model.outcome import Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True):
     """A place at which a run, or a branch of it, stands until somebody has it go on.
 
     Attributes:
@@ -40,9 +40,7 @@ class Stop:
         """Where and why, in one line without the branch."""
         if self.moment == "after":
             status = self.outcome.status.value if self.outcome else "unknown"
-            reason = (
-                f" ({self.outcome.failure_reason})" if self.outcome and self.outcome.failure_reason else ""
-            )
+            reason = f" ({self.outcome.failure_reason})" if self.outcome and self.outcome.failure_reason else ""
             return f"after `{self.node}`: {status}{reason}, no edge is chosen yet"
         visit = f", visit {self.visit}" if self.visit > 1 else ""
         entered = f", entered by `{self.edge}`" if self.edge else ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +19,7 @@ FILE_ATTRIBUTES: Final = ("prompt", "llm.system_prompt", "human.prompt", "manage
 name that is drawn, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextFileProblem:
+class TextFileProblem(msgspec.Struct, frozen=True):
     """Why the file that a text names cannot be had.
 
     Attributes:

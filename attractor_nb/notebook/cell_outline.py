@@ -14,13 +14,7 @@ from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, parse_inputs
 from attractor_nb.model.vocabulary.mappings import parse_mapping
-from attractor_nb.model.vocabulary.shapes import (
-    BUILT_IN_TYPES,
-    CHILD_TYPES,
-    DEFAULT_TYPE,
-    HUMAN_TYPE,
-    type_of_shape,
-)
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE, type_of_shape
 from attractor_nb.model.vocabulary.variables import GOAL
 from attractor_nb.source import SourceText
 
@@ -88,7 +82,7 @@ class CellOutline:
             if kind in CHILD_TYPES:
                 found[f"{node_id}.run_id"] = f"left by {node_id}"
                 found |= dict.fromkeys(_outputs(attrs), f"left by {node_id}")
-        return found | dict.fromkeys(sorted(ENGINE_KEYS), "of the engine")
+        return found | ENGINE_KEYS
 
     @property
     def variables(self) -> dict[str, str]:

@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.vocabulary.attributes import Scope, attributes_of
 from attractor_nb.notebook.cell_outline import KEYWORDS, TOKEN, node_ids, outline_of
-from attractor_nb.notebook.fitting_values import (
-    NOTHING,
-    FittingValue,
-    Suggestions,
-    Value,
-    fitting,
-    fitting_value,
-)
+from attractor_nb.notebook.fitting_values import NOTHING, FittingValue, Suggestions, Value, fitting, fitting_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,9 +36,7 @@ def _no_models(provider: str) -> Sequence[str]:  # noqa: ARG001 - the shape of a
     return ()
 
 
-def suggest(
-    cell: str, cursor: int, listed_models: Callable[[str], Sequence[str]] = _no_models
-) -> Suggestions:
+def suggest(cell: str, cursor: int, listed_models: Callable[[str], Sequence[str]] = _no_models) -> Suggestions:
     """The words that fit at an offset of a cell; nothing for a cell of another kind.
 
     Args:
@@ -109,8 +100,7 @@ def _in_body(before: str, after: str, listed_models: Callable[[str], Sequence[st
     if place.is_in_list:
         rows = attributes_of(place.scope)
         return fitting(
-            place.fragment,
-            (FittingValue(row.name, "property", row.meaning) for row in rows if not row.alias_of),
+            place.fragment, (FittingValue(row.name, "property", row.meaning) for row in rows if not row.alias_of)
         )
     words = [FittingValue(name, "variable", "node") for name in node_ids(before + after, place.fragment)]
     return fitting(place.fragment, (*words, *(FittingValue(word, "keyword") for word in KEYWORDS)))

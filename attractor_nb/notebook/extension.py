@@ -15,7 +15,7 @@ from IPython.core.completer import SimpleCompletion, context_matcher
 from attractor_nb.notebook.magics import LINE_MAGICS, AttractorMagics
 from attractor_nb.notebook.past_views import PastViews
 from attractor_nb.notebook.presenting import Presenter
-from attractor_nb.notebook.variable_names import Names
+from attractor_nb.notebook.surroundings import Names
 from attractor_nb.runtime.handles.presenters import register_namer, register_presenter
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _RUN: Final = ("attractor_nb.pipeline.run", "Run")
 _RESULT: Final = ("attractor_nb.runtime.handles.run_result", "RunResult")
-_MAP: Final = ("attractor_nb.maps.map_run", "MapRun")
+_MAP: Final = ("attractor_nb.maps.map_result", "MapRun")
 _MAP_RESULT: Final = ("attractor_nb.maps.map_result", "MapResult")
 _INBOX: Final = ("attractor_nb.studio.history.waiting_gates", "Inbox")
 _RUNS: Final = ("attractor_nb.pipeline.runs", "RunTable")

@@ -145,9 +145,7 @@ def _variables(value: Value) -> Suggestions:
         return NOTHING
     braces = found[1]
     items = [
-        FittingValue(
-            f"${name}" if not braces and _PLAIN.match(name) else f"${{{name}{closing}", "variable", giver
-        )
+        FittingValue(f"${name}" if not braces and _PLAIN.match(name) else f"${{{name}{closing}", "variable", giver)
         for name, giver in value.outline.variables.items()
         if name.startswith(found[2] or "")
     ]

@@ -116,11 +116,7 @@ def _opened(row: RunRow) -> dict[str, Any]:
     found = row.load()
     title = f"{row.pipeline_name or 'run'} · {row.logs_root.name}"
     if isinstance(found, RunTable):
-        return {
-            "title": title,
-            "words": str(found),
-            "call": f'runs("{redacted(shown_place(row.logs_root))}")',
-        }
+        return {"title": title, "words": str(found), "call": f'runs("{redacted(shown_place(row.logs_root))}")'}
     words = f"{found}\n{found.details().partition(chr(10) * 2)[0]}"
     marks = {status.value: path for status, path in MARK_PATHS.items()}
     states = {name: state.to_plain() for name, state in found.view.nodes.items()}

@@ -33,13 +33,7 @@ if TYPE_CHECKING:
 CELL_NAME: Final = "<cell>"
 BODY_LINE: Final = 2
 RUN_SUFFIX: Final = "_run"
-LINE_MAGICS: Final = (
-    "attractor_run",
-    "attractor_lint",
-    "attractor_load",
-    "attractor_runs",
-    "attractor_watch",
-)
+LINE_MAGICS: Final = ("attractor_run", "attractor_lint", "attractor_load", "attractor_runs", "attractor_watch")
 _RUN_ARGUMENTS: Final = (
     argument("--param", action="append", default=[], metavar="K=V", help=OF_A_RUN["params"]),
     argument("--backend", default=None, help=OF_A_RUN["backend"]),
@@ -61,9 +55,7 @@ def _read(magic: Any, line: str) -> Any:
     try:
         return magic.parser.parse_args(list(words))
     except ValueError:
-        raise OptionError(
-            "a quotation mark on the magic's line is not closed", hint='as in --param who="me"'
-        ) from None
+        raise OptionError("a quotation mark on the magic's line is not closed", hint='as in --param who="me"') from None
 
 
 def _run_arguments(function: Any) -> Any:
@@ -168,10 +160,7 @@ class AttractorMagics(Magics):
         from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - %load_ext stays light
 
         return Pipeline(
-            source,
-            backend=options.backend,
-            interviewer="auto" if options.auto_approve else None,
-            params=params or None,
+            source, backend=options.backend, interviewer="auto" if options.auto_approve else None, params=params or None
         )
 
     def _run(self, pipeline: Any, options: Any, params: dict[str, Any]) -> Any:
@@ -216,9 +205,7 @@ def read_params(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         key, sign, value = text.partition("=")
         if not sign or not key.strip():
-            raise OptionError(
-                f"--param {text} is not of the form name=value", hint="for example --param goal=ship"
-            )
+            raise OptionError(f"--param {text} is not of the form name=value", hint="for example --param goal=ship")
         try:
             values[key.strip()] = json.loads(value)
         except ValueError:
@@ -248,6 +235,4 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise OptionError(
-            f"{path} cannot be written: {reason}", hint="check the folder and its permissions"
-        ) from None
+        raise OptionError(f"{path} cannot be written: {reason}", hint="check the folder and its permissions") from None

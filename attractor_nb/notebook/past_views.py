@@ -57,7 +57,7 @@ class PastViews:
             raise NotImplementedError
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
 
-        from attractor_nb.notebook.timeline_view import TimelineView  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.past_widgets import TimelineView  # noqa: PLC0415 - as above
 
         key = urandom(8).hex()
         view = TimelineView(shown, key)
@@ -72,7 +72,7 @@ class PastViews:
             raise NotImplementedError  # IPython then asks the replay itself: its last moment
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
 
-        from attractor_nb.notebook.replay_view import ReplayView  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.past_widgets import ReplayView  # noqa: PLC0415 - as above
 
         key = urandom(8).hex()
         bundle = bundle_of(replay)
@@ -100,7 +100,7 @@ class PastViews:
             raise NotImplementedError
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
 
-        from attractor_nb.notebook.compare_view import CompareView  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.past_widgets import CompareView  # noqa: PLC0415 - as above
         from attractor_nb.studio.compare.comparison_page import comparison_html  # noqa: PLC0415 - as above
 
         key = urandom(8).hex()

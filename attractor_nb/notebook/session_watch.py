@@ -19,7 +19,7 @@ from IPython.display import display
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.notebook.surroundings import is_live, probe
-from attractor_nb.sessions.session_watching import follow_session, gone_agents, session_to_watch
+from attractor_nb.sessions.tracker import follow_session, gone_agents, session_to_watch
 from attractor_nb.views.session_table import session_html, session_text
 
 if TYPE_CHECKING:

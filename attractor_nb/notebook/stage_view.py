@@ -13,6 +13,7 @@ import traitlets
 
 from attractor_nb.notebook.view_actions import ActingView
 from attractor_nb.views.frontend import script, widget_styles
+from attractor_nb.views.texts.prose import shown_stage
 
 if TYPE_CHECKING:
     from attractor_nb.notebook.live.live_runs import LiveRuns
@@ -37,7 +38,7 @@ class StageDisplay(ActingView):
         super().__init__(place=place)
         self._run = run
         self.act_on(run, views)
-        self.stage = self.with_actions({"kind": "stage", **shown.to_plain()})
+        self.stage = self.with_actions({"kind": "stage", **shown_stage(shown.to_plain())})
         self.on_msg(self._hear)
 
     def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:

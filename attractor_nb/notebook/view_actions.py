@@ -1,4 +1,4 @@
-"""Views with an inspector whose buttons act: what is begun by a click is shown live beneath the view.
+"""Views whose buttons act: what they need of a run and its output; what a click begins is shown beneath.
 
 A handler of a click cannot display anything. It makes the live view of the run that begins, and names its
 place in a trait; the browser puts the place beneath (``views/web/beneath.js``), and the view stands in there.
@@ -9,7 +9,7 @@ from __future__ import annotations
 # anywidget and traitlets have no types: whatever is theirs is unknown here.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
 # pyright: reportUnknownArgumentType=false
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anywidget
 import traitlets
@@ -18,10 +18,15 @@ from attractor_nb.pipeline.run_actions import ActionDesk
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
-    from attractor_nb.notebook.shown_run import OpenViews
+    from attractor_nb.model.events import Event
+    from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.run import Run
+    from attractor_nb.studio.debug.debugger import Debugger
+    from attractor_nb.views.state import RunView
 
 MOST_BENEATH: Final = 8
 """How many runs stay beneath a view: those that were begun last."""
@@ -42,7 +47,6 @@ class ActingView(anywidget.AnyWidget):
         """Let its buttons act on a run.
 
         Args:
-            run: The run.
             views: Makes the live views of those that begin; without it there are no buttons.
         """
         self._desk = None if views is None else ActionDesk(run, self._begin)
@@ -74,3 +78,97 @@ class ActingView(anywidget.AnyWidget):
         begun = [{"place": view.key, "title": title} for view in views]
         self.beneath = [*self.beneath, *begun][-MOST_BENEATH:]
         return run
+
+
+class ShownRun(Protocol):
+    """What the live view needs of a run; the public ``Run`` has it all."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that runs."""
+        ...
+
+    @property
+    def logs_root(self) -> Path:
+        """Its run directory."""
+        ...
+
+    @property
+    def view(self) -> RunView:
+        """What is known of it so far."""
+        ...
+
+    @property
+    def children(self) -> Mapping[str, ShownRun]:
+        """The child runs of its stages by node, in a branch by ``branch/node``."""
+        ...
+
+    @property
+    def debugger(self) -> Debugger:
+        """Breakpoints, steps, changes by hand."""
+        ...
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has ended."""
+        ...
+
+    def __getitem__(self, node_id: str, /) -> Any:
+        """What a stage has said."""
+        ...
+
+    def on_event(self, observer: Callable[[Event], None], /) -> Callable[[], None]:
+        """Hear every event."""
+        ...
+
+    def answer(
+        self,
+        gate: str,
+        choice: str = "",
+        *,
+        text: str = "",
+        form: Mapping[str, Any] | None = None,
+        answered_by: str = "",
+    ) -> object:
+        """Answer a gate."""
+        ...
+
+    def cancel(self) -> None:
+        """Stop it."""
+        ...
+
+
+class Output(Protocol):
+    """Where something is kept; a display handle is one."""
+
+    def update(self, bundle: dict[str, str], /, *, raw: bool) -> None:
+        """Keep this instead."""
+        ...
+
+
+class OpenViews(Protocol):
+    """The live views of a shell, as a view needs them that opens others (``live_runs.LiveRuns``)."""
+
+    def view_of(self, run: object) -> Any:
+        """The view of a run that is alive, or None."""
+        ...
+
+    def open(self, run: ShownRun, *, is_followed: bool = False, key: str = "") -> Any:
+        """A view of a run."""
+        ...
+
+    def caught(self) -> AbstractContextManager[Sequence[Any]]:
+        """While this lasts views of runs that begin are not shown, but handed over."""
+        ...
+
+    def waiting_beside(self, run: ShownRun) -> list[dict[str, str]]:
+        """The other runs of the same pipeline under way here that wait for a person: ``run``, ``words``."""
+        ...
+
+    def run_here(self, run_id: str) -> Any:
+        """A run under way here, by its id; None when there is none any more."""
+        ...
+
+    def let_go(self) -> None:
+        """Close views that are over, where there are many newer ones."""
+        ...

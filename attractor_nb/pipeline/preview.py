@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Never
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.graph import plain_attrs
 from attractor_nb.runtime.definition import Definition
-from attractor_nb.runtime.prepare.keyword_options import given_options
-from attractor_nb.runtime.prepare.run_options import BOUNDS, as_dict, as_path
+from attractor_nb.runtime.prepare.run_options import BOUNDS, as_dict, as_path, given_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,9 +56,7 @@ class Previewing(Definition):
             backend: The backend whose own model holds for nodes that nobody names one for; this pipeline's
                 by default.
         """
-        return model_report.model_report(
-            self.graph, self._defaults["backend"] if backend is None else backend
-        )
+        return model_report.model_report(self.graph, self._defaults["backend"] if backend is None else backend)
 
     def estimate(
         self,
@@ -173,9 +170,7 @@ class Previewing(Definition):
         result: nx.MultiDiGraph[str] = nx.MultiDiGraph()  # pyright: ignore[reportMissingTypeArgument, reportUnknownVariableType] - it takes none at run time
         result.graph.update(plain_attrs(self.graph.attrs), name=self.graph.name)
         for node in self.graph.nodes.values():
-            result.add_node(
-                node.id, handler_type=self.graph.handler_types[node.id], **plain_attrs(node.attrs)
-            )
+            result.add_node(node.id, handler_type=self.graph.handler_types[node.id], **plain_attrs(node.attrs))
         for index, edge in enumerate(self.graph.edges):
             result.add_edge(edge.source, edge.target, key=index, **plain_attrs(edge.attrs))
         return result

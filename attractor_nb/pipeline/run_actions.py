@@ -187,9 +187,7 @@ class ActionDesk:
             "pin": {"call": self._line(pinning), "why": why or self._why_no_pin(node, known)},
         }
 
-    def _known(
-        self, node: str, visit: int | None, branch: str
-    ) -> tuple[KnownVisit | None, KnownVisit | None, str]:
+    def _known(self, node: str, visit: int | None, branch: str) -> tuple[KnownVisit | None, KnownVisit | None, str]:
         """The visit, the latest one on the way, and why nothing can be done at all."""
         if CHILD_SEPARATOR in node:
             above = node.partition(CHILD_SEPARATOR)[0]

@@ -47,7 +47,7 @@ class RunPast(Execution):
         Args:
             node: Of this node's stages; ``node>inner`` is a stage of the node's child run.
         """
-        from attractor_nb.studio.inspect.raised_errors import error_of  # noqa: PLC0415 - most runs succeed
+        from attractor_nb.studio.inspect.inspect_run import error_of  # noqa: PLC0415 - most runs succeed
 
         return error_of(self, node)
 

@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING, Any, Never, overload
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import OptionError
 from attractor_nb.pipeline.methods.resume_row import Resumable
-from attractor_nb.runtime.prepare.keyword_options import given_options
-from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.runtime.prepare.run_options import as_path, given_options
 from attractor_nb.runtime.workspace.worktree import worktrees_in
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.storage.run_lists.listing import RunSummary
 from attractor_nb.storage.run_lists.removal import remove_run
 from attractor_nb.storage.run_lists.run_index import list_runs
 from attractor_nb.storage.run_lists.run_tags import change_tags
-from attractor_nb.studio.history.history_table import history_table
-from attractor_nb.studio.history.run_filter import CONDITIONS, Filter
+from attractor_nb.studio.history.history_table import CONDITIONS, Filter, history_table
 from attractor_nb.views.table import table_html, table_text
 
 if TYPE_CHECKING:
@@ -236,9 +234,7 @@ class RunTable(Sequence[RunRow]):
         return {"text/html": table_html(lasting), "text/plain": table_text(lasting)}
 
     def _notes(self) -> list[str]:
-        stopped = next(
-            (index for index, row in enumerate(self) if row.is_resumable and row.kind == "run"), None
-        )
+        stopped = next((index for index, row in enumerate(self) if row.is_resumable and row.kind == "run"), None)
         if stopped is None:
             return []
         status, place = self[stopped].status, self[stopped].logs_root.as_posix()

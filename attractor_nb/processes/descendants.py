@@ -1,20 +1,26 @@
-"""Ends the processes of a command: its group, those that left it, and all of them if we are killed."""
+"""Ends the processes of a command: its group, those that left it, and all of them if we are killed.
+
+Not asyncio's own: there a task that connects pipes is cancelled when a second Ctrl-C ends the loop, and
+whoever waits for the end of that program then waits for ever.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
 import subprocess
-from dataclasses import dataclass
+import threading
+from concurrent.futures import Future
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attractor_nb.processes.child_process import ChildProcess
+from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
 MARK_NAME = "ATTRACTOR_COMMAND"
@@ -23,6 +29,37 @@ MAX_KILL_ROUNDS = 50
 """How often what a command starts while it is being killed is looked for."""
 _DEAD_STATES = "ZX"
 _SHELL = "/bin/sh"
+
+
+class ChildProcess:
+    """A child process. A thread of its own waits for its end, so that no interrupt can lose it."""
+
+    def __init__(self, arguments: Sequence[str], **options: Any) -> None:
+        """Start it.
+
+        Args:
+            arguments: The program and its arguments.
+            **options: As of ``subprocess.Popen``.
+
+        Raises:
+            OSError, ValueError: It cannot be started.
+        """
+        self._process = subprocess.Popen(arguments, bufsize=0, **options)  # noqa: S603 - starting programs is its purpose
+        self._end: Future[int] = Future()
+        self._end.set_running_or_notify_cancel()  # whoever stops waiting for it does not take the end away
+        threading.Thread(target=self._reap, name="attractor-child", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    async def wait(self) -> int:
+        """Wait for its end; its exit code, negative: the signal that ended it."""
+        return await asyncio.wrap_future(self._end)
+
+    def _reap(self) -> None:
+        self._end.set_result(self._process.wait())
 
 
 class Watchdog:
@@ -117,9 +154,7 @@ class Watchdog:
         await self._process.wait()
 
     def _say(self, word: str) -> None:
-        with contextlib.suppress(
-            OSError
-        ):  # somebody ended the watchdog; that is no reason to end the command
+        with contextlib.suppress(OSError):  # somebody ended the watchdog; that is no reason to end the command
             self._leash.write(f"{word}\n".encode())
 
 
@@ -209,8 +244,7 @@ class Descendants:
             return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
+class _Facts(Struct, frozen=True):
     """Facts about a process from /proc."""
 
     is_dead: bool
@@ -232,8 +266,6 @@ def _facts_of(process: int) -> _Facts | None:
 def _process_numbers() -> list[int]:
     """All processes of this machine, the newest first; none where there is no /proc."""
     try:
-        return sorted(
-            (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()), reverse=True
-        )
+        return sorted((int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()), reverse=True)
     except OSError:
         return []

@@ -48,9 +48,7 @@ class Git:
         work_tree: The top of the checkout, with ``git_dir``.
     """
 
-    def __init__(
-        self, directory: Path, *, git_dir: Path | None = None, work_tree: Path | None = None
-    ) -> None:
+    def __init__(self, directory: Path, *, git_dir: Path | None = None, work_tree: Path | None = None) -> None:
         self._directory = directory
         self._place: dict[str, str] = {}
         if git_dir is not None:
@@ -91,16 +89,12 @@ class Git:
             )
         except FileNotFoundError as error:
             if not self._directory.is_dir():
-                raise StorageError(
-                    f"there is no directory {self._directory}", path=str(self._directory)
-                ) from error
+                raise StorageError(f"there is no directory {self._directory}", path=str(self._directory)) from error
             raise StorageError(
                 "git is not installed, or not on the PATH", path=str(self._directory), hint="install git"
             ) from error
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise StorageError(
-                f"git {arguments[0]} cannot be called: {error}", path=str(self._directory)
-            ) from error
+            raise StorageError(f"git {arguments[0]} cannot be called: {error}", path=str(self._directory)) from error
 
 
 def _environment() -> dict[str, str]:

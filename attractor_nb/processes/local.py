@@ -8,12 +8,12 @@ import os
 import re
 import secrets
 import tempfile
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from msgspec import Struct
+
 from attractor_nb.errors import TerminalError
-from attractor_nb.processes.child_process import ChildProcess
-from attractor_nb.processes.descendants import MARK_NAME, Descendants, Watchdog
+from attractor_nb.processes.descendants import MARK_NAME, ChildProcess, Descendants, Watchdog
 from attractor_nb.processes.output import Channel, OutputChannel
 from attractor_nb.redaction import is_secret_name
 from attractor_nb.storage.files.disk import Disk, storage_error
@@ -40,8 +40,7 @@ _POLL_SECONDS = 0.02
 _DRAIN_SECONDS = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class CommandOutput:
+class CommandOutput(Struct, frozen=True):
     """How a command ended (``protocols.CommandResult``).
 
     Attributes:
@@ -61,11 +60,7 @@ class LocalProcesses:
     """Commands on this machine (``protocols.Processes``)."""
 
     def __init__(
-        self,
-        *,
-        shell: str = SHELL,
-        environment: Mapping[str, str] | None = None,
-        disk: Disk | None = None,
+        self, *, shell: str = SHELL, environment: Mapping[str, str] | None = None, disk: Disk | None = None
     ) -> None:
         """Take a shell, and what commands inherit from: this process's environment if not given.
 
@@ -131,9 +126,7 @@ def command_environment(environment: Mapping[str, str] | None = None) -> dict[st
     """The environment that commands inherit: without provider keys and other secrets."""
     inherited = os.environ if environment is None else environment
     return {
-        name: value
-        for name, value in inherited.items()
-        if not (is_secret_name(name) or PROVIDER_NAMES.fullmatch(name))
+        name: value for name, value in inherited.items() if not (is_secret_name(name) or PROVIDER_NAMES.fullmatch(name))
     }
 
 
@@ -146,11 +139,7 @@ class CommandJob:
         return self._process.pid
 
     def __init__(
-        self,
-        process: ChildProcess,
-        watchdog: Watchdog,
-        channels: Sequence[Channel],
-        descendants: Descendants,
+        self, process: ChildProcess, watchdog: Watchdog, channels: Sequence[Channel], descendants: Descendants
     ) -> None:
         self._process = process
         self._watchdog = watchdog

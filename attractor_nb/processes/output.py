@@ -59,9 +59,7 @@ class Channel(asyncio.Protocol):
 class OutputChannel(Channel):
     """One output of a command: kept in part, spooled, and passed on as it arrives."""
 
-    def __init__(
-        self, name: str, directory: Path | None, listener: OutputListener | None, disk: Disk
-    ) -> None:
+    def __init__(self, name: str, directory: Path | None, listener: OutputListener | None, disk: Disk) -> None:
         super().__init__()
         self._name = name
         self._path = None if directory is None else directory / f"{name}.txt"

@@ -31,9 +31,7 @@ class Talk:
         exit_code: Its exit code, once it was stopped or has ended and was waited for; else None.
     """
 
-    def __init__(
-        self, job: CommandJob, writer: asyncio.StreamWriter, said: _Said, stderr: OutputChannel
-    ) -> None:
+    def __init__(self, job: CommandJob, writer: asyncio.StreamWriter, said: _Said, stderr: OutputChannel) -> None:
         self.pid = job.pid
         self.ended = said.ended
         self.exit_code: int | None = None
@@ -106,14 +104,10 @@ async def talk(
         stack.callback(said.close)
         stderr = stack.enter_context(OutputChannel("stderr", None, None, disk or Disk()))
         try:
-            job = await CommandJob.start(
-                [SHELL, "-c", command], cwd, environment, reading, [said, stderr], mark, stack
-            )
+            job = await CommandJob.start([SHELL, "-c", command], cwd, environment, reading, [said, stderr], mark, stack)
         finally:
             os.close(reading)
-        transport, protocol = await loop.connect_write_pipe(
-            lambda: asyncio.streams.FlowControlMixin(loop=loop), pipe
-        )
+        transport, protocol = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop=loop), pipe)
         stack.callback(transport.close)
         talking = Talk(job, asyncio.StreamWriter(transport, protocol, None, loop), said, stderr)
         try:

@@ -8,6 +8,7 @@ keep it too. Nothing here knows an environment, a file or a run.
 
 from attractor_nb.redaction.redactor import (
     MARK,
+    StreamRedactor,
     holds_secret,
     learn,
     may_hold,
@@ -17,7 +18,6 @@ from attractor_nb.redaction.redactor import (
     secret_places,
 )
 from attractor_nb.redaction.secret_forms import MIN_LENGTH, is_secret_name, secrets_among
-from attractor_nb.redaction.text_streams import StreamRedactor
 
 __all__ = [
     "MARK",

@@ -117,10 +117,7 @@ KEY_FORMS: Final = (
     _form("xox", r"[a-z]-[A-Za-z0-9-]{10,}", r"[A-Za-z0-9-]*"),  # Slack
     _form("hf_", rf"{_WORD}{{30,}}", rf"{_WORD}*"),  # Hugging Face
     _form(  # a JSON web token: header and payload, and the signature if it is there
-        "eyJ",
-        rf"{_DASHED}{{8,512}}\.eyJ{_DASHED}{{8,}}(?:\.{_DASHED}*)?",
-        r"[A-Za-z0-9_.-]*",
-        probe=rf"{_DASHED}{{8}}",
+        "eyJ", rf"{_DASHED}{{8,512}}\.eyJ{_DASHED}{{8,}}(?:\.{_DASHED}*)?", r"[A-Za-z0-9_.-]*", probe=rf"{_DASHED}{{8}}"
     ),
     _form(  # an Authorization header
         "earer",
@@ -162,8 +159,7 @@ def spellings(value: str) -> list[str]:
 
 def _url_quoted(raw: bytes, safe: str) -> str:
     return "".join(
-        chr(byte) if byte < 128 and (chr(byte).isalnum() or chr(byte) in safe) else f"%{byte:02X}"
-        for byte in raw
+        chr(byte) if byte < 128 and (chr(byte).isalnum() or chr(byte) in safe) else f"%{byte:02X}" for byte in raw
     )
 
 

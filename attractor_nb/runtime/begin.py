@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from attractor_nb import backends
 from attractor_nb.backends import SimulatedBackend
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.workspace.workspace import Site, Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Seams:
+class Seams(Struct, frozen=True):
     """What tests replace."""
 
     clock: Clock
@@ -48,8 +48,7 @@ class Seams:
     disk: Disk
 
 
-@dataclass(slots=True)
-class Beginning:
+class Beginning(Struct):
     """Where a run begins, or goes on.
 
     Attributes:
@@ -98,9 +97,7 @@ class Beginning:
 
 def seams_of(options: RunOptions) -> Seams:
     """The clock, the randomness and the disk of a run."""
-    return Seams(
-        options.clock or SystemClock(), options.randomness or SystemRandomness(), options.disk or Disk()
-    )
+    return Seams(options.clock or SystemClock(), options.randomness or SystemRandomness(), options.disk or Disk())
 
 
 def begin(
@@ -153,9 +150,8 @@ def describe_backend(backend: BackendSpec) -> str:
     return f"{getattr(backend, '__qualname__', type(backend).__qualname__)} (own)"
 
 
-def backend_facts(options: RunOptions, graph: Graph) -> dict[str, Any]:
+def backend_facts(backend: BackendSpec, graph: Graph) -> dict[str, Any]:
     """What the manifest says of models of providers, under a key of its own; nothing of other backends."""
-    backend = options.backend
     if backend == "llm":
         try:
             backend = backends.ProviderBackend()
@@ -200,7 +196,7 @@ def _new_store(
         "model": plan.graph.get("llm_model", str) or None,
         "graph_hash": plan.graph.content_hash,
         "backend": describe_backend(options.backend),
-        **backend_facts(options, plan.graph),
+        **backend_facts(options.backend, plan.graph),
         **({"is_simulated": True} if is_answered_by_nobody(plan.graph, options) else {}),
         **site.facts(logs_root, run_id),
         **({"bounds": bounds} if (bounds := options.recorded_bounds) else {}),

@@ -7,9 +7,11 @@ log; how a child stands is in its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from attractor_nb.errors import RunError, RunNotFound
 from attractor_nb.lazy_imports import later
@@ -18,23 +20,11 @@ from attractor_nb.model.vocabulary.isolation import IN_PLACE
 from attractor_nb.runtime.begin import begin
 from attractor_nb.runtime.plugs.lent import Above, Lent, LentInterviewer
 from attractor_nb.runtime.prepare.run_options import BOUNDS
-from attractor_nb.runtime.stage_child import (
-    FinishedChild,
-    LiveChild,
-    ObservedChild,
-    announce_start,
-    finished_run,
-)
+from attractor_nb.runtime.stage_child import FinishedChild, LiveChild, ObservedChild, announce_start, finished_run
 from attractor_nb.runtime.stored_execution import read_definition
 from attractor_nb.runtime.workspace.workspace import child_workdir
 from attractor_nb.stage import current_stage
-from attractor_nb.storage.child_directories import (
-    child_home,
-    latest_run,
-    make_home,
-    next_place,
-    runs_of_visit,
-)
+from attractor_nb.storage.child_directories import child_home, latest_run, make_home, next_place, runs_of_visit
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.stored_run import has_event_log
 
@@ -62,8 +52,7 @@ _NO_BOUNDS: dict[str, Any] = dict.fromkeys(BOUNDS)
 """A child has the bounds of its own graph, not those that a caller gave its parent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Household:
+class Household(Struct, frozen=True):
     """What a run shares with its children.
 
     Attributes:
@@ -95,8 +84,7 @@ class Household:
         return (self.setup.store, *self.setup.above())
 
 
-@dataclass(slots=True)
-class _Record:
+class _Record(Struct):
     """What the parent's log says of the latest child of a node.
 
     Attributes:
@@ -169,9 +157,7 @@ class ChildRuns:
     async def join(self, node: Node, logs_root: str) -> Child:
         """Take up a child run that somebody else started."""
         scope = current_stage()
-        place = (
-            Path(logs_root) if logs_root else latest_run(child_home(scope.logs_root, node.id, scope.branch))
-        )
+        place = Path(logs_root) if logs_root else latest_run(child_home(scope.logs_root, node.id, scope.branch))
         if place is None or not has_event_log(place):
             raise RunNotFound(
                 f'"{node.id}" starts no child (stack.child_autostart=false), and there is no child run '
@@ -195,9 +181,7 @@ class ChildRuns:
         kept = read_definition(place, type(own))
         if kept.source is None:
             return kept
-        return type(own)(
-            kept.source, origin=kept.origin, handlers=own.handlers, schemas=own.schemas, tools=own.tools
-        )
+        return type(own)(kept.source, origin=kept.origin, handlers=own.handlers, schemas=own.schemas, tools=own.tools)
 
     def live(self) -> dict[str, Execution]:
         """The handles of the children of this session, the latest of each stage."""
@@ -221,20 +205,12 @@ class ChildRuns:
             raise RunError(f'"{node.id}" names no child pipeline that can run', hint="see pipeline.lint()")
         return pipeline
 
-    def _begin(
-        self, pipeline: Definition, options: RunOptions, scope: StageScope, place: Path | None
-    ) -> LiveChild:
+    def _begin(self, pipeline: Definition, options: RunOptions, scope: StageScope, place: Path | None) -> LiveChild:
         options = replace(options, logs_root=place)
         return self._launched(pipeline, options, scope, begin(pipeline, options, self._household.seams))
 
     def _taken_up(
-        self,
-        pipeline: Definition,
-        options: RunOptions,
-        scope: StageScope,
-        place: Path,
-        *,
-        is_own: bool = False,
+        self, pipeline: Definition, options: RunOptions, scope: StageScope, place: Path, *, is_own: bool = False
     ) -> Child:
         """A child run that is there: gone on with, or read when it has ended; our own is tidied up then."""
         ended = finished_run(pipeline, place)
@@ -267,7 +243,7 @@ class ChildRuns:
             )
             child = LiveChild(wired, scope, self._household.seams.clock, start.events)
             announce_start(child, is_taken_up=is_taken_up)
-        except BaseException:
+        except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
             start.close()
             raise
         child.start()
@@ -290,15 +266,11 @@ class ChildRuns:
         own = self._household.workspace
         return own if options.workdir == own.directory else None
 
-    def _options(
-        self, pipeline: Definition, node: Node, scope: StageScope, inputs: Mapping[str, Any]
-    ) -> RunOptions:
+    def _options(self, pipeline: Definition, node: Node, scope: StageScope, inputs: Mapping[str, Any]) -> RunOptions:
         """The parent's options, for a child: its own bounds within what is left of the parent's budget."""
         house = self._household
         own = pipeline.run_defaults
-        workdir = node.get("stack.child_workdir", str, "") or house.pipeline.graph.get(
-            "stack.child_workdir", str, ""
-        )
+        workdir = node.get("stack.child_workdir", str, "") or house.pipeline.graph.get("stack.child_workdir", str, "")
         path = _path(scope)
         return replace(
             house.options,

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never, Self
 
+import msgspec
+
 from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.diagnostic import Severity
@@ -30,15 +32,15 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from attractor_nb import lint
     from attractor_nb.backends.llm.tools import functions
     from attractor_nb.decisions import joins, plan_compiling
     from attractor_nb.decisions.limits.bounds import RunBounds
     from attractor_nb.decisions.plan import Plan
-    from attractor_nb.handlers import answer_schemas, gate_forms, handler_registry, supervision
-    from attractor_nb.handlers.answer_schemas import SchemaModels
+    from attractor_nb.handlers import handler_registry, named_models, supervision
+    from attractor_nb.handlers.named_models import SchemaModels
     from attractor_nb.handlers.supervision import GuardFunction
     from attractor_nb.languages.dot import writer
-    from attractor_nb.lint.rules import handlers as rules_handlers
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.graph import Graph
@@ -62,13 +64,12 @@ else:
     joins = later("attractor_nb.decisions.joins")
     execution = later("attractor_nb.runtime.execution")
     child_pipelines = later("attractor_nb.runtime.prepare.child_pipelines")
-    gate_forms = later("attractor_nb.handlers.gate_forms")
     functions = later("attractor_nb.backends.llm.tools.functions")
-    answer_schemas = later("attractor_nb.handlers.answer_schemas")
+    named_models = later("attractor_nb.handlers.named_models")
     preparation = later("attractor_nb.runtime.prepare.preparation")
     plan_compiling = later("attractor_nb.decisions.plan_compiling")
     handler_registry = later("attractor_nb.handlers.handler_registry")
-    rules_handlers = later("attractor_nb.lint.rules.handlers")
+    lint = later("attractor_nb.lint")
     declared_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
     known_secrets = later("attractor_nb.runtime.prepare.known_secrets")
     supervision = later("attractor_nb.handlers.supervision")
@@ -109,12 +110,11 @@ class Definition:
 
         Args:
             source: DOT text, a path to a .dot file, or a graph.
-            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
-                backend.
-            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
-                interviewer; by default the view of the run, or the terminal when there is none.
-            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes
-                one; by default in this process.
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by
+                default the view of the run, or the terminal when there is none.
+            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes one; by
+                default in this process.
             handlers: Custom handlers by type.
             transforms: Custom transforms; they run after the built-in ones.
             rules: Custom lint rules.
@@ -124,16 +124,15 @@ class Definition:
             runs_dir: Where run directories are made; .attractor/runs by default.
             strict: Refuse attributes without commas between them.
             allow_many_exits: Allow more than one exit node (ruling 7).
-            origin: Where the text came from, if not from you: a run then needs trust= for its commands. A
-                file that source names is its own origin.
+            origin: Where the text came from, if not from you: a run then needs trust= for its commands. A file that
+                source names is its own origin.
             pipelines: Pipelines by name, which nodes run as child runs (pipeline.name, stack.child_pipeline).
             guards: Functions by name, which judge a supervised child run (manager.guard_function).
-            schemas: Pydantic models by name, for response_schema and human.form of a node and inputs_schema
-                of the graph.
-            tools: Functions by name, which allowed_tools of a node gives to its model (only with
-                backend=llm).
-            child_roots: Directories where files of child pipelines may be, in addition to the directory of
-                the file that names them and the working directory.
+            schemas: Pydantic models by name, for response_schema and human.form of a node and inputs_schema of the
+                graph.
+            tools: Functions by name, which allowed_tools of a node gives to its model (only with backend=llm).
+            child_roots: Directories where files of child pipelines may be, in addition to the directory of the file
+                that names them and the working directory.
             ancestry: Where a child pipeline is nested; only for internal use.
             **unknown: Any other keyword: an error that names the nearest option.
 
@@ -163,12 +162,8 @@ class Definition:
             handler_registry.HandlerRegistry().register_all(self.handlers)
         self.params: dict[str, Any] = as_dict("params", params or {})
         self.pipelines: dict[str, Definition | Source] = as_dict("pipelines", pipelines or {})
-        self.guards: dict[str, GuardFunction] = (
-            supervision.checked_guards(as_dict("guards", guards)) if guards else {}
-        )
-        self.schemas: SchemaModels = (
-            answer_schemas.checked_schemas(as_dict("schemas", schemas)) if schemas else {}
-        )
+        self.guards: dict[str, GuardFunction] = supervision.checked_guards(as_dict("guards", guards)) if guards else {}
+        self.schemas: SchemaModels = named_models.checked_schemas(as_dict("schemas", schemas)) if schemas else {}
         self.tools: dict[str, Callable[..., Any]] = (
             functions.checked_functions(as_dict("tools", tools)) if tools else {}
         )
@@ -187,7 +182,7 @@ class Definition:
             runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
             schemas=frozenset(self.schemas),
             tools=frozenset(self.tools) or None,
-            unfit_forms=gate_forms.form_problems(self.schemas) if self.schemas else {},
+            unfit_forms=named_models.form_problems(self.schemas) if self.schemas else {},
             schema_inputs=partial(declared_inputs.registered_inputs, self.schemas),
             is_strict=self._is_strict,
             are_many_exits_allowed=self._are_many_exits_allowed,
@@ -238,9 +233,7 @@ class Definition:
     @property
     def origin(self) -> Origin | None:
         """Where its commands come from, its children's included."""
-        return (
-            self._own_origin if self._own_origin is not None else child_pipelines.foreign_origin(self.family)
-        )
+        return self._own_origin if self._own_origin is not None else child_pipelines.foreign_origin(self.family)
 
     @property
     def run_defaults(self) -> Mapping[str, Any]:
@@ -280,7 +273,7 @@ class Definition:
         Raises:
             OptionError: The name is none, or it is no pydantic model.
         """
-        self.schemas.update(answer_schemas.checked_schemas({name: model}))
+        self.schemas.update(named_models.checked_schemas({name: model}))
         self._prepare()
 
     def register_transform(self, transform: Transform) -> None:
@@ -320,8 +313,7 @@ class Definition:
         found = joins.joins_of(self.graph)
         if node_id not in found:
             raise OptionError(
-                f"{node_id!r} is not a fan-out{did_you_mean(node_id, found)}",
-                hint="name a node of shape component",
+                f"{node_id!r} is not a fan-out{did_you_mean(node_id, found)}", hint="name a node of shape component"
             )
         return found[node_id].node_id
 
@@ -398,7 +390,7 @@ class Definition:
         """
         if self._plan is None or self._plan.graph is not self.graph:
             self._plan = plan_compiling.compile_plan(self.graph, bounds=bounds)
-        return replace(self._plan, bounds=bounds)
+        return msgspec.structs.replace(self._plan, bounds=bounds)
 
     def refuse_errors(self) -> None:
         """Refuse to run what lint found errors in.
@@ -415,10 +407,10 @@ class Definition:
 
         For the text alone that is a warning (spec 7.2). A severity that the caller chose for the rule holds.
         """
-        if rules_handlers.HANDLER_MISSING in self._severity:
+        if lint.HANDLER_MISSING in self._severity:
             return self.diagnostics
         return tuple(
-            replace(found, severity=Severity.ERROR) if found.rule == rules_handlers.HANDLER_MISSING else found
+            replace(found, severity=Severity.ERROR) if found.rule == lint.HANDLER_MISSING else found
             for found in self.diagnostics
         )
 

@@ -15,6 +15,7 @@ from attractor_nb.decisions.hindsight.journal import Journal
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
 from attractor_nb.lazy_imports import later
+from attractor_nb.model.states import RunStatus, as_recorded, as_result
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle
 from attractor_nb.runtime.handles.presenters import name_of
@@ -42,15 +43,15 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.handles.event_fold import Followed
     from attractor_nb.runtime.handles.handle import Work
     from attractor_nb.runtime.workspace import worktree_changes
-    from attractor_nb.views import run_details, spending_fold, summary_line
+    from attractor_nb.views import spending_fold, summary_line, text_table
     from attractor_nb.views.changes_view import Changes
     from attractor_nb.views.drawings import still, svg
-    from attractor_nb.views.run_details import RunDetails
     from attractor_nb.views.state import RunView
+    from attractor_nb.views.text_table import RunDetails
 else:
     worktree_changes = later("attractor_nb.runtime.workspace.worktree_changes")
     cache_verdict = later("attractor_nb.runtime.handles.cache_verdict")
-    run_details = later("attractor_nb.views.run_details")
+    text_table = later("attractor_nb.views.text_table")
     spending_fold = later("attractor_nb.views.spending_fold")
     still = later("attractor_nb.views.drawings.still")
     summary_line = later("attractor_nb.views.summary_line")
@@ -119,7 +120,7 @@ class Execution(Handle[RunResult]):
     def status(self) -> str:
         """``running``, ``waiting`` for a person, ``completed``, ``failed``, ``interrupted``, ``paused``."""
         if (finished := self._work.result) is not None:
-            return _LONG_STATUS.get(finished.status, finished.status)
+            return as_recorded(finished.status)
         if self.is_done:
             return "interrupted"
         return "waiting" if self.gates or self.stops else "running"
@@ -212,7 +213,7 @@ class Execution(Handle[RunResult]):
         facts["duration"] = summary_line.duration_text(self.view.duration)
         if words := summary_line.usage_words(spending_fold.so_far(self.view)):
             facts["used"] = ", ".join(words)
-        return run_details.run_details(self.view, self.graph, facts)
+        return text_table.run_details(self.view, self.graph, facts)
 
     # -- listening -----------------------------------------------------------------------------------
 
@@ -268,9 +269,7 @@ class Execution(Handle[RunResult]):
             AlreadyAnswered: Another answer came first.
         """
         if self._gates is None:
-            raise NoSuchGate(
-                f"no gate {gate} is waiting: this run was loaded", hint="continue it: run.resume()"
-            )
+            raise NoSuchGate(f"no gate {gate} is waiting: this run was loaded", hint="continue it: run.resume()")
         return self._gates.answer(gate, choice, text=text, form=form, answered_by=answered_by)
 
     def wait_for_gate(self, gate: str = "", timeout: float | None = None) -> Gate:
@@ -296,10 +295,8 @@ class Execution(Handle[RunResult]):
     # -- stopping ------------------------------------------------------------------------------------
 
     def _interruption(self) -> RunInterrupted:
-        if (finished := self._work.result) is not None and finished.status in _LONG_STATUS:
-            return RunInterrupted(
-                f"the run had {self.status} when it was interrupted", hint="see run.result()"
-            )
+        if (finished := self._work.result) is not None and RunStatus.of(finished.status).is_over:
+            return RunInterrupted(f"the run had {self.status} when it was interrupted", hint="see run.result()")
         return super()._interruption()
 
     def _where_stopped(self) -> str:
@@ -308,9 +305,7 @@ class Execution(Handle[RunResult]):
 
     def __str__(self) -> str:
         waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)
-        text = "\n".join(
-            [summary_line.run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)]
-        )
+        text = "\n".join([summary_line.run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)])
         return f"{text}\ngate {waiting} waits for an answer" if waiting else text
 
     def __repr__(self) -> str:
@@ -318,10 +313,6 @@ class Execution(Handle[RunResult]):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
         return still.picture_bundle(self.to_svg(), str(self))
-
-
-_RUN_STATUS = {"completed": "success", "failed": "fail"}
-_LONG_STATUS = {short: long for long, short in _RUN_STATUS.items()}
 
 
 def _nothing() -> None:
@@ -358,7 +349,7 @@ def result_of(
     place = worktree_changes.place_facts(run.logs_root) if manifest is None else manifest
     worktree = worktree_facts(place) or {}
     return RunResult(
-        status=_RUN_STATUS.get(ended.status, ended.status),
+        status=as_result(ended.status),
         reason=redacted(ended.reason),
         run_id=run.id,
         logs_root=run.logs_root,

@@ -16,14 +16,7 @@ from msgspec.structs import replace
 from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.errors import OptionError, RunNotFound, StorageError
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.model.events import (
-    DebuggerChanged,
-    Event,
-    PipelineForked,
-    PipelineRewound,
-    PipelineStarted,
-    StageEnd,
-)
+from attractor_nb.model.events import DebuggerChanged, Event, PipelineForked, PipelineRewound, PipelineStarted, StageEnd
 from attractor_nb.model.vocabulary.isolation import WORKSPACE
 from attractor_nb.runtime.begin import seams_of
 from attractor_nb.runtime.handle_options import with_what_is_kept
@@ -121,18 +114,14 @@ def _keys_of(events: Iterable[Event]) -> Iterator[str]:
             yield from event.context
 
 
-def _make_fork(
-    pipeline: Definition, parent: Path, rewind: Rewind, change: str, given: Mapping[str, Any]
-) -> Path:
+def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, given: Mapping[str, Any]) -> Path:
     """Write the directory of a fork, whole or not at all; where it is."""
     pipeline.refuse_errors()
     options = read_options(pipeline.run_defaults, given)
     learn_for_run(as_list("secrets", options.secrets))
     read_pins(options.pins, pipeline.graph)
     if options.params:
-        raise OptionError(
-            "a fork has the inputs of its parent", hint="change values: run.fork(node, context={…})"
-        )
+        raise OptionError("a fork has the inputs of its parent", hint="change values: run.fork(node, context={…})")
     if options.durability == "none" or not has_event_log(parent):
         raise RunNotFound(
             "nothing of the run is stored, or nothing of the fork would be, and a fork needs both",

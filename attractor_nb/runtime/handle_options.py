@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+from msgspec import Struct, field
 
 from attractor_nb.runtime.prepare.run_options import as_dict
 
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.prepare.run_options import BackendSpec
 
 
-@dataclass(slots=True)
-class KeptOptions:
+class KeptOptions(Struct):
     """What forks, rewinds and resumes of a handle have, unless they are given something else.
 
     Attributes:

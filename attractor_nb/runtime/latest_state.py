@@ -1,24 +1,24 @@
-"""Where a stored run stands: its latest directory, its state and its inputs, read or owned (ruling 29)."""
+"""Where a stored run stands: its latest directory, state and inputs (ruling 29); also of the older layout."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
+from attractor_nb.decisions.failure_routes import end_reason, next_step
 from attractor_nb.decisions.limits.bounds import bounds_of
-from attractor_nb.errors import RunError, RunNotFound, StorageError
-from attractor_nb.model.events import (
-    LOG_FORM,
-    PipelineStarted,
-    UnknownEvent,
-)
-from attractor_nb.runtime.handles.final_context import StoredValues
+from attractor_nb.decisions.routing import Seen
+from attractor_nb.errors import GraphChanged, RunError, RunNotFound, StorageError
+from attractor_nb.model.events import LOG_FORM, PipelineStarted, UnknownEvent
+from attractor_nb.model.outcome import Outcome, read_status
+from attractor_nb.runtime.begin import Beginning, Seams, begin
 from attractor_nb.runtime.handles.recorded_state import (
     MAX_RESTART_HOPS,
+    StoredValues,
     restart_directory,
     restored_state,
 )
-from attractor_nb.runtime.older_layout import CONTINUED_FROM
 from attractor_nb.storage.run_directory import utc_text
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import StoredRun, read_run
@@ -27,14 +27,69 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from attractor_nb.context import Context
     from attractor_nb.decisions.plan import Plan
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.runtime.begin import (
-        Seams,
-    )
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.prepare.run_options import RunOptions
     from attractor_nb.storage.log.event_lines import LogScan
+
+CONTINUED_FROM = "continued_from"
+"""Entry of the manifest: the older run, whose values no log has; only the checkpoints hold them."""
+
+
+def continue_legacy(
+    pipeline: Definition, plan: Plan, checkpoint_dir: Path, options: RunOptions, seams: Seams
+) -> Beginning:
+    """Begin where the checkpoint says.
+
+    Raises:
+        CheckpointCorrupt, GraphChanged, RunNotFound: It cannot go on, and why.
+        OptionError, ContextValueError, StorageError, UntrustedSource: As ``begin``.
+    """
+    stored = read_run(checkpoint_dir)
+    checkpoint = stored.checkpoint or {}
+    completed: list[str] = list(checkpoint.get("completed_nodes", ()))
+    current = str(checkpoint.get("current_node", ""))
+    values: Mapping[str, Any] = checkpoint.get("context", {})
+    if current not in plan.nodes:
+        raise GraphChanged(f"the run stood at {current or 'no node'}, and the graph has no such node")
+    start = begin(pipeline, options, seams)
+    try:
+        start.store.save_manifest({CONTINUED_FROM: str(checkpoint_dir.absolute())})
+        start.context.apply_updates(values)
+        state = start.state
+        state.completed = completed
+        for name in completed:
+            state.visits[name] = state.visits.get(name, 0) + 1
+        state.retries = dict(checkpoint.get("node_retries", {}))
+        for name, status in checkpoint.get("node_outcomes", {}).items():
+            if read := read_status(str(status)):
+                state.outcomes[name] = read
+        _place_legacy(plan, state, current, start.context)
+    except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
+        start.store.close()
+        raise
+    return start
+
+
+def _place_legacy(plan: Plan, state: RunState, current: str, context: Context) -> None:
+    """Set where a legacy run goes on: at ``current``, or after it when it was completed."""
+    status = read_status(context.get_string("outcome"))
+    if status is not None:
+        state.seen = Seen(status, context.get_string("preferred_label"))
+    if current not in state.completed or status is None:
+        state.next_node = current
+        return
+    planned = plan.nodes[current]
+    outcome = Outcome(status, preferred_label=context.get_string("preferred_label"))
+    step = next_step(plan, planned, outcome, state.seen, context.get)
+    state.last_status = status
+    state.next_node = step.target if step else ""
+    state.incoming_edge = step.edge.index if step and step.edge else None
+    if step is None and not planned.is_exit:
+        state.last_reason = end_reason(plan, planned, outcome, state.seen, context.get)
+        state.last_route = "no_match" if state.last_reason else "end"
 
 
 def complete_end(pipeline: Definition, logs_root: Path, options: RunOptions, seams: Seams) -> None:
@@ -57,8 +112,7 @@ def _complete_manifest(store: DirectoryRunStore, latest: Latest, *, is_restarted
         store.save_manifest(facts if is_restarted else {**facts, "reason": state.reason, **state.totals()})
 
 
-@dataclass(frozen=True, slots=True)
-class Latest:
+class Latest(Struct, frozen=True):
     """Where a run stands: the directory that it came to, its state, and the run's inputs."""
 
     stored: StoredRun
@@ -66,9 +120,7 @@ class Latest:
     inputs: Mapping[str, Any]
 
 
-def open_latest(
-    plan: Plan, logs_root: Path, options: RunOptions, seams: Seams
-) -> tuple[DirectoryRunStore, Latest]:
+def open_latest(plan: Plan, logs_root: Path, options: RunOptions, seams: Seams) -> tuple[DirectoryRunStore, Latest]:
     """Open the run, or the restart directory in which it goes on; an end that no manifest names is named."""
     before = None
     for _ in range(MAX_RESTART_HOPS):
@@ -132,9 +184,7 @@ def _check_form(stored: StoredRun) -> None:
     if form > LOG_FORM or unknown is not None:
         what = f"its log has form {form}, and this one knows form {LOG_FORM}"
         if form <= LOG_FORM and unknown is not None:
-            what = (
-                f"record {unknown.sequence} of its log is a {unknown.type}, which this version does not know"
-            )
+            what = f"record {unknown.sequence} of its log is a {unknown.type}, which this version does not know"
         raise RunError(
             f"a newer version of attractor_nb has written the run in {stored.logs_root}: {what}",
             hint="update attractor_nb to go on with it; it can be looked at with this version",
@@ -178,11 +228,7 @@ def own_directory(logs_root: Path, options: RunOptions, seams: Seams) -> Directo
     """
     try:
         return DirectoryRunStore.open(
-            logs_root,
-            durability=options.durability,
-            clock=seams.clock,
-            disk=seams.disk,
-            take_over=options.take_over,
+            logs_root, durability=options.durability, clock=seams.clock, disk=seams.disk, take_over=options.take_over
         )
     except StorageError:
         _check_begun(read_run(logs_root))

@@ -9,9 +9,9 @@ from attractor_nb.errors import OptionError, RunInterrupted
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.begin import Beginning, Seams, begin, seams_of
-from attractor_nb.runtime.breakpoint_options import check_debugging
 from attractor_nb.runtime.handles.hosts import check_host, new_job
 from attractor_nb.runtime.handles.presenters import present
+from attractor_nb.runtime.pins import check_debugging
 from attractor_nb.runtime.plugs.cassette import with_cassette
 from attractor_nb.runtime.plugs.lent import Lent
 from attractor_nb.runtime.prepare.known_secrets import learn_for_run
@@ -47,9 +47,7 @@ def options_for(pipeline: Definition, given: Mapping[str, Any]) -> RunOptions:
     return options
 
 
-def start_run(
-    pipeline: Definition, options: RunOptions, interrupt: HeldInterrupt, *, is_waited_for: bool
-) -> Execution:
+def start_run(pipeline: Definition, options: RunOptions, interrupt: HeldInterrupt, *, is_waited_for: bool) -> Execution:
     """Begin a run in a directory of its own, and start its engine."""
     options, tape = with_cassette(options)
     check_host(options.host)
@@ -96,24 +94,18 @@ def resume_run(
     chosen = options_for(pipeline, given)
     with held_interrupts() as interrupt:
         return go_on(
-            pipeline,
-            logs_root,
-            chosen,
-            interrupt,
-            on_graph_change=on_graph_change,
-            is_waited_for=False,
-            rewind=rewind,
+            pipeline, logs_root, chosen, interrupt, on_graph_change=on_graph_change, is_waited_for=False, rewind=rewind
         )
 
 
-def refuse_own_loop(options: RunOptions) -> None:
+def refuse_own_loop(host: str) -> None:
     """Refuse to block the event loop in which the run would work.
 
     Raises:
         OptionError: It would.
     """
-    check_host(options.host)
-    if options.host == "kernel":
+    check_host(host)
+    if host == "kernel":
         raise OptionError(
             'host="kernel" runs in this event loop, and a blocking call would stop it',
             hint='use `await pipeline.run_async()`, or host="thread"',
@@ -140,10 +132,10 @@ def _launch(
         wired = wire(pipeline, options, seams, start, is_waited_for=is_waited_for, lent=Lent(tape=tape))
         if options.is_shown:
             present(wired.run)
-        job = new_job(options.host, _title(options, start))
+        job = new_job(options.host, _title(start, is_stored=options.durability != "none"))
         wired.behind.job = job
         _refuse_interrupted(interrupt, start)
-    except BaseException:
+    except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
         start.close()
         raise
     job.start(wired.work)  # from here on the engine closes the store
@@ -160,7 +152,5 @@ def _refuse_interrupted(interrupt: HeldInterrupt, start: Beginning) -> None:
     raise RunInterrupted("the run was stopped before it began; no stage of it was run", hint="start it anew")
 
 
-def _title(options: RunOptions, start: Beginning) -> str:
-    if options.durability == "none":
-        return f"run {start.run_id}"
-    return f"run {start.run_id} in {start.store.logs_root}"
+def _title(start: Beginning, *, is_stored: bool) -> str:
+    return f"run {start.run_id} in {start.store.logs_root}" if is_stored else f"run {start.run_id}"

@@ -49,7 +49,7 @@ def tell(run: Execution, gate: Gate | None, event: Event | None) -> None:
     for listener in tuple(_listeners):
         try:
             listener(run, gate, event)
-        except Exception:
+        except Exception:  # a fault of who shows gates is never the run's
             LOGGER.exception("somebody who shows gates could not follow one")
 
 

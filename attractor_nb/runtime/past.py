@@ -16,8 +16,12 @@ from attractor_nb.decisions.plan_compiling import compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.errors import RunNotFound
 from attractor_nb.model.events import PipelineRestarted, PipelineRewound, StageStarted
-from attractor_nb.runtime.handles.final_context import StoredValues
-from attractor_nb.runtime.handles.recorded_state import MAX_RESTART_HOPS, directory_before, restart_directory
+from attractor_nb.runtime.handles.recorded_state import (
+    MAX_RESTART_HOPS,
+    StoredValues,
+    directory_before,
+    restart_directory,
+)
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.run_directory import VISITS_NAME
 from attractor_nb.storage.stages.branch_directories import BranchNames, places_of

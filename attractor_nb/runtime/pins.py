@@ -1,4 +1,4 @@
-"""What can stand for the execution of a node: a pinned outcome, or something else that executes it."""
+"""What stands for the execution of a node, a pinned outcome or a handler; and where a run is to stop."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from attractor_nb.backends.function import FunctionBackend
+from attractor_nb.backends.function_backends import FunctionBackend
 from attractor_nb.context import check_values
+from attractor_nb.decisions.breakpoints import read_breakpoint
 from attractor_nb.decisions.overrides import Pin
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.handlers.codergen import EXCERPT_CHARACTERS, CodergenHandler
@@ -17,15 +18,17 @@ from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, read_status
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.handles.run_result import RunResult
-from attractor_nb.runtime.lookup import as_run
+from attractor_nb.runtime.stored_execution import as_run
 from attractor_nb.storage.attempt_files import read_stage_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from attractor_nb.decisions.breakpoints import Breakpoint
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import Handler
     from attractor_nb.runtime import past
+    from attractor_nb.runtime.prepare.run_options import RunOptions
 else:
     past = later("attractor_nb.runtime.past")
 
@@ -47,9 +50,7 @@ def check_can_stand_in(node: str, handler_type: str) -> None:
         OptionError: It is one.
     """
     if why := _NOT_TO_BE_REPLACED.get(handler_type):
-        raise OptionError(
-            f"node {node} is of type {handler_type} and can be neither pinned nor mocked", hint=why
-        )
+        raise OptionError(f"node {node} is of type {handler_type} and can be neither pinned nor mocked", hint=why)
 
 
 def read_outcome(
@@ -141,20 +142,14 @@ def _read_pin(node: str, wanted: object) -> Pin:
 
 def _saying_pin(node: str, response: str, outcome: Outcome) -> Pin:
     """A pin that leaves a response where a stage of a model would."""
-    said = {
-        "last_stage": node,
-        "last_response": response[:EXCERPT_CHARACTERS],
-        f"{node}.response": response,
-    }
+    said = {"last_stage": node, "last_response": response[:EXCERPT_CHARACTERS], f"{node}.response": response}
     return Pin(replace(outcome, context_updates={**said, **outcome.context_updates}), response)
 
 
 def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
     """What a node came to in a visit, the latest by default, with what it set."""
     ended = [one for one in past.look_back(run).visits_of(node) if one.record.commit is not None]
-    fitting = [
-        one for one in ended if (not one.is_set_aside if visit is None else one.record.number == visit)
-    ]
+    fitting = [one for one in ended if (not one.is_set_aside if visit is None else one.record.number == visit)]
     if not fitting:
         listed = ", ".join(str(one.record.number) for one in ended)
         hint = f"visits that ended: {listed}" if listed else f'pin("{node}", response="…") gives it an answer'
@@ -199,3 +194,32 @@ def stand_in_of(run: Execution, node: str, handler_type: str, answer: object) ->
 
 def _saying(text: str) -> Callable[[str], str]:
     return lambda prompt: text  # noqa: ARG005 - the interface of all backends
+
+
+def read_breakpoints(texts: Sequence[object], graph: Graph) -> list[Breakpoint]:
+    """Breakpoints from their texts.
+
+    Raises:
+        OptionError: One is none, or names what the graph does not have.
+        ConditionSyntaxError: A condition is outside the language.
+    """
+    return [read_breakpoint(text, graph) for text in texts]
+
+
+def check_debugging(options: RunOptions, graph: Graph, *, is_waited_for: bool) -> None:
+    """Refuse pins and breakpoints that are none, and breakpoints at which nobody could have the run go on.
+
+    Raises:
+        OptionError, ConditionSyntaxError: As ``read_breakpoints`` and ``read_pins`` do; or the caller waits
+            for the end.
+        RunError: A pinned node came to nothing in the run that is named.
+    """
+    read_pins(options.pins, graph)
+    if not options.breakpoints:
+        return
+    read_breakpoints(options.breakpoints, graph)
+    if is_waited_for:
+        raise OptionError(
+            "breakpoints are given, and this call waits for the end: nobody could have the run go on",
+            hint="run = pipeline.run(breakpoints=[…]), then run.debugger.wait_for_stop() and continue_()",
+        )

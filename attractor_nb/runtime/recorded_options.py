@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb import backends
 from attractor_nb.backends import NAMED
 from attractor_nb.errors import OptionError
-from attractor_nb.runtime.begin import (
-    backend_facts,
-    describe_backend,
-    is_answered_by_nobody,
-)
+from attractor_nb.runtime.begin import backend_facts, describe_backend, is_answered_by_nobody
 from attractor_nb.runtime.prepare.run_options import BOUNDS
 from attractor_nb.runtime.workspace.recorded_workdir import with_recorded_workdir
 from attractor_nb.storage.run_directory import first_directory
@@ -27,15 +23,13 @@ if TYPE_CHECKING:
     from attractor_nb.storage.run_store import DirectoryRunStore
 
 
-def record_options(
-    store: DirectoryRunStore, graph: Graph, options: RunOptions, place: Mapping[str, Any]
-) -> None:
+def record_options(store: DirectoryRunStore, graph: Graph, options: RunOptions, place: Mapping[str, Any]) -> None:
     """Keep what a later resume shall find, where it is not what the run had before."""
     now: dict[str, Any] = {
         "bounds": options.recorded_bounds,
         "backend": describe_backend(options.backend),
         "backend_facts": {},
-        **backend_facts(options, graph),
+        **backend_facts(options.backend, graph),
         **place,
     }
     if is_answered_by_nobody(graph, options):
@@ -81,9 +75,7 @@ def with_recorded_bounds(options: RunOptions, manifest: Mapping[str, Any]) -> Ru
     """Options with the bounds that the run was given before, where nobody gives another."""
     recorded: Mapping[str, Any] = manifest.get("bounds", {})
     given = options.bounds
-    return replace(
-        options, **{name: recorded[name] for name in BOUNDS if name in recorded and name not in given}
-    )
+    return replace(options, **{name: recorded[name] for name in BOUNDS if name in recorded and name not in given})
 
 
 _OWN = {

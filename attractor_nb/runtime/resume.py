@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from functools import partial
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.decisions.log_history import way_taken
@@ -22,8 +23,14 @@ from attractor_nb.runtime.handles.recorded_state import (
     restored_context,
     restored_state,
 )
-from attractor_nb.runtime.latest_state import Latest, inputs_of, open_latest, own_directory, read_latest
-from attractor_nb.runtime.older_layout import continue_legacy
+from attractor_nb.runtime.latest_state import (
+    Latest,
+    continue_legacy,
+    inputs_of,
+    open_latest,
+    own_directory,
+    read_latest,
+)
 from attractor_nb.runtime.prepare.declared_inputs import later_inputs
 from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.runtime.prepare.trust import check_trust
@@ -74,9 +81,7 @@ def continue_run(
         OptionError: ``on_graph_change`` is none of its choices, or there is no such node to rewind to.
     """
     if on_graph_change not in GRAPH_CHANGES:
-        raise OptionError(
-            f"on_graph_change must be one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}"
-        )
+        raise OptionError(f"on_graph_change must be one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}")
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     if rewind is not None:
         check_rewind(plan, logs_root, rewind)
@@ -203,8 +208,7 @@ def _reopen(state: RunState) -> None:
         place.resumed_hops = 1 if place.fidelity == "full" else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
+class _Wish(Struct, frozen=True):
     """How somebody wants to go on."""
 
     options: RunOptions
@@ -212,8 +216,7 @@ class _Wish:
     rewind: Rewind | None
 
 
-@dataclass(frozen=True, slots=True)
-class _WayOn:
+class _WayOn(Struct, frozen=True):
     """Where a run goes on.
 
     Attributes:

@@ -10,13 +10,9 @@ from attractor_nb.decisions.goal_gates import unsatisfied_gate
 from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.errors import GraphChanged, RunError
-from attractor_nb.model.events import (
-    InterviewCompleted,
-    PipelineResumed,
-    PipelineStarted,
-)
+from attractor_nb.model.events import InterviewCompleted, PipelineResumed, PipelineStarted
 from attractor_nb.runtime.latest_state import read_latest
-from attractor_nb.runtime.plugs.interviewer import is_somebody_asked
+from attractor_nb.runtime.plugs.chosen_plugs import is_somebody_asked
 from attractor_nb.runtime.prepare.trust import absolute_origin, check_trust
 from attractor_nb.runtime.rewind import Rewind
 from attractor_nb.storage.run_directory import SOURCE_NAME
@@ -37,12 +33,7 @@ GRAPH_CHANGES = ("error", "warn", "accept")
 
 
 def check_fork(
-    pipeline: Definition,
-    plan: Plan,
-    stored: StoredRun,
-    state: RunState,
-    options: RunOptions,
-    on_graph_change: str,
+    pipeline: Definition, plan: Plan, stored: StoredRun, state: RunState, options: RunOptions, on_graph_change: str
 ) -> None:
     """Check that a run could go on in this state, before a directory is made for it.
 
@@ -70,8 +61,7 @@ def check_end(plan: Plan, stored: StoredRun, state: RunState) -> None:
     """
     if state.ended == "completed":
         raise RunError(
-            "the run has ended in success; there is nothing to go on with",
-            hint=_how_to_go_back(plan, stored, state),
+            "the run has ended in success; there is nothing to go on with", hint=_how_to_go_back(plan, stored, state)
         )
     if state.ended == "failed" and not state.is_resumable:
         raise RunError(
@@ -111,11 +101,7 @@ def _place_to_go_back_to(plan: Plan, state: RunState) -> str:
         return gate
     ends = {plan.start, *(node.id for node in plan.graph.exit_nodes)}
     return next(
-        (
-            name
-            for name in reversed(state.completed)
-            if name not in ends and not plan.nodes[name].is_conditional
-        ),
+        (name for name in reversed(state.completed) if name not in ends and not plan.nodes[name].is_conditional),
         plan.start,
     )
 
@@ -136,9 +122,7 @@ def check_own_source(pipeline: Definition, logs_root: Path, on_graph_change: str
         return
     facts = read_facts(logs_root)
     if facts.get("is_source_redacted") and facts.get("graph_hash") != pipeline.graph.content_hash:
-        raise GraphChanged(
-            "the pipeline that the run directory keeps is not the one that ran", hint=_REDACTED
-        )
+        raise GraphChanged("the pipeline that the run directory keeps is not the one that ran", hint=_REDACTED)
 
 
 def check_graph(plan: Plan, stored: StoredRun, state: RunState, on_graph_change: str) -> str:

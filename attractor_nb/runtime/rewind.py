@@ -6,9 +6,11 @@ as if its log ended before that visit, and the first thing that is written is th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.log_history import Point, find_points, missing_visit, pick, way_taken
@@ -19,7 +21,7 @@ from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.recorded_state import directory_before
-from attractor_nb.runtime.older_layout import CONTINUED_FROM
+from attractor_nb.runtime.latest_state import CONTINUED_FROM
 from attractor_nb.runtime.prepare.run_options import as_dict
 from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 
@@ -31,8 +33,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
 
 
-@dataclass(frozen=True, slots=True)
-class Rewind:
+class Rewind(Struct, frozen=True):
     """Where to go back to.
 
     Attributes:
@@ -48,9 +49,7 @@ class Rewind:
     prompt: str = ""
 
 
-def read_rewind(
-    node_id: object, visit: object, context: object = None, prompt: object = None
-) -> Rewind | None:
+def read_rewind(node_id: object, visit: object, context: object = None, prompt: object = None) -> Rewind | None:
     """What a caller asks for; None when nothing.
 
     Raises:
@@ -102,8 +101,7 @@ def check_rewind(plan: Plan, logs_root: Path, rewind: Rewind) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RewindPlace:
+class RewindPlace(Struct, frozen=True):
     """Where a run goes on after a rewind.
 
     Attributes:

@@ -17,6 +17,7 @@ from attractor_nb.model.events import (
     PipelineFailed,
     StageFailed,
 )
+from attractor_nb.model.states import RunStatus
 from attractor_nb.runtime.handles.hosts import new_job
 from attractor_nb.runtime.stored_execution import load_execution
 
@@ -36,7 +37,6 @@ STOP_SECONDS = 1.0
 OBSERVED_SECONDS = 1.0
 """How often a child in another process is looked at when nobody says how often."""
 MAX_LISTED_ARTIFACTS = 1000
-_OUTCOME = {"completed": "success", "failed": "fail"}
 
 
 class _Known(Protocol):
@@ -158,7 +158,6 @@ class LiveChild:
             run_id=self.run.id,
             logs_root=str(setup.store.logs_root),
             status=status,
-            outcome=_OUTCOME.get(status, ""),
             reason="" if result is None else result.reason,
             active_stage=self._instructions.active_stage,
             completed=tuple(setup.state.completed),
@@ -174,11 +173,7 @@ class LiveChild:
         began = self._clock.monotonic()
         waiting = asyncio.ensure_future(self._something.wait())
         time = self._setup.debugging.time  # which a debugger can hold
-        timer = (
-            None
-            if timeout_seconds is None
-            else asyncio.ensure_future((time or self._clock).sleep(timeout_seconds))
-        )
+        timer = None if timeout_seconds is None else asyncio.ensure_future((time or self._clock).sleep(timeout_seconds))
         try:
             await asyncio.wait({waiting, timer} if timer else {waiting}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -249,7 +244,6 @@ class _OthersChild:
             run_id=run.id,
             logs_root=str(run.logs_root),
             status=run.status,
-            outcome=_OUTCOME.get(run.status, ""),
             reason=result.reason if result else "",
             active_stage=_active_stage(run),
             completed=result.completed_nodes if result else tuple(run.outcomes),
@@ -308,7 +302,7 @@ def finished_run(pipeline: Definition, root: Path) -> Execution | None:
         CheckpointCorrupt: Its log is damaged.
     """
     run = load_execution(root, pipeline)
-    if run.status not in _OUTCOME:
+    if not RunStatus.of(run.status).is_over:
         return None
     *_, last = (event for event in run.events())
     return None if isinstance(last, PipelineFailed) and last.is_resumable else run

@@ -1,44 +1,54 @@
-"""Reading a stored run back: the same handle, without an engine behind it."""
+"""Reading a stored run back: the same handle without an engine; and the run that somebody points at."""
 
 from __future__ import annotations
 
 import contextlib
+from os import PathLike
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from attractor_nb.collector import paused_collector
 from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.decisions.plan_compiling import compile_plan
+from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
 from attractor_nb.engine.runner import RunOutcome
-from attractor_nb.errors import RunError, RunNotFound
-from attractor_nb.model.events import PipelineInterrupted
+from attractor_nb.errors import OptionError, RunError, RunNotFound, StorageError
+from attractor_nb.model.events import PipelineForked, PipelineInterrupted
+from attractor_nb.model.states import ENDED, LIVE
+from attractor_nb.redaction import redacted
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.execution import Execution, ExecutionT, child_places, of_kind, result_of
 from attractor_nb.runtime.handles.event_fold import Followed
-from attractor_nb.runtime.handles.final_context import StoredValues, ended_context
 from attractor_nb.runtime.handles.handle import Work
 from attractor_nb.runtime.handles.recorded_state import (
     MAX_RESTART_HOPS,
+    StoredValues,
+    ended_context,
     kept_directories,
     restart_directory,
     restored_state,
     what_holds,
 )
+from attractor_nb.runtime.handles.run_result import RunResult
 from attractor_nb.runtime.past import RecordedDirectory, keep_loaded, stamp_of
+from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.source import SourceText
+from attractor_nb.storage.attempt_files import read_stage_text
+from attractor_nb.storage.log.event_log import log_size
 from attractor_nb.storage.map_directory import is_map, read_map_source
-from attractor_nb.storage.run_directory import SOURCE_NAME
+from attractor_nb.storage.run_directory import SOURCE_NAME, first_directory
 from attractor_nb.storage.stored_run import StoredRun, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.runtime.handles.run_result import RunResult
+    from attractor_nb.model.events import Event
+    from attractor_nb.runtime.past import KnownVisit
 
-_ENDED = frozenset({"completed", "failed", "paused"})
-_LIVE = frozenset({"running", "resumed"})
 DefinitionT = TypeVar("DefinitionT", bound=Definition)
+ValueT = TypeVar("ValueT")
 LOST_OWNER = "abandoned: its process ended"
 """Why a run stands still whose log has no end."""
 
@@ -99,8 +109,12 @@ def load_execution(logs_root: Path, definition: Definition | type[Definition] | 
         RunNotFound: There is no run at that place.
         CheckpointCorrupt: Its log is damaged; says what is salvageable.
     """
+    with paused_collector(log_size(logs_root)):
+        return _loaded(logs_root, definition or Definition)
+
+
+def _loaded(logs_root: Path, definition: Definition | type[Definition]) -> Execution:
     stamp, stored = stamp_of(logs_root), read_run(logs_root)
-    definition = definition or Definition
     pipeline = _definition(stored, definition) if isinstance(definition, type) else definition
     plan = compile_plan(pipeline.graph)
     state, way = restored_state(plan, stored), list(way_taken(stored.events))
@@ -115,16 +129,9 @@ def load_execution(logs_root: Path, definition: Definition | type[Definition] | 
     work: Work[RunResult] = Work(f"run {run_id}")
     followed = Followed()
     followed.recall(way, kept_directories(stored, way_taken(stored.events)), state.visits)
-    run = pipeline.run_kind(
-        pipeline,
-        run_id,
-        stored.logs_root,
-        stored.read_stage_file,
-        work=work,
-        followed=followed,
-    )
+    run = pipeline.run_kind(pipeline, run_id, stored.logs_root, stored.read_stage_file, work=work, followed=followed)
     keep_loaded(run, RecordedDirectory(stored, pipeline.graph, stamp))
-    if stored.status not in _LIVE:
+    if stored.status not in LIVE:
         if not run.view.status.is_ended:
             followed.take(PipelineInterrupted(reason=LOST_OWNER, next_node=state.next_node))
         context = ended_context(_values(stored), (), StoredValues(stored.logs_root))
@@ -140,7 +147,7 @@ def load_execution(logs_root: Path, definition: Definition | type[Definition] | 
 
 def _standing(stored: StoredRun, state: RunState) -> str:
     """How the run ended; the log says so even when the manifest could not be written any more."""
-    return state.ended or (stored.status if stored.status in _ENDED else "interrupted")
+    return state.ended or (stored.status if stored.status in {*ENDED, "paused"} else "interrupted")
 
 
 def _values(stored: StoredRun) -> dict[str, Any]:
@@ -150,3 +157,69 @@ def _values(stored: StoredRun) -> dict[str, Any]:
     for event in events:
         values.update(getattr(event, "context", {}))
     return values
+
+
+def as_run(thing: object, name: str = "the run", pipeline: Definition | None = None) -> Execution:
+    """The run that somebody points at.
+
+    Args:
+        thing: A run, its result, or its directory.
+        name: What the argument is called, for the message.
+        pipeline: What ran, for who has it; it is read from the directory otherwise.
+
+    Raises:
+        OptionError: It is none of these.
+        RunNotFound: There is no run at that place, or nothing of it is stored.
+        CheckpointCorrupt: Its log is damaged.
+    """
+    if isinstance(thing, Execution):
+        return thing
+    if isinstance(thing, RunResult):
+        return load_execution(thing.logs_root, pipeline)
+    place: Any = getattr(thing, "logs_root", thing)  # an entry of runs(), too
+    if not is_path(place):
+        raise OptionError(
+            f"{name} must be a run, its result or its directory, not {type(thing).__name__}",
+            hint='for example ".attractor/runs/first"',
+        )
+    return load_execution(as_path(place, name), pipeline)
+
+
+def is_path(thing: object) -> bool:
+    """Whether a value can name a place on the disk."""
+    return isinstance(thing, str | PathLike)
+
+
+TEXTS: Final = {"prompt": "prompt.md", "response": "response.md"}
+"""What a comparison looks at of a visit, and the files that hold it."""
+
+
+def texts_of(run: Execution, known: KnownVisit) -> dict[str, str]:
+    """Prompt and response of the last attempt of a visit, by name; what is lost or unreadable is left out.
+
+    What tells of the run and nothing else is marks in them (``without_places``).
+    """
+    directory = known.place.files_of(known.record, known.record.attempts[-1].number)
+    found: dict[str, str] = {}
+    for name, file in TEXTS.items():
+        with contextlib.suppress(StorageError):
+            if (text := read_stage_text(directory, file)) is not None:
+                found[name] = without_places(run, known.journal.way, redacted(text))
+    return found
+
+
+def without_places(run: Execution, way: Sequence[Event], value: ValueT) -> ValueT:
+    """A JSON value with marks where it names the run or its directory: they differ always and tell nothing.
+
+    So are those of the runs that it was forked from: the stages that a fork has of them were asked there.
+
+    Args:
+        run: The run.
+        way: The records of the directory that the value is from.
+        value: Without secrets.
+    """
+    places = [PlaceOfCall(run.id, (str(run.logs_root), str(first_directory(run.logs_root))))]
+    places += [PlaceOfCall(event.parent_id, (event.parent_root,)) for event in way if isinstance(event, PipelineForked)]
+    for place in places:
+        value = place.without_in(value)
+    return value

@@ -5,9 +5,10 @@ Nobody else knows more than one of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from attractor_nb.backends import is_provider
 from attractor_nb.backends.llm.tools import McpServers, check_tools
@@ -20,15 +21,13 @@ from attractor_nb.engine.instruction_inbox import Instructions
 from attractor_nb.engine.run_setup import RunSetup
 from attractor_nb.engine.runner import Runner
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.handlers.attachments import check_takes_attachments
+from attractor_nb.handlers.call_inputs import check_takes_attachments
 from attractor_nb.handlers.codergen import CodergenHandler
-from attractor_nb.handlers.conditional import ConditionalHandler
-from attractor_nb.handlers.exit_node import ExitHandler
 from attractor_nb.handlers.fan_in import FanInHandler
 from attractor_nb.handlers.fan_out import ParallelHandler
 from attractor_nb.handlers.handler_registry import HandlerRegistry
 from attractor_nb.handlers.manager_loop import ManagerLoopHandler
-from attractor_nb.handlers.start_node import StartHandler
+from attractor_nb.handlers.points import ConditionalHandler, ExitHandler, StartHandler
 from attractor_nb.handlers.sub_pipeline import SubPipelineHandler
 from attractor_nb.handlers.tool import ToolHandler
 from attractor_nb.handlers.wait_human import WaitHumanHandler
@@ -39,26 +38,16 @@ from attractor_nb.model.vocabulary.shapes import CHILD_TYPES
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import ChecksGraphs
 from attractor_nb.runtime.begin import describe_backend
-from attractor_nb.runtime.breakpoint_options import read_breakpoints
 from attractor_nb.runtime.child_runs import ChildRuns, Household
 from attractor_nb.runtime.handle_options import kept_of
 from attractor_nb.runtime.handles.event_fold import Followed
 from attractor_nb.runtime.handles.handle import Work
 from attractor_nb.runtime.open_gates import tell
-from attractor_nb.runtime.pins import read_pins
-from attractor_nb.runtime.plugs.cassette import (
-    Recording,
-    answering_backend,
-    on_tape,
-    people_before,
-    people_behind,
-)
+from attractor_nb.runtime.pins import read_breakpoints, read_pins
+from attractor_nb.runtime.plugs.cassette import Recording, answering_backend, on_tape, people_before, people_behind
+from attractor_nb.runtime.plugs.chosen_plugs import cache_of, feed_of, interviewer_of, trace
 from attractor_nb.runtime.plugs.executor import Plugs, check_shipping, shipped_plugs, shipping_of
-from attractor_nb.runtime.plugs.interviewer import interviewer_of
 from attractor_nb.runtime.plugs.lent import Lent
-from attractor_nb.runtime.plugs.session_status import feed_of
-from attractor_nb.runtime.plugs.stage_results import cache_of
-from attractor_nb.runtime.plugs.trace import trace
 from attractor_nb.runtime.prepare.budget import check_budget
 from attractor_nb.runtime.wired_run import Wired
 from attractor_nb.runtime.workspace.workspace import InWorkspace, RunWorkplace, check_places
@@ -69,13 +58,7 @@ if TYPE_CHECKING:
     from attractor_nb.cassettes import Tape
     from attractor_nb.decisions.plan import Plan, PlannedNode
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.protocols import (
-        BackendLifetime,
-        CodergenBackend,
-        Handler,
-        Interviewer,
-        Processes,
-    )
+    from attractor_nb.protocols import BackendLifetime, CodergenBackend, Handler, Interviewer, Processes
     from attractor_nb.runtime.begin import Beginning, Seams
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.handles.run_result import RunResult
@@ -83,8 +66,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class _Works:
+class _Works(Struct, frozen=True):
     """What answers prompts and executes nodes.
 
     Attributes:
@@ -129,7 +111,7 @@ def wire(
     lent = lent or Lent()
     stream = EventStream(start.store, seams.clock, start.run_id)
     gates = Gates(
-        people_behind(interviewer_of(options, is_waited_for=is_waited_for), lent.tape),
+        people_behind(interviewer_of(options.interviewer, is_waited_for=is_waited_for), lent.tape),
         partial(stream.announce, is_synced=True),
         seams.clock,
         recorded=start.interviews,
@@ -138,16 +120,7 @@ def wire(
     setup = _setup(options, seams, start, stream, gates, works, lent)
     if not CHILD_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
         household = Household(
-            pipeline,
-            options,
-            seams,
-            gates,
-            works.answering,
-            works.processes,
-            works.place,
-            lent.tape,
-            setup,
-            wire,
+            pipeline, options, seams, gates, works.answering, works.processes, works.place, lent.tape, setup, wire
         )
         setup.children = children = _children(household, stream, start)
         setup.lifetimes = (*setup.lifetimes, children)
@@ -183,13 +156,7 @@ def _works(
 
 
 def _setup(
-    options: RunOptions,
-    seams: Seams,
-    start: Beginning,
-    stream: EventStream,
-    gates: Gates,
-    works: _Works,
-    lent: Lent,
+    options: RunOptions, seams: Seams, start: Beginning, stream: EventStream, gates: Gates, works: _Works, lent: Lent
 ) -> RunSetup:
     """What the run is made of, but for its children."""
     above = lent.above
@@ -355,9 +322,7 @@ def _handlers(registry: HandlerRegistry, plan: Plan) -> dict[str, Handler]:
 def _handler_of(registry: HandlerRegistry, planned: PlannedNode) -> Handler:
     """A node's handler; a start or exit that only its id makes one has theirs (ruling 7)."""
     is_end = planned.handler_type in {"start", "exit"} and not planned.node.type
-    return registry.resolve(
-        planned.node.with_attrs({"type": planned.handler_type}) if is_end else planned.node
-    )
+    return registry.resolve(planned.node.with_attrs({"type": planned.handler_type}) if is_end else planned.node)
 
 
 def _registry(

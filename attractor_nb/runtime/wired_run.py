@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from attractor_nb.errors import RunLocked
+from attractor_nb.runtime.answers_from_elsewhere import LOOK_SECONDS, AnswerTaker
 from attractor_nb.runtime.execution import result_of
-from attractor_nb.runtime.handles.final_context import StoredValues, ended_context
+from attractor_nb.runtime.handles.recorded_state import StoredValues, ended_context
 from attractor_nb.runtime.open_gates import gates_open
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_store import DirectoryRunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable
 
     from attractor_nb.engine.gates import Gates
     from attractor_nb.engine.runner import Runner
@@ -30,8 +33,7 @@ OWNER_CHECK_SECONDS = 1.0
 """How often a run looks whether it was taken over while nothing of it is recorded."""
 
 
-@dataclass(slots=True)
-class Wired:
+class Wired(Struct):
     """A run and the engine that will drive it."""
 
     run: Execution
@@ -50,9 +52,9 @@ class Wired:
             StorageError: The run directory, or the cassette, cannot be written; what was committed is safe.
         """
         try:
-            with self._watched(), self._gates_open():
+            with self._watched(), self._gates_open(), self._answered_from_elsewhere():
                 ended = await self.runner.run()
-        except BaseException:
+        except BaseException:  # an interrupt, too: what was recorded until then is kept
             if self.recording is not None:
                 self.recording.keep()
             raise
@@ -83,22 +85,45 @@ class Wired:
 
         The stage is cancelled, its commands end, and the first record that is refused says why.
         """
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        timer: asyncio.TimerHandle | None = None
+        task = asyncio.current_task()
 
-        def look() -> None:
-            nonlocal timer
+        def look() -> bool:
             try:
                 self.runner.setup.store.check_owner()
             except RunLocked:
                 if task is not None:
                     task.cancel()
-                return
-            timer = loop.call_later(OWNER_CHECK_SECONDS, look)
+                return False
+            return True
 
-        look()
-        try:
+        with _repeated(look, OWNER_CHECK_SECONDS):
             yield
-        finally:
-            if timer is not None:
-                timer.cancel()
+
+    def _answered_from_elsewhere(self) -> contextlib.AbstractContextManager[None]:
+        """Take answers of other processes; those to a child's question its parent takes."""
+        taker = AnswerTaker(self.gates)
+
+        def look() -> bool:
+            taker.look(self.runner.setup.store)
+            return True
+
+        return contextlib.nullcontext() if self.is_child else _repeated(look, LOOK_SECONDS)
+
+
+@contextlib.contextmanager
+def _repeated(look: Callable[[], bool], seconds: float) -> Generator[None]:
+    """Look now and every so many seconds, in the running loop, until a look says that it was the last."""
+    loop = asyncio.get_running_loop()
+    timer: asyncio.TimerHandle | None = None
+
+    def look_again() -> None:
+        nonlocal timer
+        if look():
+            timer = loop.call_later(seconds, look_again)
+
+    look_again()
+    try:
+        yield
+    finally:
+        if timer is not None:
+            timer.cancel()

@@ -67,8 +67,7 @@ def serve(
         if (error.name or "").partition(".")[0] not in _LIBRARIES:
             raise
         raise OptionError(
-            f"the server needs {error.name}, which is not installed",
-            hint="pip install 'attractor_nb[server]'",
+            f"the server needs {error.name}, which is not installed", hint="pip install 'attractor_nb[server]'"
         ) from None
     run_server(
         Path(root),

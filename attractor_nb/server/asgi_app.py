@@ -15,17 +15,15 @@ from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
 from attractor_nb.server.desk import RunDesk
 from attractor_nb.server.events import stream_events
-from attractor_nb.server.guard import Guard, own_path
+from attractor_nb.server.guard import Guard, Tickets, own_path
 from attractor_nb.server.idempotency import KeyClaim, Ledger
 from attractor_nb.server.openapi import openapi_document
 from attractor_nb.server.operations import OPERATIONS
 from attractor_nb.server.page import page_routes
-from attractor_nb.server.problems import Problem, internal_problem, problem_of
 from attractor_nb.server.recovery import Recovery
-from attractor_nb.server.replies import Reply, problem_response
+from attractor_nb.server.replies import Problem, Reply, internal_problem, problem_of, problem_response
 from attractor_nb.server.request_calls import Call, House, asked_of, read_body, read_query, read_values
 from attractor_nb.server.streams.event_streams import Streams
-from attractor_nb.server.tickets import Tickets
 from attractor_nb.storage.files.document_files import DocumentFolder
 
 if TYPE_CHECKING:
@@ -66,9 +64,7 @@ class Server:
             _only(Route("/openapi.json", _answering(self._document), methods=["GET"])),
             *(_only(route) for route in page_routes(_answering, is_proxied=settings.is_proxied)),
         ]
-        inner = Starlette(
-            routes=routes, exception_handlers={HTTPException: _refused}, lifespan=self._lifespan
-        )
+        inner = Starlette(routes=routes, exception_handlers={HTTPException: _refused}, lifespan=self._lifespan)
         inner.router.redirect_slashes = False
         self.app = Guard(inner, settings, self.house.tickets)
 
@@ -115,9 +111,7 @@ class Server:
             raise Problem(400, "idempotency-key", "The Idempotency-Key is given twice")
         asked = asked_of(operation.name, path, body)
         once = self._ledger.once
-        reply = await run_in_threadpool(
-            once, keys[0] if keys else None, asked, lambda claim: serve(call(claim))
-        )
+        reply = await run_in_threadpool(once, keys[0] if keys else None, asked, lambda claim: serve(call(claim)))
         return reply.to_response()
 
     async def _document(self, request: Request) -> Response:
@@ -137,7 +131,7 @@ def _answering(serve: Any) -> Any:
             return problem_response(problem_of(error))
         except ClientDisconnect:  # nobody reads this
             return problem_response(Problem(400, "request", "The request ended early"))
-        except Exception:
+        except Exception:  # a fault of ours: it is logged, and a client is told no more than that
             LOGGER.exception("%s %s", request.method, request.url.path)
             return problem_response(internal_problem())
 

@@ -14,27 +14,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
-from attractor_nb.errors import AttractorError, RunError, RunLocked
+from attractor_nb.errors import AttractorError, RunError
+from attractor_nb.model.states import LIVE
 from attractor_nb.model.vocabulary.isolation import WORKSPACE
 from attractor_nb.pipeline.run import Run
 from attractor_nb.runtime.workspace.worktree_changes import place_facts
-from attractor_nb.server.problems import Problem, stopping
+from attractor_nb.server.replies import Problem, stopping
 from attractor_nb.server.requests import Resumption
-from attractor_nb.server.server_runs import run_place
-from attractor_nb.server.started import StartedRuns
+from attractor_nb.server.server_runs import StartedRuns, locked_elsewhere, run_place
 from attractor_nb.source import SourceText
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.run_directory import new_run_directory, run_directory_name
-from attractor_nb.storage.run_lists.listing import LIVE, summarize
+from attractor_nb.storage.run_lists.listing import summarize
 from attractor_nb.storage.run_lists.run_index import list_runs
 from attractor_nb.storage.run_status import ABANDONED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator
     from pathlib import Path
 
     from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.server.requests import Bounds, Fork, Submission
+    from attractor_nb.server.requests import Fork, Submission
     from attractor_nb.server.response_models import WaitingQuestion
     from attractor_nb.storage.run_lists.listing import RunSummary
 
@@ -138,7 +138,7 @@ class RunDesk:
         """All runs and maps on the disk, newest first."""
         with self._listing:  # who asks meanwhile profits by what the first one read
             found = list_runs(self.root)
-        return [self._spoken(entry) for entry in found]
+        return [self._spoken(entry) for entry in found] if self.words else found
 
     def _spoken(self, found: RunSummary) -> RunSummary:
         """The line of a run with what is said of it here, until it has ended."""
@@ -175,11 +175,11 @@ class RunDesk:
                         params=wish.params,
                         durability=wish.durability,
                         session=place if wish.session else False,
-                        **_given(wish, "backend", "trust"),
+                        **wish.given("backend", "trust"),
                         **_OF_ITS_OWN,
                         **_HOW,
                     )
-            except BaseException:
+            except BaseException:  # an interrupt, too: an empty folder would look like a run
                 with contextlib.suppress(OSError):
                     place.rmdir()  # only as long as nothing of a run is in it
                 raise
@@ -204,7 +204,6 @@ class RunDesk:
         """Go on with a run that a lost server left; ``started.held`` is the caller's, the rest as ``resume``.
 
         Args:
-            run_id: The run.
             tries: How often that has been tried, with this time.
             last_id: Its last event.
         """
@@ -220,7 +219,7 @@ class RunDesk:
             run = Run.load(place).resume(
                 on_graph_change=wish.on_graph_change,
                 session=place if (place / ".founder-mode").is_dir() else False,
-                **_given(wish, *names),
+                **wish.given(*names),
                 **_own_place(place),
                 **_HOW,
             )
@@ -241,7 +240,7 @@ class RunDesk:
         """
         parent = self.run(run_id)
         with self._room():
-            given = _given(wish, "backend", "trust", "context", "prompt")
+            given = wish.given("backend", "trust", "context", "prompt")
             # A fork has its name when it is complete, so the name is free until then.
             name = run_directory_name(SystemClock().time(), SystemRandomness().new_id())
             note(name)
@@ -335,22 +334,6 @@ def posted_pipeline(source: str, **options: Any) -> Pipeline:
 def _own_place(logs_root: Path) -> dict[str, Any]:
     """The place for a run that somebody may have begun elsewhere: its own, if it has one already."""
     return {} if place_facts(logs_root).get("isolation") else dict(_OF_ITS_OWN)
-
-
-def locked_elsewhere(run_id: str, owner: Mapping[str, Any]) -> RunLocked:
-    """The refusal of what only the process can do that runs it."""
-    who = f"process {owner.get('pid', '?')} on {owner.get('host', '?')}"
-    return RunLocked(
-        f"pipeline {run_id} is run by {who}",
-        owner=dict(owner),
-        hint="ask the server or program that runs it; here it can only be viewed",
-    )
-
-
-def _given(wish: Bounds, *names: str) -> dict[str, Any]:
-    """What a request says of these options and of the bounds."""
-    bounds = [name for name in type(wish).model_fields if name.startswith("max_")]
-    return {name: value for name in (*names, *bounds) if (value := getattr(wish, name)) is not None}
 
 
 def _stamp(place: Path) -> tuple[int, ...]:

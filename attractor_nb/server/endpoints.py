@@ -18,16 +18,8 @@ from attractor_nb.server.lint_answers import (
     plain_syntax_error,
     renamed,
 )
-from attractor_nb.server.problems import Problem
-from attractor_nb.server.replies import Reply
-from attractor_nb.server.response_models import (
-    Accepted,
-    Cancelling,
-    PipelineList,
-    QuestionList,
-    Ticket,
-    Validation,
-)
+from attractor_nb.server.replies import Problem, Reply
+from attractor_nb.server.response_models import Accepted, Cancelling, PipelineList, QuestionList, Ticket, Validation
 from attractor_nb.storage.stored_run import has_event_log
 
 if TYPE_CHECKING:
@@ -139,9 +131,7 @@ def get_context(call: Call) -> Reply:
 
 def get_stage(call: Call) -> Reply:
     """What is known of a stage."""
-    return Reply(
-        stage_files_answers.plain_stage(call.house.desk.run(call.path["id"]), call.path["node"], call.query)
-    )
+    return Reply(stage_files_answers.plain_stage(call.house.desk.run(call.path["id"]), call.path["node"], call.query))
 
 
 def get_stage_file(call: Call) -> Reply:
@@ -158,17 +148,13 @@ def get_inspection(call: Call) -> Reply:
 def get_artifacts(call: Call) -> Reply:
     """The artifacts of a run."""
     run_id = call.path["id"]
-    return Reply(
-        stage_files_answers.artifacts_of(run_id, run_status_answers.current_place(call.house.desk, run_id))
-    )
+    return Reply(stage_files_answers.artifacts_of(run_id, run_status_answers.current_place(call.house.desk, run_id)))
 
 
 def get_artifact(call: Call) -> Reply:
     """The value of an artifact."""
     place = run_status_answers.current_place(call.house.desk, call.path["id"])
-    return Reply(
-        {"id": call.path["artifact"], "value": stage_files_answers.artifact_of(place, call.path["artifact"])}
-    )
+    return Reply({"id": call.path["artifact"], "value": stage_files_answers.artifact_of(place, call.path["artifact"])})
 
 
 def get_session(call: Call) -> Reply:
@@ -189,9 +175,7 @@ def validate(call: Call) -> Reply:
     except SourceError as error:
         found: list[dict[str, Any]] = [plain_syntax_error(error)]
         executes: dict[str, Any] = {"hash": "", "commands": []}
-        return Reply(
-            Validation(is_valid=False, name="", goal="", nodes=0, diagnostics=found, executes=executes)
-        )
+        return Reply(Validation(is_valid=False, name="", goal="", nodes=0, diagnostics=found, executes=executes))
     return Reply(
         Validation(
             is_valid=not any(one.is_error for one in pipeline.diagnostics),

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import Response
 
 from attractor_nb.logs import own_logger
-from attractor_nb.server.problems import Problem
+from attractor_nb.server.replies import Problem
 from attractor_nb.server.requests import EVENT_ID
-from attractor_nb.server.streams.frames import HEARTBEAT
+from attractor_nb.server.streams.channel import HEARTBEAT
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -108,10 +108,7 @@ async def stream_events(call: Call) -> Response:
     last_id = call.last_event_id or call.query.last_event_id or ""
     if last_id and _ID.fullmatch(last_id) is None:
         raise Problem(
-            400,
-            "event-id",
-            "Last-Event-ID is not valid",
-            "it must be the id of an event: two numbers joined by a dot",
+            400, "event-id", "Last-Event-ID is not valid", "it must be the id of an event: two numbers joined by a dot"
         )
     stream = await call.house.streams.open(call.path["id"], last_id)
     if stream is None:

@@ -1,30 +1,34 @@
-"""The door: each request and each stream passes it before any route is looked for.
+"""The door: each request and each stream passes it, with a token or a ticket, before any route.
 
 Who is let in is decided from the head of a request alone. Against a page of another site that a browser of
 this machine shows: its requests carry its Origin, or, when it has made its own name point here, its Host.
 Against everybody else: the token. Every answer carries headers by which a browser shows nothing of it to
 anybody else.
+
+A ticket opens one stream, once, soon: in a browser's history or a proxy's log it is worth nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
+import secrets
+import threading
+import time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
 from starlette.responses import Response
 
 from attractor_nb.server.page import PAGE_PATH, PAGE_PATHS
-from attractor_nb.server.problems import Problem
-from attractor_nb.server.replies import problem_response
+from attractor_nb.server.replies import Problem, problem_response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from attractor_nb.server.server_settings import ServerSettings
-    from attractor_nb.server.tickets import Tickets
 
 HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -43,6 +47,8 @@ _SCHEMES: Final = ("http://", "https://")
 _OWN_SITES: Final = frozenset({"", "same-origin", "none"})
 """``Sec-Fetch-Site``: not sent, our own page, typed by a person."""
 MAX_TICKET_LENGTH: Final = 200
+
+MAX_TICKETS: Final = 4_096
 
 
 class Guard:
@@ -178,3 +184,39 @@ def unauthorised() -> Problem:
 
 def _foreign_page() -> Problem:
     return Problem(403, "foreign-origin", "The request comes from a page of another site")
+
+
+class Tickets:
+    """The tickets that were given out and not yet shown; only their hashes are kept."""
+
+    def __init__(self, seconds: float, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._open: dict[bytes, tuple[str, float]] = {}
+
+    def issue(self, path: str) -> str:
+        """A ticket for one path.
+
+        Raises:
+            Problem: Too many wait to be used.
+        """
+        ticket = secrets.token_urlsafe(32)
+        now = self._monotonic()
+        with self._lock:
+            self._open = {key: kept for key, kept in self._open.items() if kept[1] > now}
+            if len(self._open) >= MAX_TICKETS:
+                raise Problem(429, "too-many-tickets", "Too many tickets are unused", headers={"Retry-After": "30"})
+            self._open[_key(ticket)] = path, now + self._seconds
+        return ticket
+
+    def redeem(self, ticket: str, path: str) -> bool:
+        """Whether a ticket opens a path; whatever it opens, it is used up."""
+        with self._lock:
+            kept = self._open.pop(_key(ticket), None)
+        return kept is not None and kept[0] == path and kept[1] > self._monotonic()
+
+
+def _key(ticket: str) -> bytes:
+    """Looked up by hash, so that the time of a look tells nothing of the tickets there are."""
+    return hashlib.sha256(ticket.encode("utf-8", "surrogatepass")).digest()

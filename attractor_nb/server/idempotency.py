@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from filelock import FileLock, Timeout
 
 from attractor_nb.errors import AttractorError
-from attractor_nb.server.problems import Problem
-from attractor_nb.server.replies import Reply
+from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.storage.files.atomic import read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json

@@ -103,6 +103,8 @@ def plain_outline(graph: Graph) -> list[dict[str, Any]]:
                 "node": node.id,
                 "label": node.label,
                 "type": graph.handler_types[node.id],
+                "shape": node.shape,
+                "classes": list(node.classes),
                 **_shown_place(node.span),
                 "incoming": [_end(edge, edge.source) for edge in graph.edges if edge.target == node.id],
                 "outgoing": [_end(edge, edge.target) for edge in graph.edges if edge.source == node.id],
@@ -119,9 +121,7 @@ def _end(edge: Edge, other: str) -> dict[str, str]:
 def _sendable(editor: Editor, kind: type[Pipeline]) -> Pipeline:
     """The pipeline of a changed text, if the text may be sent back as it is."""
     if redacted(editor.source) != editor.source:
-        raise OptionError(
-            "the text contains a secret, and responses never repeat secrets", hint="change it by hand"
-        )
+        raise OptionError("the text contains a secret, and responses never repeat secrets", hint="change it by hand")
     made = editor.pipeline()
     assert isinstance(made, kind), "an editor keeps the kind of its pipeline"
     return made

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic.json_schema import models_json_schema
 
 from attractor_nb.server.operations import EVENT_STREAM, OPERATIONS, path_parameters
-from attractor_nb.server.problems import PROBLEM_TYPE
-from attractor_nb.server.replies import JSON_TYPE
+from attractor_nb.server.replies import JSON_TYPE, PROBLEM_TYPE
 from attractor_nb.server.requests import EVENT_ID, RUN_ID
 from attractor_nb.server.response_models import ProblemDocument
-from attractor_nb.server.streams.frames import END, FAULT, GAP
+from attractor_nb.server.streams.channel import END, FAULT, GAP
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -45,10 +44,7 @@ _ONE_EVENT: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
         "id": {"type": "string", "description": "Only for events in the log."},
-        "event": {
-            "enum": ["message", END, GAP, FAULT],
-            "description": "All except message describe the stream.",
-        },
+        "event": {"enum": ["message", END, GAP, FAULT], "description": "All except message describe the stream."},
         "data": {"type": "string", "contentMediaType": JSON_TYPE, "contentSchema": {"type": "object"}},
     },
     "required": ["data"],
@@ -67,10 +63,7 @@ def openapi_document(version: str) -> dict[str, Any]:
         "servers": [{"url": "."}],
         "security": [{"token": []}],
         "paths": paths,
-        "components": {
-            "schemas": _schemas(),
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": {"schemas": _schemas(), "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
     }
 
 
@@ -128,10 +121,7 @@ def _success(operation: Operation) -> dict[str, Any]:
 
 
 def _problem(status: int) -> dict[str, Any]:
-    return {
-        "description": _TITLES[status],
-        "content": {PROBLEM_TYPE: {"schema": _reference(ProblemDocument)}},
-    }
+    return {"description": _TITLES[status], "content": {PROBLEM_TYPE: {"schema": _reference(ProblemDocument)}}}
 
 
 def _reference(model: type[BaseModel]) -> dict[str, str]:

@@ -76,15 +76,11 @@ class Operation:
         return self.summary or (self.serve.__doc__ or "").strip().splitlines()[0]
 
 
-def _get(
-    path: str, name: str, serve: Callable[[Call], Reply] | None, answer: Any = None, **more: Any
-) -> Operation:
+def _get(path: str, name: str, serve: Callable[[Call], Reply] | None, answer: Any = None, **more: Any) -> Operation:
     return Operation("GET", path, name, serve, answer, **more)
 
 
-def _post(
-    path: str, name: str, serve: Callable[[Call], Reply], answer: Any, body: Any, **more: Any
-) -> Operation:
+def _post(path: str, name: str, serve: Callable[[Call], Reply], answer: Any, body: Any, **more: Any) -> Operation:
     return Operation("POST", path, name, serve, answer, body=body, **more)
 
 
@@ -102,20 +98,9 @@ EVENTS: Final = _get(
 )
 OPERATIONS: Final[tuple[Operation, ...]] = (
     _get(
-        "/pipelines",
-        "listPipelines",
-        endpoints.list_pipelines,
-        response_models.PipelineList,
-        query=requests.ListQuery,
+        "/pipelines", "listPipelines", endpoints.list_pipelines, response_models.PipelineList, query=requests.ListQuery
     ),
-    _post(
-        "/pipelines",
-        "submitPipeline",
-        endpoints.submit,
-        response_models.Accepted,
-        requests.Submission,
-        status=201,
-    ),
+    _post("/pipelines", "submitPipeline", endpoints.submit, response_models.Accepted, requests.Submission, status=201),
     _get(_ONE, "getPipeline", endpoints.get_pipeline, response_models.PipelineStatus),
     EVENTS,
     _post(
@@ -129,32 +114,14 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         is_secret=True,
     ),
     _post(
-        f"{_ONE}/cancel",
-        "cancelPipeline",
-        endpoints.cancel,
-        response_models.Cancelling,
-        requests.NoBody,
-        status=202,
+        f"{_ONE}/cancel", "cancelPipeline", endpoints.cancel, response_models.Cancelling, requests.NoBody, status=202
     ),
     _post(
-        f"{_ONE}/resume",
-        "resumePipeline",
-        endpoints.resume,
-        response_models.Accepted,
-        requests.Resumption,
-        status=202,
+        f"{_ONE}/resume", "resumePipeline", endpoints.resume, response_models.Accepted, requests.Resumption, status=202
     ),
-    _post(
-        f"{_ONE}/fork", "forkPipeline", endpoints.fork, response_models.Accepted, requests.Fork, status=201
-    ),
+    _post(f"{_ONE}/fork", "forkPipeline", endpoints.fork, response_models.Accepted, requests.Fork, status=201),
     _get(f"{_ONE}/graph", "getGraph", endpoints.get_graph, query=requests.GraphQuery, media=_GRAPH_TYPES),
-    _get(
-        f"{_ONE}/questions",
-        "getQuestions",
-        endpoints.get_questions,
-        response_models.QuestionList,
-        kind="questions",
-    ),
+    _get(f"{_ONE}/questions", "getQuestions", endpoints.get_questions, response_models.QuestionList, kind="questions"),
     _post(
         f"{_ONE}/questions/{{qid:path}}/answer",
         "answerQuestion",
@@ -165,16 +132,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     _get(f"{_ONE}/checkpoint", "getCheckpoint", endpoints.get_checkpoint, response_models.CheckpointState),
     _get(f"{_ONE}/context", "getContext", endpoints.get_context, response_models.ContextState),
-    _get(
-        f"{_ONE}/inspection",
-        "inspect",
-        endpoints.get_inspection,
-        query=requests.InspectionQuery,
-        kind="stages",
-    ),
-    _get(
-        f"{_ONE}/stages/{{node}}", "getStage", endpoints.get_stage, query=requests.StageQuery, kind="stages"
-    ),
+    _get(f"{_ONE}/inspection", "inspect", endpoints.get_inspection, query=requests.InspectionQuery, kind="stages"),
+    _get(f"{_ONE}/stages/{{node}}", "getStage", endpoints.get_stage, query=requests.StageQuery, kind="stages"),
     _get(
         f"{_ONE}/stages/{{node}}/files/{{name:path}}",
         "getStageFile",
@@ -183,53 +142,17 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         query=requests.StageQuery,
         kind="stages",
     ),
-    _get(
-        f"{_ONE}/artifacts",
-        "listArtifacts",
-        endpoints.get_artifacts,
-        response_models.ArtifactList,
-        kind="artifacts",
-    ),
+    _get(f"{_ONE}/artifacts", "listArtifacts", endpoints.get_artifacts, response_models.ArtifactList, kind="artifacts"),
     _get(f"{_ONE}/artifacts/{{artifact}}", "getArtifact", endpoints.get_artifact, kind="artifacts"),
     _get(f"{_ONE}/session", "getSession", endpoints.get_session, kind="session"),
-    _get(
-        "/questions",
-        "listQuestions",
-        endpoints.get_all_questions,
-        response_models.QuestionList,
-        kind="questions",
-    ),
-    _post(
-        "/validate",
-        "validate",
-        endpoints.validate,
-        response_models.Validation,
-        requests.Source,
-        kind="sources",
-    ),
+    _get("/questions", "listQuestions", endpoints.get_all_questions, response_models.QuestionList, kind="questions"),
+    _post("/validate", "validate", endpoints.validate, response_models.Validation, requests.Source, kind="sources"),
     _post("/edit", "edit", document_answers.edit, response_models.Edited, requests.Edit, kind="sources"),
-    _post(
-        "/picture",
-        "draw",
-        document_answers.picture,
-        response_models.Picture,
-        requests.PictureWish,
-        kind="sources",
-    ),
+    _post("/picture", "draw", document_answers.picture, response_models.Picture, requests.PictureWish, kind="sources"),
     _get(
-        "/documents",
-        "listDocuments",
-        document_answers.list_documents,
-        response_models.DocumentList,
-        kind="documents",
+        "/documents", "listDocuments", document_answers.list_documents, response_models.DocumentList, kind="documents"
     ),
-    _get(
-        _DOCUMENT,
-        "getDocument",
-        document_answers.get_document,
-        response_models.DocumentText,
-        kind="documents",
-    ),
+    _get(_DOCUMENT, "getDocument", document_answers.get_document, response_models.DocumentText, kind="documents"),
     _post(
         _DOCUMENT,
         "saveDocument",
@@ -240,34 +163,22 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         is_secret=True,
     ),
     # What a front-end shows.
-    _get(
-        "/rows",
-        "listRows",
-        view_payloads.get_rows,
-        response_models.Rows,
-        query=requests.RowsQuery,
-        kind="views",
-    ),
+    _get("/rows", "listRows", view_payloads.get_rows, response_models.Rows, query=requests.RowsQuery, kind="views"),
     _get(f"{_ONE}/drawing", "getDrawing", view_payloads.get_drawing, response_models.Drawing, kind="views"),
+    _get(f"{_ONE}/answers", "getAnswers", view_payloads.get_answers, response_models.PastAnswers, kind="views"),
+    _get(f"{_ONE}/timeline", "getTimeline", view_payloads.get_timeline, response_models.TimelineState, kind="views"),
+    _get(f"{_ONE}/replay", "getReplay", view_payloads.get_replay, response_models.ReplayState, kind="views"),
     _get(
-        f"{_ONE}/answers", "getAnswers", view_payloads.get_answers, response_models.PastAnswers, kind="views"
-    ),
-    _get(
-        f"{_ONE}/timeline",
-        "getTimeline",
-        view_payloads.get_timeline,
-        response_models.TimelineState,
+        f"{_ONE}/comparison",
+        "getComparison",
+        view_payloads.get_comparison,
+        response_models.ComparisonState,
+        query=requests.ComparisonQuery,
         kind="views",
     ),
     # The short names of spec 11.11.
     _post(
-        "/run",
-        "run",
-        endpoints.submit,
-        response_models.Accepted,
-        requests.Submission,
-        status=201,
-        kind="short names",
+        "/run", "run", endpoints.submit, response_models.Accepted, requests.Submission, status=201, kind="short names"
     ),
     _get(
         "/status",

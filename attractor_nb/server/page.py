@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.responses import Response
 from starlette.routing import Route
 
+from attractor_nb.studio.compare.comparison_page import comparison_css
 from attractor_nb.studio.timeline.timeline_svg import timeline_css
 from attractor_nb.views.drawings.theme import drawing_css
 from attractor_nb.views.frontend import script, styles
@@ -37,7 +38,6 @@ class PageFile:
 
     Attributes:
         content: Its bytes.
-        media_type: What it is.
         tag: Differs when it has changed.
     """
 
@@ -84,7 +84,8 @@ def page_file(path: str, *, is_proxied: bool = False) -> PageFile:
 def policy(*, is_proxied: bool = False) -> str:
     """What the page may do: its own script, its own sheet and those of our drawings, its own server."""
     # The sheets that drawings bring along: they are ours, and the same in every drawing of a kind.
-    sheets = " ".join(f"'sha256-{_digest(sheet)}'" for sheet in (drawing_css(), timeline_css()))
+    kinds = drawing_css(), timeline_css(), comparison_css()
+    sheets = " ".join(f"'sha256-{_digest(sheet)}'" for sheet in kinds)
     frames = "'self'" if is_proxied else "'none'"
     return "; ".join(
         (

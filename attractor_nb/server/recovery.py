@@ -25,7 +25,7 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.server.desk import WAITS
-from attractor_nb.server.problems import Problem
+from attractor_nb.server.replies import Problem
 from attractor_nb.server.streams.event_trail_reader import Trail
 from attractor_nb.storage.log.lock import read_owner
 from attractor_nb.storage.run_status import ABANDONED
@@ -83,7 +83,7 @@ class Recovery:
                 while not self._is_decided(run_id):
                     if self._is_ending.wait(ROOM_SECONDS):
                         return
-            except Exception:
+            except Exception:  # one run that cannot go on keeps no other from it
                 LOGGER.exception("pipeline %s is not taken up again", run_id)
                 self._desk.words.pop(run_id, None)
 
@@ -141,9 +141,7 @@ class Recovery:
             return f"it is not taken up again: {why}"
         tries = 0 if has_come_to_something(trail, started.last_id) else started.tries
         if tries >= MAX_TRIES:
-            return (
-                f"it is not taken up again: {MAX_TRIES} times the server was lost before anything came of it"
-            )
+            return f"it is not taken up again: {MAX_TRIES} times the server was lost before anything came of it"
         desk.take_up(run_id, tries=tries + 1, last_id=trail[-1].id)
         return f"taken up again after its server was lost, last heard of at {_moment(trail[-1].event.time)}"
 

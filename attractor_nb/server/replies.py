@@ -1,4 +1,4 @@
-"""What an endpoint gives back, and how it becomes an HTTP answer."""
+"""What an endpoint gives back: an answer, or RFC 9457 problem details for every one of our errors."""
 
 from __future__ import annotations
 
@@ -8,15 +8,141 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from attractor_nb.server.problems import PROBLEM_TYPE
+from attractor_nb.errors import (
+    AlreadyAnswered,
+    AnswerRefused,
+    AttractorError,
+    CheckpointCorrupt,
+    ContextValueError,
+    GateError,
+    GraphChanged,
+    NoSuchGate,
+    OptionError,
+    RunError,
+    RunLocked,
+    RunNotFound,
+    SessionError,
+    SessionNotFound,
+    SourceError,
+    StorageError,
+    UntrustedSource,
+    ValidationError,
+)
+from attractor_nb.redaction import redacted_value
+from attractor_nb.server.lint_answers import plain_finding
 from attractor_nb.storage.files.strict_json import json_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.server.problems import Problem
+PROBLEM_TYPE: Final = "application/problem+json"
+TYPE_PREFIX: Final = "urn:attractor-nb:problem:"
 
 JSON_TYPE: Final = "application/json"
+
+
+class Problem(Exception):
+    """A request that is refused.
+
+    Attributes:
+        status: The HTTP status.
+        kind: What it is, as the last part of the problem's type.
+        title: The same for people; of each kind always the same words.
+        detail: What is wrong with this request.
+        hint: What to do about it, or empty.
+        more: Further members of the document.
+        headers: Further headers of the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        title: str,
+        detail: str = "",
+        *,
+        hint: str = "",
+        more: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail or title)
+        self.status = status
+        self.kind = kind
+        self.title = title
+        self.detail = detail or title
+        self.hint = hint
+        self.more = dict(more or {})
+        self.headers = dict(headers or {})
+
+    def to_plain(self) -> dict[str, Any]:
+        """The problem document, without secrets: what is refused may be a text that has one."""
+        return redacted_value(
+            {
+                "type": f"{TYPE_PREFIX}{self.kind}",
+                "title": self.title,
+                "status": self.status,
+                "detail": self.detail,
+                **({"hint": self.hint} if self.hint else {}),
+                **self.more,
+            }
+        )
+
+
+_KINDS: Final[tuple[tuple[type[AttractorError], int, str, str], ...]] = (
+    (SourceError, 422, "source", "The source cannot be read"),
+    (ValidationError, 422, "invalid-pipeline", "The pipeline has errors"),
+    (UntrustedSource, 403, "untrusted-source", "The commands are not trusted"),
+    (AlreadyAnswered, 409, "already-answered", "The gate has already been answered"),
+    (AnswerRefused, 422, "answer-refused", "The answer is not valid"),
+    (NoSuchGate, 404, "no-such-question", "There is no such open question"),
+    (GateError, 409, "gate", "The gate does not accept this"),
+    (SessionNotFound, 404, "no-session", "There is no session"),
+    (SessionError, 409, "session", "The session cannot be read"),
+    (RunNotFound, 404, "no-such-pipeline", "There is no such pipeline"),
+    (RunLocked, 409, "locked", "Another process owns the run"),
+    (GraphChanged, 409, "graph-changed", "The graph has changed since the run"),
+    (CheckpointCorrupt, 409, "damaged", "The stored run is damaged"),
+    (StorageError, 503, "storage", "The disk failed"),
+    (RunError, 409, "run", "The run cannot do this"),
+    (OptionError, 422, "option", "A value is invalid"),
+    (ContextValueError, 422, "context-value", "A value cannot be stored"),
+)
+"""By class, the special before the general."""
+
+
+def problem_of(error: AttractorError) -> Problem:
+    """The problem that an error of ours is to whoever asked."""
+    for kind, status, name, title in _KINDS:
+        if isinstance(error, kind):
+            more = _more_of(error)
+            return Problem(status, name, title, error.message, hint=error.hint, more=more)
+    return internal_problem()
+
+
+def stopping() -> Problem:
+    """What is asked of a server that is about to end."""
+    return Problem(503, "stopping", "The server is shutting down", hint="try again when it is back")
+
+
+def internal_problem() -> Problem:
+    """A fault of ours, of which only the log says more."""
+    return Problem(500, "internal", "Internal server error", "see the server's log")
+
+
+def _more_of(error: AttractorError) -> dict[str, Any]:
+    match error:
+        case ValidationError():
+            return {"diagnostics": [plain_finding(found) for found in error.diagnostics]}
+        case SourceError(span=span) if span is not None:
+            return {"line": span.line, "column": span.column, "report": str(error)}
+        case UntrustedSource():
+            return {"surface_hash": error.surface_hash}
+        case AnswerRefused():
+            return {"fields": dict(error.fields)}
+        case RunLocked():
+            return {"owner": {name: error.owner[name] for name in ("pid", "host", "since") if name in error.owner}}
+        case _:
+            return {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError as ShapeError
 
-from attractor_nb.server.problems import Problem
-from attractor_nb.server.replies import JSON_TYPE
+from attractor_nb.server.replies import JSON_TYPE, Problem
 from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 
 if TYPE_CHECKING:
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from attractor_nb.server.desk import RunDesk
+    from attractor_nb.server.guard import Tickets
     from attractor_nb.server.idempotency import KeyClaim
     from attractor_nb.server.server_settings import ServerSettings
     from attractor_nb.server.streams.event_streams import Streams
-    from attractor_nb.server.tickets import Tickets
     from attractor_nb.storage.files.document_files import DocumentFolder
 
 _MAX_ERRORS: Final = 20
@@ -131,17 +130,10 @@ def _checked(model: type[BaseModel], plain: Any, what: str) -> BaseModel:
         return model.model_validate(plain)
     except ShapeError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
-        errors = [
-            {"place": "/".join(map(str, one["loc"])), "message": one["msg"]} for one in found[:_MAX_ERRORS]
-        ]
+        errors = [{"place": "/".join(map(str, one["loc"])), "message": one["msg"]} for one in found[:_MAX_ERRORS]]
         first = f"{errors[0]['place'] or what}: {errors[0]['message']}"
         raise Problem(
-            422,
-            what,
-            f"The {what} is invalid",
-            first,
-            hint="GET /openapi.json describes it",
-            more={"errors": errors},
+            422, what, f"The {what} is invalid", first, hint="GET /openapi.json describes it", more={"errors": errors}
         ) from None
 
 

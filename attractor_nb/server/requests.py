@@ -46,6 +46,11 @@ class Bounds(Body):
     max_tokens_total: Count | None = None
     max_duration: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,9}(ms|s|m|h|d)?$")] | None = None
 
+    def given(self, *names: str) -> dict[str, Any]:
+        """What the request says of these options and of the bounds."""
+        bounds = [name for name in type(self).model_fields if name.startswith("max_")]
+        return {name: value for name in (*names, *bounds) if (value := getattr(self, name)) is not None}
+
 
 class Submission(Bounds):
     """A DOT source to run."""
@@ -183,6 +188,12 @@ class InspectionQuery(StageQuery):
     node: Name = ""
     edge: Name | None = None
     file: Name | None = None
+
+
+class ComparisonQuery(Query):
+    """With which run."""
+
+    other: Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
 class EventsQuery(Query):

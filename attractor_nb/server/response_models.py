@@ -114,6 +114,28 @@ class TimelineState(Sent):
     heats: Plain
 
 
+class ReplayState(Sent):
+    """All that happened in a run, moment by moment, and the drawing that it is shown on."""
+
+    id: str
+    svg: str
+    marks: dict[str, str]
+    caption: str
+    replay: Plain
+
+
+class ComparisonState(Sent):
+    """Two runs on one drawing, and both sides of each of their stages."""
+
+    id: str
+    other: str
+    svg: str
+    marks: dict[str, str]
+    states: Plain
+    comparison: Plain
+    legend: list[dict[str, str]]
+
+
 class Choice(Sent):
     """A choice of a question."""
 

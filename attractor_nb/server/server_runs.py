@@ -1,19 +1,45 @@
-"""Which directory an id of a request means: one of the runs base, and nothing else on this machine."""
+"""The runs of a root: the directory that an id means, and those that a server that comes back takes up.
+
+A small file for each, beside the runs, written before the run is. It names the root by its path and its place
+on the disk, which nobody knows who makes a directory elsewhere: what was copied or downloaded is nobody's to
+go on with unasked. A kernel lock for each lets one server at a time decide about a run.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import socket
 import stat
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.errors import RunNotFound
+from filelock import FileLock, Timeout
+
+from attractor_nb.errors import RunLocked, RunNotFound
+from attractor_nb.server.replies import Problem
 from attractor_nb.server.requests import RUN_ID
-from attractor_nb.storage.files.disk import storage_error
+from attractor_nb.storage.files.atomic import read_plain_file, write_whole
+from attractor_nb.storage.files.disk import FILE_MODE, Disk, storage_error
+from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
+from attractor_nb.storage.log.lock import process_of, read_owner
+from attractor_nb.storage.run_directory import make_directory
 
 if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
     from pathlib import Path
 
 _ID: Final = re.compile(RUN_ID)
+
+STARTED_PLACE: Final = ".server/runs"
+_SUFFIX: Final = ".json"
+_MAX_BYTES: Final = 64 * 1024
+_PATIENCE_SECONDS: Final = 5.0
+"""Longer than it takes to begin to go on with a run."""
+
+Owner = tuple[int, str]
+"""A process, and the machine that it is on."""
 
 
 def run_place(root: Path, run_id: str) -> Path:
@@ -35,3 +61,137 @@ def run_place(root: Path, run_id: str) -> Path:
     except OSError as error:
         raise storage_error(error, "read", place) from error
     raise missing
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What is known of a run that a server works, or worked, on.
+
+    Attributes:
+        owners: Who may be its last owner; when it is another, that program's user decides about it.
+        tries: How often it was taken up again since anything came of it.
+        last_id: The last event when it was taken up again; empty when it was not.
+    """
+
+    owners: tuple[Owner, ...]
+    tries: int = 0
+    last_id: str = ""
+
+
+class StartedRuns:
+    """The files of one root. Its methods block; any thread may call them."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._place = root / STARTED_PLACE
+
+    def ids(self) -> list[str]:
+        """The runs, by name: the oldest first."""
+        try:
+            names = [entry.name for entry in os.scandir(self._place)]
+        except OSError:  # no server of this root has begun one
+            return []
+        return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
+
+    def read(self, run_id: str) -> Started | None:
+        """What is known of a run; None when no server of this root has begun it."""
+        data = read_plain_file(self._place / f"{run_id}{_SUFFIX}", max_bytes=_MAX_BYTES)
+        try:
+            plain: Any = read_json(data) if data else None
+        except JsonProblem:
+            return None
+        match plain:
+            case {"root": root, "owners": [*owners], "tries": int(tries), "last_id": str(last_id)}:
+                if root != self._identity():
+                    return None
+                return Started(tuple(found for one in owners if (found := _owner(one))), tries, last_id)
+            case _:
+                return None
+
+    @contextlib.contextmanager
+    def noted(self, run_id: str, *, tries: int = 0, last_id: str = "") -> Generator[None]:
+        """Note that this process begins a run or goes on with it; as before if that comes to nothing.
+
+        Raises:
+            StorageError: It cannot be noted.
+        """
+        before = self.read(run_id)
+        owner = _owner(read_owner(self._root / run_id))  # until it is ours
+        me = os.getpid(), socket.gethostname()
+        self._write(run_id, Started(tuple(filter(None, (owner, me))), tries, last_id))
+        try:
+            yield
+        except BaseException:  # whatever kept the run from beginning: the note of it goes, too
+            if before is None:
+                self.forget(run_id)
+            else:
+                self._write(run_id, before)
+            raise
+
+    def forget(self, run_id: str) -> None:
+        """There is nothing to be gone on with."""
+        for suffix in (_SUFFIX, ".lock"):
+            with contextlib.suppress(OSError):
+                (self._place / f"{run_id}{suffix}").unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def held(self, run_id: str) -> Generator[None]:
+        """Be the one server that decides about a run.
+
+        Raises:
+            Problem: Another server does.
+            StorageError: The disk refused.
+        """
+        make_directory(Disk(), self._place, is_synced=False)
+        path = self._place / f"{run_id}.lock"
+        lock = FileLock(path, timeout=_PATIENCE_SECONDS, mode=FILE_MODE, thread_local=False)
+        try:
+            lock.acquire(poll_interval=0.01)
+        except Timeout:
+            hint = "try again in a moment"
+            raise Problem(409, "locked", "Another process owns the run", "it goes on", hint=hint) from None
+        except OSError as error:
+            raise storage_error(error, "lock", path) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _identity(self) -> list[Any]:
+        return [os.path.realpath(self._root), self._root.stat().st_ino]
+
+    def _write(self, run_id: str, started: Started) -> None:
+        disk = Disk()
+        make_directory(disk, self._place, is_synced=True)
+        try:
+            parent = disk.open_directory(self._place)
+        except OSError as error:
+            raise storage_error(error, "open", self._place) from error
+        plain = {
+            "root": self._identity(),
+            "owners": [{"pid": pid, "host": host} for pid, host in started.owners],
+            "tries": started.tries,
+            "last_id": started.last_id,
+        }
+        try:
+            data = json_bytes(plain)
+            write_whole(disk, parent, f"{run_id}{_SUFFIX}", data, directory=self._place, is_synced=True)
+        finally:
+            disk.close(parent)
+
+
+def _owner(plain: object) -> Owner | None:
+    match plain:
+        case {"pid": int(pid), "host": str(host)}:
+            return pid, host
+        case _:
+            return None
+
+
+def locked_elsewhere(run_id: str, owner: Mapping[str, Any]) -> RunLocked:
+    """The refusal of what only the process can do that runs it."""
+    return RunLocked(
+        f"pipeline {run_id} is run by {process_of(owner)}",
+        owner=dict(owner),
+        hint="ask the server or program that runs it; here it can only be viewed",
+    )

@@ -76,8 +76,7 @@ def checked_token(token: str | None) -> str:
         return secrets.token_urlsafe(TOKEN_BYTES)
     if _TOKEN.match(token) is None:
         raise OptionError(
-            "the token needs 16 to 512 letters, digits or ._~+/=-",
-            hint="remove it, and the server makes a new one",
+            "the token needs 16 to 512 letters, digits or ._~+/=-", hint="remove it, and the server makes a new one"
         )
     return token
 
@@ -124,9 +123,7 @@ def check_documents(folder: Path | None, *, is_editing: bool) -> None:
     if is_editing and folder is None:
         raise OptionError("there are no files to edit", hint="name their folder: documents=Path(…)")
     if is_editing and not DocumentFolder.is_possible():
-        raise OptionError(
-            "this system does not open files in a way that keeps links out", hint="leave edit out"
-        )
+        raise OptionError("this system does not open files in a way that keeps links out", hint="leave edit out")
 
 
 def check_limits(**limits: int) -> None:

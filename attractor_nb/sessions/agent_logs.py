@@ -47,7 +47,6 @@ class AgentLog:
         """Begin to write what comes.
 
         Args:
-            disk: Where.
             file: The log, open for appending; it is closed in the end, also if this fails.
             path: Its path, for messages.
 

@@ -39,7 +39,6 @@ class AgentUpdate:
     """Fields of one agent change.
 
     Attributes:
-        agent_id: Which agent.
         updates: The fields that change.
         is_step: They bring a new status: who begins what has begun already is refused.
     """
@@ -214,9 +213,7 @@ def _check_own_key(agent_id: str, key: str, value: Any, *, is_known: bool = Fals
     except (TypeError, ValueError, RecursionError):
         is_kept = False
     if not is_kept:
-        raise OptionError(
-            f"{key!r} of agent {agent_id} is not a JSON value", hint="use text, numbers, lists and dicts"
-        )
+        raise OptionError(f"{key!r} of agent {agent_id} is not a JSON value", hint="use text, numbers, lists and dicts")
 
 
 def _add_agents(session: Session, change: AgentsAdded) -> Session:
@@ -259,8 +256,7 @@ def _ended(session: Session, status: str, at: float, more: Mapping[str, Any] | N
     """The session at its end; agents that have not ended are cancelled."""
     cancelled = {**(more or {}), "status": "cancelled"}
     agents = [
-        agent.model_dump() if agent.is_ended else _changed_agent(agent, cancelled, at)
-        for agent in session.agents
+        agent.model_dump() if agent.is_ended else _changed_agent(agent, cancelled, at) for agent in session.agents
     ]
     plain = {**session.to_plain(), "status": status, "completed_at": moment_text(at), "agents": agents}
     return _derived(plain)
@@ -297,8 +293,7 @@ def _join(entry: dict[str, Any], wave: int) -> None:
     """
     if entry["wave"] not in {None, wave}:
         raise OptionError(
-            f"agent {entry['id']} has wave {entry['wave']}, but wave {wave} lists it",
-            hint="remove one of the two",
+            f"agent {entry['id']} has wave {entry['wave']}, but wave {wave} lists it", hint="remove one of the two"
         )
     entry["wave"] = wave
 

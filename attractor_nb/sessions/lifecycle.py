@@ -51,9 +51,7 @@ def create_session(
     return SessionTracker.create(Path(cwd), source, source_file, agents, waves, now=now).session_dir
 
 
-def update_agent_status(
-    session_dir: str | os.PathLike[str], agent_id: str, updates: Mapping[str, Any]
-) -> Session:
+def update_agent_status(session_dir: str | os.PathLike[str], agent_id: str, updates: Mapping[str, Any]) -> Session:
     """Change fields of one agent, durably; the session after it.
 
     A change of ``status`` follows the transitions and brings the times with it, unless they are given.
@@ -104,7 +102,6 @@ def cancel_session(session_dir: str | os.PathLike[str], error: str = "") -> Sess
     """End a session at the user's wish, and cancel its agents that have not ended.
 
     Args:
-        session_dir: The session.
         error: Why, for these agents.
 
     Raises:
@@ -153,6 +150,4 @@ def is_session_complete(session_dir: str | os.PathLike[str]) -> bool:
 
 def _go(session_dir: str | os.PathLike[str], agent_id: str, status: str, **more: Any) -> Session:
     given = {key: value for key, value in more.items() if value is not None}
-    return SessionTracker(Path(session_dir)).change(
-        AgentUpdate(agent_id, {"status": status, **given}, is_step=True)
-    )
+    return SessionTracker(Path(session_dir)).change(AgentUpdate(agent_id, {"status": status, **given}, is_step=True))

@@ -1,4 +1,4 @@
-"""One session's ``status.json``: each change is read, fold and write under a kernel lock (ruling 33).
+"""One session's ``status.json``: changed under a kernel lock (ruling 33), and followed by who looks on.
 
 The lock dies with its holder, and a change is in the file before the call that made it returns:
 whatever is killed, at whichever moment, nothing that was acknowledged is lost and nobody waits for
@@ -22,6 +22,7 @@ from attractor_nb.sessions.fold import Change, apply_change, begin_session
 from attractor_nb.sessions.session_places import (
     LOCK_NAME,
     STATUS_NAME,
+    active_session,
     new_session_directory,
     opened_session,
     point_to,
@@ -32,7 +33,7 @@ from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 from attractor_nb.storage.sealed_file import seal, unseal, wrong_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from attractor_nb.storage.run_directory import RunDirectory
 
@@ -40,6 +41,8 @@ MAX_STATUS_BYTES: Final = 32 * 1024 * 1024
 PATIENCE_SECONDS: Final = 30.0
 """A change takes milliseconds; who holds the lock so long is stopped, and says so to nobody."""
 _POLL_SECONDS: Final = 0.01
+
+INTERVAL_SECONDS: Final = 0.25
 
 
 class SessionTracker:
@@ -161,8 +164,7 @@ class SessionTracker:
             lock.acquire(poll_interval=_POLL_SECONDS)
         except Timeout:
             raise SessionBusy(
-                f"session {directory.path.name} is held by another writer for more than "
-                f"{self._patience_seconds:g} s",
+                f"session {directory.path.name} is held by another writer for more than {self._patience_seconds:g} s",
                 hint=f"a stopped process holds {path}: continue or end it",
             ) from None
         except IsADirectoryError:
@@ -202,9 +204,7 @@ def _read(directory: RunDirectory) -> Session:
 
 def _read_checked(directory: RunDirectory) -> tuple[dict[str, Any], Session] | None:
     """The values of the file and what they mean; None when there is no file."""
-    data = read_plain_file(
-        STATUS_NAME, directory.descriptor, directory=directory.path, max_bytes=MAX_STATUS_BYTES
-    )
+    data = read_plain_file(STATUS_NAME, directory.descriptor, directory=directory.path, max_bytes=MAX_STATUS_BYTES)
     if data is None:
         return None
     try:
@@ -256,3 +256,63 @@ def _damaged(directory: RunDirectory, data: bytes, problem: str) -> SessionDamag
 def _write(disk: Disk, directory: RunDirectory, session: Session, *, is_synced: bool) -> None:
     data = seal(session.to_plain())
     write_whole(disk, directory.descriptor, STATUS_NAME, data, directory=directory.path, is_synced=is_synced)
+
+
+def session_to_watch(session_dir: Path | None, cwd: Path) -> Path:
+    """The session that is meant: the named one, else the active one of a working directory.
+
+    Raises:
+        SessionNotFound: None is named and none is active.
+        SessionDamaged: The link to the active one leads elsewhere.
+    """
+    place = session_dir or active_session(cwd)
+    if place is None:
+        raise SessionNotFound(f"no session is active in {cwd}", hint="name the directory of a session")
+    return place
+
+
+def follow_session(
+    session_dir: Path,
+    *,
+    interval_seconds: float = INTERVAL_SECONDS,
+    wait: Callable[[float], object] = time.sleep,
+    is_each_look: bool = False,
+) -> Iterator[Session]:
+    """Yield the current session, then each new state; the last state has ended.
+
+    Args:
+        interval_seconds: Time between two looks.
+        wait: Waits so long.
+        is_each_look: Give the state at each look, for a view whose seconds move.
+
+    Raises:
+        SessionNotFound: There is no session, or no more.
+        SessionDamaged: Its file is torn, altered or foreign.
+    """
+    tracker = SessionTracker(session_dir)
+    session = tracker.read()
+    yield session
+    while not session.is_ended:
+        wait(interval_seconds)
+        before, session = session, tracker.read()
+        if is_each_look or session != before:
+            yield session
+
+
+def gone_agents(session: Session) -> frozenset[str]:
+    """Return the ids of running agents whose process no longer exists on this machine."""
+    return frozenset(
+        agent.id
+        for agent in session.agents
+        if agent.status == "running" and agent.pid is not None and not _is_alive(agent.pid)
+    )
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True

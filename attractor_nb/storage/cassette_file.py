@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
+from msgspec.structs import replace
 
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.model.calls.call_content import COMMAND_CALL, MODEL_CALL, QUESTION, CallInputs
@@ -36,8 +38,7 @@ _VALUE: Final = "$value"
 _KINDS: Final = (MODEL_CALL, COMMAND_CALL, QUESTION)
 
 
-@dataclass(frozen=True, slots=True)
-class Cassette:
+class Cassette(msgspec.Struct, frozen=True):
     """What a file holds.
 
     Attributes:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from attractor_nb.errors import CheckpointCorrupt, StorageError
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
@@ -36,8 +37,7 @@ _CHUNK_BYTES = 1024 * 1024
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class FileFinding:
+class FileFinding(msgspec.Struct, frozen=True):
     """How one file stands.
 
     Attributes:
@@ -51,8 +51,7 @@ class FileFinding:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LogSurvey:
+class LogSurvey(msgspec.Struct, frozen=True):
     """How far a log is whole.
 
     Attributes:
@@ -74,8 +73,7 @@ class LogSurvey:
     cut_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class DirectorySurvey:
+class DirectorySurvey(msgspec.Struct, frozen=True):
     """How the files of a run stand.
 
     Attributes:
@@ -183,10 +181,6 @@ def known_records(projection: Mapping[str, Any] | None) -> int:
 def open_plain(name: str, place: Path | int) -> int:
     """Open a plain file for reading; no link is followed and no pipe waited for.
 
-    Args:
-        name: Its name.
-        place: Its directory, as a path or open.
-
     Raises:
         OSError: It is none, or out of reach.
     """
@@ -200,9 +194,7 @@ def open_plain(name: str, place: Path | int) -> int:
     return descriptor
 
 
-def _own(
-    plain: Mapping[str, Any] | None, name: str, run_id: str
-) -> tuple[Mapping[str, Any] | None, list[str]]:
+def _own(plain: Mapping[str, Any] | None, name: str, run_id: str) -> tuple[Mapping[str, Any] | None, list[str]]:
     """A projection, unless it is of another run."""
     other = str((plain or {}).get("run_id", ""))
     if plain is not None and other and other != run_id:
@@ -210,9 +202,7 @@ def _own(
     return plain, []
 
 
-def _log_finding(
-    logs_root: Path, log: LogSurvey, projections: Mapping[str, Mapping[str, Any] | None]
-) -> FileFinding:
+def _log_finding(logs_root: Path, log: LogSurvey, projections: Mapping[str, Mapping[str, Any] | None]) -> FileFinding:
     if log.damage:
         is_gone = not os.path.lexists(logs_root / EVENT_LOG_NAME)
         return FileFinding(EVENT_LOG_NAME, "missing" if is_gone else "damaged", "" if is_gone else log.damage)
@@ -226,9 +216,7 @@ def _log_finding(
     return FileFinding(EVENT_LOG_NAME, "ok", count + unfinished)
 
 
-def _projection(
-    logs_root: Path, name: str, plain: Mapping[str, Any] | None, problems: list[str]
-) -> FileFinding:
+def _projection(logs_root: Path, name: str, plain: Mapping[str, Any] | None, problems: list[str]) -> FileFinding:
     words = "; ".join(problem.removeprefix(f"{name} ") for problem in problems)
     if plain is None:
         is_there = os.path.lexists(logs_root / name) or os.path.lexists(logs_root / previous_name(name))
@@ -269,9 +257,7 @@ def _artifacts(logs_root: Path) -> list[FileFinding]:
 
 def _is_hash_name(name: str) -> bool:
     stem = name.removesuffix(".json")
-    return (
-        stem != name and len(stem) == sha256().digest_size * 2 and all(c in "0123456789abcdef" for c in stem)
-    )
+    return stem != name and len(stem) == sha256().digest_size * 2 and all(c in "0123456789abcdef" for c in stem)
 
 
 def _has_hash(name: str, place: int) -> bool:

@@ -62,9 +62,7 @@ def copied_files(stored: StoredRun, way: Sequence[Event]) -> dict[str, bytes]:
     )
 
 
-def _all_files(
-    stored: StoredRun, events: Sequence[Event], way: Sequence[Event]
-) -> Iterator[tuple[str, bytes]]:
+def _all_files(stored: StoredRun, events: Sequence[Event], way: Sequence[Event]) -> Iterator[tuple[str, bytes]]:
     room = MAX_BYTES
     root = stored.logs_root
     for source, target in _pairs(stored, events, way):

@@ -20,6 +20,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Count, Record, no_values
+from attractor_nb.model.states import RecordedStatus
 from attractor_nb.storage.run_directory import utc_text
 from attractor_nb.storage.sealed_file import SealedFile, read_generations
 from attractor_nb.storage.stages.stage_names import StageNames
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 MANIFEST_NAME = "manifest.json"
 _FACTS = ("goal", "model", "node_count", "backend", "restart_of")
-
-RunStatus = Literal["running", "resumed", "completed", "failed", "interrupted", "paused", "restarted"]
 
 
 class ManifestFile:
@@ -175,7 +174,7 @@ class Manifest(Record, frozen=True):
     graph_hash: str = ""
     start_time: str = ""
     end_time: str | None = None
-    status: RunStatus = "running"
+    status: RecordedStatus = "running"
     start_node: str = ""
     node_count: Count = 0
     model: str | None = None

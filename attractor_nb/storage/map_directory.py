@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import json
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import msgspec
 
 from attractor_nb.errors import CheckpointCorrupt, RunNotFound
-from attractor_nb.model.map_manifest import MapManifest
+from attractor_nb.model.record import Record, no_values
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
 from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.files.disk import Disk, check_durability
@@ -56,11 +58,7 @@ def inputs_hash(inputs: Mapping[str, Any]) -> str:
 
 
 class MapDirectory:
-    """The directory of a map that this process owns; ``create`` and ``open`` are the ways to come here.
-
-    Attributes:
-        path: Where it is.
-    """
+    """The directory of a map that this process owns; ``create`` and ``open`` are the ways to come here."""
 
     def __init__(
         self, path: Path, *, durability: str, clock: Clock, disk: Disk | None, take_over: bool = False
@@ -74,7 +72,7 @@ class MapDirectory:
         self.path = self._root.path
         try:
             self._lock = OwnerLock(disk, self._root, clock, take_over=take_over)
-        except BaseException:
+        except BaseException:  # an interrupt, too, must leave no directory open
             self._root.close()
             raise
         self._disk = FencedDisk(disk, self._lock.check)
@@ -83,7 +81,7 @@ class MapDirectory:
             self._lock.announce(self._disk, self._lock.token, is_fenced=True)
             sweep(self._disk, self._root.descriptor)
             sweep_runs(self._root)
-        except BaseException:
+        except BaseException:  # an interrupt, too, must free the lock
             self.close()
             raise
 
@@ -101,14 +99,7 @@ class MapDirectory:
     ) -> MapDirectory:
         """Begin a map in a directory, which is made if need be. The manifest is written last.
 
-        Args:
-            path: The map's directory.
-            durability: ``full`` or ``fast``.
-            source_text: The DOT source, kept as ``pipeline.dot``.
-            facts: Entries of map.json; status, start time and rows are filled in.
-            rows: The inputs of each row.
-            clock: Time.
-            disk: The disk's operations; tests give their own.
+        It has status, start time and rows beside these facts.
 
         Raises:
             RunLocked: Another process owns the directory.
@@ -119,7 +110,7 @@ class MapDirectory:
         found = cls(path, durability=durability, clock=clock, disk=disk)
         try:
             found._begin(source_text, facts, rows)
-        except BaseException:
+        except BaseException:  # an interrupt, too, must free the lock
             found.close()
             raise
         return found
@@ -146,14 +137,9 @@ class MapDirectory:
             if has_content(self.path, name):
                 raise holds_one(self.path, name)
         lines = b"".join(json_bytes(inputs) + b"\n" for inputs in rows)
-        for name, data in (
-            (SOURCE_NAME, source_text.encode("utf-8", "surrogatepass")),
-            (INPUTS_NAME, lines),
-        ):
+        for name, data in ((SOURCE_NAME, source_text.encode("utf-8", "surrogatepass")), (INPUTS_NAME, lines)):
             self._write(name, data)
-        entries = [
-            {"inputs": inputs_hash(inputs), "directory": row_name(row)} for row, inputs in enumerate(rows)
-        ]
+        entries = [{"inputs": inputs_hash(inputs), "directory": row_name(row)} for row, inputs in enumerate(rows)]
         started = utc_text(self._clock.time())
         self.save({**facts, "status": "running", "start_time": started, "end_time": None, "rows": entries})
 
@@ -266,10 +252,6 @@ def read_map_source(path: Path) -> str:
 def read_inputs(path: Path, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The inputs of a map's rows, each compared with its hash in the manifest.
 
-    Args:
-        path: The map's directory.
-        facts: Its manifest.
-
     Raises:
         CheckpointCorrupt: The file is not the one that was written.
         StorageError: It cannot be read.
@@ -293,6 +275,54 @@ def read_inputs(path: Path, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _damaged(path: Path, problem: str) -> CheckpointCorrupt:
     return CheckpointCorrupt(
-        f"{path / INPUTS_NAME}: {problem}",
-        hint="give the inputs again: pipeline.resume_map(directory, params=…)",
+        f"{path / INPUTS_NAME}: {problem}", hint="give the inputs again: pipeline.resume_map(directory, params=…)"
     )
+
+
+MapStatus = Literal["running", "resumed", "completed", "failed", "interrupted"]
+
+
+class MapRow(Record, frozen=True):
+    """One row of a map.
+
+    Attributes:
+        inputs: SHA-256 of its inputs as JSON.
+        directory: Name of its run directory in the map's directory.
+    """
+
+    inputs: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    directory: Annotated[str, msgspec.Meta(pattern="^row-[0-9]+$")]
+
+
+class MapManifest(Record, frozen=True, kw_only=True):
+    """What a map runs, over what, and how it stands. Keys unknown here are no fault.
+
+    How each row stands is said by its own run directory alone.
+
+    Attributes:
+        schema_version: Version of this form.
+        map_id: The map.
+        pipeline_name: Name of the pipeline.
+        graph_hash: Content hash of the graph that runs.
+        start_time: When it began, ISO 8601 UTC.
+        end_time: When it ended; None while it goes on.
+        status: How it stands.
+        backend: What answers prompts, as in a run's manifest.
+        backend_facts: As in a run's manifest.
+        outputs: Context values that the results keep.
+        is_source_redacted: ``pipeline.dot`` lacks a secret that the source had.
+        rows: Its rows, in order.
+    """
+
+    schema_version: Literal[1] = 1
+    map_id: str = ""
+    pipeline_name: str = ""
+    graph_hash: str = ""
+    start_time: str = ""
+    end_time: str | None = None
+    status: MapStatus = "running"
+    backend: str = ""
+    backend_facts: dict[str, Any] = msgspec.field(default_factory=no_values)
+    outputs: tuple[str, ...] = ()
+    is_source_redacted: bool = False
+    rows: list[MapRow]

@@ -42,16 +42,7 @@ DEFERRED_CHARACTERS = 512
 class MemoryStageFiles:
     """The files of one attempt, in memory until its directory is asked for."""
 
-    __slots__ = (
-        "_attempt",
-        "_branch",
-        "_deferred",
-        "_directory_files",
-        "_node_id",
-        "_store",
-        "_texts",
-        "_visit",
-    )
+    __slots__ = ("_attempt", "_branch", "_deferred", "_directory_files", "_node_id", "_store", "_texts", "_visit")
 
     def __init__(self, store: MemoryRunStore, node_id: str, visit: int, attempt: int, branch: str) -> None:
         self._store = store
@@ -320,9 +311,7 @@ class MemoryRunStore:
                 del self._kept[oldest]
                 self._kept_size -= oldest.forget()
 
-    def make_stage_directory(
-        self, node_id: str, visit: int, attempt: int, branch: str
-    ) -> DirectoryStageFiles:
+    def make_stage_directory(self, node_id: str, visit: int, attempt: int, branch: str) -> DirectoryStageFiles:
         """A real directory for an attempt. For stages alone.
 
         Raises:

@@ -136,9 +136,7 @@ def sweep_runs(home: RunDirectory) -> None:
             shutil.rmtree(home.path / name, ignore_errors=True)
 
 
-def _write_tree(
-    disk: Disk, home: RunDirectory, temporary: str, files: Mapping[str, bytes], *, is_synced: bool
-) -> None:
+def _write_tree(disk: Disk, home: RunDirectory, temporary: str, files: Mapping[str, bytes], *, is_synced: bool) -> None:
     opened = {"": disk.open_directory(temporary, home.descriptor)}
     try:
         for path, data in files.items():

@@ -5,17 +5,14 @@ Cheap enough for a list of runs: of the log only the end is looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from attractor_nb.errors import StorageError
-from attractor_nb.model.events import (
-    PipelineCompleted,
-    PipelineFailed,
-    PipelineInterrupted,
-    PipelineRestarted,
-)
+from attractor_nb.model.events import PipelineCompleted, PipelineFailed, PipelineInterrupted, PipelineRestarted
+from attractor_nb.model.states import LIVE
 from attractor_nb.storage.files.atomic import read_plain_file
 from attractor_nb.storage.log.event_lines import decode_line, token_of
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, MAX_LOG_BYTES
@@ -32,14 +29,12 @@ ABANDONED = "abandoned"
 DAMAGED = "damaged"
 GOES_ON = frozenset({"interrupted", "paused", ABANDONED})
 """How a run stands that a resume takes to its end."""
-UNFINISHED = frozenset({"running", "resumed"})
 RESTARTED = "restarted"
 _MAX_RESTART_HOPS = 10_000
 _FIRST_TAIL_BYTES = 16 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class RunStanding:
+class RunStanding(msgspec.Struct, frozen=True):
     """How a run stands.
 
     Attributes:
@@ -56,9 +51,9 @@ class RunStanding:
 
     status: str
     end_time: str | None
-    owner: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    owner: Mapping[str, Any] = {}
     logs_root: Path = Path()
-    manifest: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    manifest: Mapping[str, Any] = {}
     last: Event | None = None
     places: tuple[Path, ...] = ()
 
@@ -76,12 +71,12 @@ def standing_of(logs_root: Path, manifest: Mapping[str, Any]) -> RunStanding:
         last = read_last_event(logs_root)
         if (last.sequence if last else 0) < manifest.get("log_sequence", 0):
             return so(DAMAGED)  # what the manifest says of the run is not to be had any more
-        if status not in UNFINISHED and status != RESTARTED:
+        if status not in LIVE and status != RESTARTED:
             return so(status, manifest.get("end_time"))
         if is_owned(logs_root):
             return so("running" if status == RESTARTED else status, owner=read_owner(logs_root))
         restart = str(manifest.get("restarted_as", "")) if status == RESTARTED else ""
-        if status in UNFINISHED:
+        if status in LIVE:
             if isinstance(last, PipelineRestarted):
                 restart = last.logs_root
             elif ended := _ended_status(last):
@@ -106,9 +101,7 @@ def _ended_status(last: Event | None) -> str:
             return ""
 
 
-def _restart_of(
-    logs_root: Path, manifest: Mapping[str, Any], restart: str
-) -> tuple[Path, Mapping[str, Any]] | None:
+def _restart_of(logs_root: Path, manifest: Mapping[str, Any], restart: str) -> tuple[Path, Mapping[str, Any]] | None:
     """The directory in which a run went on, and its manifest: beside it, or inside the first (ruling 21)."""
     if not restart:
         return None

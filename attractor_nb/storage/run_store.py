@@ -16,29 +16,12 @@ from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, CheckpointSchedule, checkpoint_file
 from attractor_nb.storage.child_directories import CHILDREN_NAME, keep_source
 from attractor_nb.storage.files.atomic import sweep, write_whole
-from attractor_nb.storage.files.disk import (
-    Disk,
-    before_a_record,
-    check_durability,
-    entry_names,
-    storage_error,
-)
+from attractor_nb.storage.files.disk import Disk, before_a_record, check_durability, entry_names, storage_error
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
 from attractor_nb.storage.log.lock import LOCK_NAME, OWNER_NAME
 from attractor_nb.storage.log.ownership import Ownership, check_free, has_content, holds_one
-from attractor_nb.storage.manifest_file import (
-    MANIFEST_NAME,
-    ManifestFile,
-    manifest_from_events,
-    read_manifest,
-)
-from attractor_nb.storage.run_directory import (
-    SOURCE_NAME,
-    THREADS_NAME,
-    RunDirectory,
-    make_directory,
-    utc_text,
-)
+from attractor_nb.storage.manifest_file import MANIFEST_NAME, ManifestFile, manifest_from_events, read_manifest
+from attractor_nb.storage.run_directory import SOURCE_NAME, THREADS_NAME, RunDirectory, make_directory, utc_text
 from attractor_nb.storage.sealed_file import previous_name
 from attractor_nb.storage.stages.artifact_store import ARTIFACTS_NAME, ArtifactStore
 from attractor_nb.storage.stages.branch_directories import BranchDirectories, places_of
@@ -141,14 +124,7 @@ class DirectoryRunStore:
     ) -> DirectoryRunStore:
         """Begin a run in a directory, which is made if need be.
 
-        Args:
-            logs_root: The run directory.
-            durability: ``full`` or ``fast``.
-            source_text: The DOT source, kept as ``pipeline.dot``.
-            manifest: Entries of manifest.json; status and start time are filled in.
-            clock: Time.
-            disk: The disk's operations; tests give their own.
-            child_sources: The sources of child pipelines, by the place of their runs in the directory.
+        Status and start time are added to the manifest; sources of children are by the place of their runs.
 
         Raises:
             OptionError: The durability is not known.
@@ -177,23 +153,12 @@ class DirectoryRunStore:
 
     @classmethod
     def open(
-        cls,
-        logs_root: Path,
-        *,
-        durability: str,
-        clock: Clock,
-        disk: Disk | None = None,
-        take_over: bool = False,
+        cls, logs_root: Path, *, durability: str, clock: Clock, disk: Disk | None = None, take_over: bool = False
     ) -> DirectoryRunStore:
         """Take ownership of a run that was stopped, and mend what its last owner left unfinished.
 
-        Args:
-            logs_root: The run directory.
-            durability: ``full`` or ``fast``.
-            clock: Time.
-            disk: The disk's operations; tests give their own.
-            take_over: Take it from an owner who is frozen, or was on another machine and is gone. Should
-                that owner go on after all, it loses.
+        ``take_over`` takes it from an owner who is frozen, or was on another machine and is gone. Should that
+        owner go on after all, it loses.
 
         Raises:
             OptionError: The durability is not known.
@@ -207,14 +172,7 @@ class DirectoryRunStore:
         root = RunDirectory(disk, logs_root)
         try:
             _check_is_run(root.path)
-            store = cls(
-                root,
-                durability=durability,
-                clock=clock,
-                disk=disk,
-                source_text=None,
-                take_over=take_over,
-            )
+            store = cls(root, durability=durability, clock=clock, disk=disk, source_text=None, take_over=take_over)
         except BaseException:  # an interrupt, too, must leave no directory open
             root.close()
             raise
@@ -241,9 +199,7 @@ class DirectoryRunStore:
             latest=latest,
             is_taken_over=self._ownership.is_fenced,
         )
-        self._branches = BranchDirectories(
-            self._disk, self._root, in_branches, is_taken_over=self._ownership.is_fenced
-        )
+        self._branches = BranchDirectories(self._disk, self._root, in_branches, is_taken_over=self._ownership.is_fenced)
         if not is_written:
             try:
                 self._manifest.merge({})

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec.structs import replace
 
 from attractor_nb.errors import CheckpointCorrupt, StorageError
@@ -50,8 +50,7 @@ UNFINISHED_LOG = "events.jsonl.unfinished"
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class SalvagePlan:
+class SalvagePlan(msgspec.Struct, frozen=True):
     """What a salvage takes.
 
     Attributes:
@@ -107,8 +106,7 @@ def salvage(
     plan = plan_salvage(survey)
     if plan is None:
         raise CheckpointCorrupt(
-            f"{survey.logs_root}: neither a record of the log nor a checkpoint is whole",
-            hint="start the pipeline anew",
+            f"{survey.logs_root}: neither a record of the log nor a checkpoint is whole", hint="start the pipeline anew"
         )
     make_directory(disk, target, is_synced=True)
     if not target.is_dir():
@@ -132,12 +130,7 @@ def salvage(
 
 
 def _write_log(
-    disk: Disk,
-    root: RunDirectory,
-    survey: DirectorySurvey,
-    plan: SalvagePlan,
-    suspect: StageStarted | None,
-    now: float,
+    disk: Disk, root: RunDirectory, survey: DirectorySurvey, plan: SalvagePlan, suspect: StageStarted | None, now: float
 ) -> tuple[int, int]:
     """Copy the whole records, and say what is lost; offset and number of the record that says so."""
     log = survey.log
@@ -151,9 +144,7 @@ def _write_log(
             token = max(log.token, FIRST_OWNER)
             message = f"saved from {survey.logs_root}; lost: {plan.lost}"
             sequence += 1
-            line = encode_event(
-                RunWarning(sequence=sequence, time=now, run_id=run_id, message=message), token
-            )
+            line = encode_event(RunWarning(sequence=sequence, time=now, run_id=run_id, message=message), token)
             offset += len(line)
             if suspect is not None:
                 intent = replace(suspect, sequence=sequence + 1, time=now, run_id=run_id)

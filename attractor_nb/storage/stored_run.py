@@ -7,8 +7,9 @@ needs. Nothing is changed here, and a live owner may go on writing.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from attractor_nb.errors import CheckpointCorrupt, RunNotFound
 from attractor_nb.model.events.logged_events import LoggedEvents
@@ -36,8 +37,7 @@ MAX_SOURCE_BYTES = 64 * 1024 * 1024
 _SEE_DOCTOR = "attractor-nb doctor RUN_DIR says what can be saved"
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRun:
+class StoredRun(msgspec.Struct, frozen=True):
     """What a run directory holds.
 
     Attributes:
@@ -62,7 +62,7 @@ class StoredRun:
     source_text: str | None
     is_legacy: bool = False
     is_owned: bool = False
-    owner: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    owner: Mapping[str, Any] = {}
     problems: tuple[str, ...] = ()
     cut_bytes: int = 0
 
@@ -177,10 +177,7 @@ def _disbelieved(scan: LogScan) -> list[str]:
 
 
 def _check_run_ids(
-    logs_root: Path,
-    checkpoint: Mapping[str, Any] | None,
-    manifest: Mapping[str, Any] | None,
-    scan: LogScan,
+    logs_root: Path, checkpoint: Mapping[str, Any] | None, manifest: Mapping[str, Any] | None, scan: LogScan
 ) -> None:
     """Refuse projections of another run: one of the same shape may fit this log to the byte."""
     logged = scan.events[0].run_id if scan.events else ""

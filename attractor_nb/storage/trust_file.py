@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
@@ -40,8 +41,7 @@ Row = tuple[str, str, str]
 """Node, attribute and text of a command."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(msgspec.Struct, frozen=True):
     """What was let run at a place.
 
     Attributes:
@@ -68,9 +68,7 @@ class TrustFile:
         """What was let run at a place; None when nothing is known of it."""
         return _remembered(self._read().get(place))
 
-    def remember(
-        self, place: str, full_hash: str, commands: Sequence[Row] | None, *, is_synced: bool = False
-    ) -> None:
+    def remember(self, place: str, full_hash: str, commands: Sequence[Row] | None, *, is_synced: bool = False) -> None:
         """Note what is let run at a place, if the state directory can be written to.
 
         Args:
@@ -86,7 +84,7 @@ class TrustFile:
         kept = rows if commands is not None and length <= _MOST_CHARACTERS else None
         try:
             make_directory(self._disk, self._directory, is_synced=is_synced)
-            if not _is_private(self._directory):
+            if not is_private(self._directory):
                 return
             with self._lock():
                 places = self._read()
@@ -106,7 +104,7 @@ class TrustFile:
 
     def _read(self) -> dict[str, Any]:
         """All places, oldest first; empty when the file is not to be believed."""
-        if self._directory is None or not _is_private(self._directory):
+        if self._directory is None or not is_private(self._directory):
             return {}
         try:
             data = read_plain_file(self._directory / FILE_NAME, max_bytes=_MAX_BYTES)
@@ -124,9 +122,7 @@ class TrustFile:
         descriptor = self._disk.open_directory(self._directory)
         try:
             sweep(self._disk, descriptor)  # the lock is held: what lies there was left by the dead
-            write_whole(
-                self._disk, descriptor, FILE_NAME, data, directory=self._directory, is_synced=is_synced
-            )
+            write_whole(self._disk, descriptor, FILE_NAME, data, directory=self._directory, is_synced=is_synced)
         finally:
             self._disk.close(descriptor)
 
@@ -145,7 +141,7 @@ def state_directory() -> Path | None:
     return ((Path(base) if Path(base).is_absolute() else home / ".local/state") / "attractor-nb").resolve()
 
 
-def _is_private(directory: Path) -> bool:
+def is_private(directory: Path) -> bool:
     """Whether nobody but this user (and root) can have put a file there."""
     try:
         facts = directory.stat()

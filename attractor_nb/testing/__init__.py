@@ -14,11 +14,24 @@ Nothing here uses the network, the real clock or real randomness. Each object re
 
 from __future__ import annotations
 
-from attractor_nb.testing.clocks import ManualClock, SeededRandomness
-from attractor_nb.testing.conformance import verify_backend, verify_handler, verify_interviewer
-from attractor_nb.testing.fake_processes import FakeCommand, FakeProcesses, FakeResult
-from attractor_nb.testing.scripted import BackendCall, ScriptedBackend, ScriptedInterviewer
-from attractor_nb.testing.trials import FolderFiles, StageTrial, try_stage
+from attractor_nb.testing.conformance import (
+    FolderFiles,
+    StageTrial,
+    try_stage,
+    verify_backend,
+    verify_handler,
+    verify_interviewer,
+)
+from attractor_nb.testing.fakes import (
+    BackendCall,
+    FakeCommand,
+    FakeProcesses,
+    FakeResult,
+    ManualClock,
+    ScriptedBackend,
+    ScriptedInterviewer,
+    SeededRandomness,
+)
 
 __all__ = [
     "BackendCall",

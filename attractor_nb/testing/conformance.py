@@ -1,4 +1,4 @@
-"""Checks that an implementation keeps the contract of its protocol.
+"""Checks that an implementation keeps the contract of its protocol; one attempt of one handler.
 
 There is one function for each protocol, for the tests of your own implementations. Each raises an
 AssertionError that says what the contract requires; the built-in implementations pass the same checks.
@@ -7,6 +7,8 @@ AssertionError that says what the contract requires; the built-in implementation
 from __future__ import annotations
 
 import asyncio
+from contextvars import copy_context
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -17,16 +19,19 @@ from attractor_nb.decisions.answers.gate_choices import check_answer
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
+from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import BackendLifetime, CodergenBackend, Handler, Interviewer
-from attractor_nb.testing.trials import try_stage
+from attractor_nb.runtime.workspace.workspace import Folder, RunWorkplace
+from attractor_nb.stage import StageScope, enter_stage
+from attractor_nb.storage.run_directory import WORKSPACE_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    from attractor_nb.model.events import Event
 
 QUESTIONS = (
-    Question(
-        "Which?", options=(Option("A", "Approve"), Option("R", "Reject")), stage="choice", id="choice:1"
-    ),
+    Question("Which?", options=(Option("A", "Approve"), Option("R", "Reject")), stage="choice", id="choice:1"),
     Question("Sure?", QuestionType.YES_NO, stage="yes_no", id="yes_no:1"),
     Question("Really?", QuestionType.CONFIRMATION, stage="confirmation", id="confirmation:1"),
     Question("Why?", QuestionType.FREEFORM, stage="freeform", id="freeform:1"),
@@ -41,9 +46,117 @@ QUESTIONS = (
 """One question of each type."""
 
 
-async def verify_handler(
-    handler: Any, node: Node | None = None, graph: Graph | None = None
-) -> Outcome | None:
+class FolderFiles:
+    """A plain folder as the directory of a stage (``stage.StageFiles``)."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    @property
+    def directory(self) -> Path:
+        """The folder; made when first asked for."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        return self._directory
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a file."""
+        (self.directory / name).write_text(text, "utf-8", "backslashreplace")
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Write a file that may hold anything, and be in folders of the stage's."""
+        place = self.directory / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+
+    def create_deferred(self, name: str, compose: Callable[[], str]) -> bool:
+        """Write the text that ``compose`` gives into a new file; whether it is."""
+        if (self.directory / name).exists():
+            return False
+        self.write_text(name, compose())
+        return True
+
+    def append_text(self, name: str, text: str) -> None:
+        """Add to a file."""
+        with (self.directory / name).open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+
+    def read_text(self, name: str) -> str | None:
+        """The text of a file; None when there is none."""
+        path = self._directory / name
+        return path.read_text("utf-8") if path.exists() else None
+
+    def rename(self, name: str, new_name: str) -> None:
+        """Give a file another name."""
+        (self._directory / name).rename(self._directory / new_name)
+
+
+@dataclass(frozen=True, slots=True)
+class StageTrial:
+    """What one attempt did.
+
+    Attributes:
+        outcome: What the handler returned.
+        events: The events that it emitted.
+        files: The files that it wrote.
+        context: The context that it was given, with its own changes.
+    """
+
+    outcome: Outcome | None
+    events: tuple[Event, ...]
+    files: FolderFiles
+    context: Context
+
+
+async def try_stage(
+    handler: Handler,
+    node: Node,
+    logs_root: Path,
+    *,
+    graph: Graph | None = None,
+    context: Context | None = None,
+    preamble: str = "",
+    complaint: str = "",
+    visit: int = 1,
+    attempt: int = 1,
+) -> StageTrial:
+    """Run one attempt of a handler in its own stage scope, as the engine would.
+
+    Args:
+        node: The node it executes.
+        logs_root: The run directory; the stage's folder is made in it.
+        graph: The node's graph; by default one of this node alone.
+        context: The run's context; by default an empty one.
+        preamble: Context carried into a model's prompt.
+        complaint: What was wrong with the last response of this visit.
+        visit: Which visit of the node it is.
+        attempt: Which attempt of the visit it is.
+    """
+    graph = graph or Graph("trial", nodes={node.id: node})
+    context = Context() if context is None else context
+    events: list[Event] = []
+    files = FolderFiles(logs_root / node.id)
+    workspace = (logs_root / WORKSPACE_NAME).absolute()
+    workspace.mkdir(parents=True, exist_ok=True)
+    scope = StageScope(
+        run_id="trial",
+        node_id=node.id,
+        visit=visit,
+        attempt=attempt,
+        logs_root=logs_root,
+        files=files,
+        announce=events.append,
+        preamble=preamble,
+        complaint=complaint,
+        workplace=RunWorkplace(graph, Folder(workspace), LocalProcesses()),
+    )
+    variables = copy_context()
+    variables.run(enter_stage, scope)
+    work = call(handler.execute, node, context, graph, logs_root)
+    outcome = await asyncio.get_running_loop().create_task(work, context=variables)
+    return StageTrial(outcome, tuple(events), files, context)
+
+
+async def verify_handler(handler: Any, node: Node | None = None, graph: Graph | None = None) -> Outcome | None:
     """Check a handler on a node (spec 4.1, 4.12), and return its outcome.
 
     The handler must return an Outcome or None, leave node and graph unchanged, put only values into
@@ -52,9 +165,7 @@ async def verify_handler(
     assert isinstance(handler, Handler), "a handler has execute(node, context, graph, logs_root)"
     node = node or Node("stage", {"prompt": "Say something.", "tool_command": "true"})
     graph = graph or Graph(
-        "conformance",
-        nodes={node.id: node, "next": Node("next")},
-        edges=(Edge(node.id, "next", {"label": "Next"}),),
+        "conformance", nodes={node.id: node, "next": Node("next")}, edges=(Edge(node.id, "next", {"label": "Next"}),)
     )
     before = graph.to_plain()
     with TemporaryDirectory() as folder:
@@ -94,9 +205,7 @@ async def verify_backend(backend: Any, node: Node | None = None) -> str | Outcom
                 await lifetime.close()
                 await lifetime.close()
     for result in results:
-        assert isinstance(result, str | Outcome), (
-            f"a backend returns text or an Outcome, not {type(result).__name__}"
-        )
+        assert isinstance(result, str | Outcome), f"a backend returns text or an Outcome, not {type(result).__name__}"
     return results[0]
 
 

@@ -36,7 +36,8 @@ from attractor_nb.model.events import (
     StageStarted,
     ToolCallEnded,
 )
-from attractor_nb.tracing import content, facts, names
+from attractor_nb.model.states import as_result
+from attractor_nb.tracing import facts, names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,12 +46,11 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Link, Span, SpanContext, Tracer
 
     from attractor_nb.model.events import Event
-    from attractor_nb.tracing.content import StageReader
+    from attractor_nb.tracing.facts import StageReader
 
 Key = tuple[str, ...]
 RUN: Final[Key] = ("run",)
 _OF_THE_RUN: Final = (RunWarning, GoalGateUnsatisfied, PipelineRestarted, PipelineRewound, EventsDropped)
-_CHILD_ENDS: Final = {"completed": "success", "failed": "fail"}
 _OF_AN_ATTEMPT: Final = (InterviewStarted, InterviewCompleted, InterviewTimeout)
 
 
@@ -59,9 +59,7 @@ class _Open:
     """A span that has begun.
 
     Attributes:
-        span: The span.
         began: When, in nanoseconds since 1970.
-        within: What it is in.
     """
 
     span: Span
@@ -73,12 +71,7 @@ class RunSpans:
     """The spans of one run and of its children. ``take`` is called with its events, in their order."""
 
     def __init__(
-        self,
-        tracer: Tracer,
-        parent: Context | None,
-        *,
-        has_content: bool = False,
-        read: StageReader | None = None,
+        self, tracer: Tracer, parent: Context | None, *, has_content: bool = False, read: StageReader | None = None
     ) -> None:
         """Begin nothing yet.
 
@@ -96,15 +89,12 @@ class RunSpans:
         self._open: dict[Key, _Open] = {}
         self._children: dict[str, RunSpans] = {}
 
-    def begin(
-        self, seconds: float, pipeline: str, run_id: str, links: Sequence[Link] = ()
-    ) -> SpanContext | None:
+    def begin(self, seconds: float, pipeline: str, run_id: str, links: Sequence[Link] = ()) -> SpanContext | None:
         """Begin the span of the run; what another trace can name it by.
 
         Args:
             seconds: When, since 1970.
             pipeline: The pipeline's name.
-            run_id: The run.
             links: Spans of earlier parts of it.
         """
         attributes = facts.of_run(pipeline, run_id)
@@ -150,7 +140,7 @@ class RunSpans:
         stage, attempt = ("stage", event.branch, event.name), ("attempt", event.branch, event.name)
         found = facts.of_end(event)
         if self._has_content and self._read is not None:
-            found |= content.of_attempt(event, self._read)
+            found |= facts.content_of_attempt(event, self._read)
         error = event.error or event.outcome.failure_reason if isinstance(event, StageFailed) else None
         self._end(attempt, event.time, found, error)
         if event.is_commit:
@@ -164,7 +154,7 @@ class RunSpans:
     def _tool_call(self, event: ToolCallEnded) -> None:
         found = facts.of_tool_call(event)
         if self._has_content:
-            found |= content.of_tool_call(event)
+            found |= facts.content_of_tool_call(event)
         self._call(event, f"{names.EXECUTE_TOOL} {event.tool}", found, event.error or None, SpanKind.INTERNAL)
 
     def _call(
@@ -207,7 +197,7 @@ class RunSpans:
         if isinstance(event, ChildEvent):
             child.take(event.event)
         else:  # of one whose events nobody heard this is all that is known
-            outcome = _CHILD_ENDS.get(event.status, event.status)
+            outcome = as_result(event.status)
             child.end_run(event.time, outcome, event.reason if outcome == "fail" else None)
             del self._children[event.child_id]
 
@@ -266,12 +256,7 @@ class RunSpans:
             found.span.add_event(event.type, facts.of_note(event), max(found.began, _nanoseconds(event.time)))
 
     def _end(
-        self,
-        key: Key,
-        seconds: float,
-        attributes: Mapping[str, Any],
-        error: str | None,
-        error_type: str = "",
+        self, key: Key, seconds: float, attributes: Mapping[str, Any], error: str | None, error_type: str = ""
     ) -> None:
         """End a span, with an error if there is one; what is still open in it was cut off."""
         if key not in self._open:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.lazy_imports import deferred
-from attractor_nb.transforms.stylesheet_application import StylesheetApplication
-from attractor_nb.transforms.variable_expansion import VariableExpansion
+from attractor_nb.transforms.node_attributes import StylesheetApplication, VariableExpansion
 
 if TYPE_CHECKING:
     from attractor_nb.protocols import Transform

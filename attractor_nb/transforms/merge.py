@@ -11,14 +11,7 @@ from attractor_nb.model.graph import Edge
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.text_files import marked_texts
 from attractor_nb.model.vocabulary.attributes import Scope
-from attractor_nb.transforms.splicing import (
-    Inside,
-    graph_of,
-    inside_of,
-    joined,
-    redirected,
-    with_inside,
-)
+from attractor_nb.transforms.splicing import Inside, graph_of, inside_of, joined, redirected, with_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,20 +61,13 @@ class MergeTransform:
         Raises:
             OptionError: Both have a node with the same id, or a connection names an unknown node.
         """
-        known = {
-            *graph.nodes,
-            *(node.id for node in self._inside.nodes),
-            self._inside.start,
-            self._inside.exit,
-        }
+        known = {*graph.nodes, *(node.id for node in self._inside.nodes), self._inside.start, self._inside.exit}
         edges = [*graph.edges]
         for source, given in self._connect.items():
             for target in [given] if isinstance(given, str) else given:
                 for end in (source, target):
                     if end not in known:
-                        raise OptionError(
-                            f'connect names "{end}", which is not a node{did_you_mean(end, known)}'
-                        )
+                        raise OptionError(f'connect names "{end}", which is not a node{did_you_mean(end, known)}')
                 edges.extend(_connected(self._inside, source, target))
         return with_inside(graph, self._inside, edges)
 
@@ -104,8 +90,6 @@ def replaced(graph: Graph, node_id: str, other: Any, prefix: str) -> Graph:
     dropped.
 
     Args:
-        graph: The graph.
-        node_id: The node.
         other: A ``Graph``, DOT text, or a ``Pipeline``.
         prefix: The prefix for the ids of the other graph.
 

@@ -14,18 +14,14 @@ from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
 from attractor_nb.model.vocabulary.attributes import AttrType, Scope, attribute
 from attractor_nb.model.vocabulary.variables import NAMING_ATTRIBUTES, with_renamed_nodes
-from attractor_nb.transforms.stylesheet_application import INHERITED, StylesheetApplication
-from attractor_nb.transforms.variable_expansion import VariableExpansion
+from attractor_nb.transforms.node_attributes import INHERITED, StylesheetApplication, VariableExpansion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from attractor_nb.model.vocabulary.attributes import AttrValue
 
-_SETTLED: Final = {
-    "max_retries": ("default_max_retries", "default_max_retry"),
-    "retry_policy": ("retry_policy",),
-}
+_SETTLED: Final = {"max_retries": ("default_max_retries", "default_max_retry"), "retry_policy": ("retry_policy",)}
 """Node attributes, and the graph's that give their default."""
 _HOOKS: Final = ("tool_hooks.pre", "tool_hooks.post", "tool_hooks.timeout")
 """Of these the nodes have the graph's whose model may call tools."""
@@ -38,7 +34,6 @@ class Inside:
     Attributes:
         start: Prefixed id of the start that is left out.
         exit: Prefixed id of the exit that is left out.
-        nodes: The nodes.
         edges: The edges between them.
         entries: The edges that left the start.
         leavings: The edges that entered the exit.
@@ -99,14 +94,12 @@ def inside_of(graph: Graph, prefix: str) -> Inside:
     settled = _settled(graph)
     ends = {start, exit_id}
     edges = tuple(
-        replace(edge, source=prefix + edge.source, target=prefix + edge.target, span=None)
-        for edge in settled.edges
+        replace(edge, source=prefix + edge.source, target=prefix + edge.target, span=None) for edge in settled.edges
     )
     start, exit_id = prefix + start, prefix + exit_id
     if any(edge.source == start and edge.target == exit_id for edge in edges):
         raise OptionError(
-            f"the start of {graph.name or 'the graph'} leads straight to its exit",
-            hint="put a node between them",
+            f"the start of {graph.name or 'the graph'} leads straight to its exit", hint="put a node between them"
         )
     result = Inside(
         start,
@@ -117,9 +110,7 @@ def inside_of(graph: Graph, prefix: str) -> Inside:
         leavings=tuple(edge for edge in edges if edge.target == exit_id),
         subgraphs=tuple(_prefixed_group(group, prefix, ends) for group in settled.subgraphs),
     )
-    nodes = tuple(
-        _prefixed(node, settled, prefix, result) for node in settled.nodes.values() if node.id not in ends
-    )
+    nodes = tuple(_prefixed(node, settled, prefix, result) for node in settled.nodes.values() if node.id not in ends)
     return replace(result, nodes=nodes)
 
 
@@ -134,8 +125,7 @@ def with_inside(host: Graph, inside: Inside, edges: Iterable[Edge]) -> Graph:
         raise OptionError(f'both graphs have a node "{twice[0]}"', hint="choose another prefix")
     first = len(host.subgraphs)
     groups = tuple(
-        group if group.parent is None else replace(group, parent=group.parent + first)
-        for group in inside.subgraphs
+        group if group.parent is None else replace(group, parent=group.parent + first) for group in inside.subgraphs
     )
     merged = host.with_nodes(inside.nodes).with_edges((*edges, *inside.edges))
     return replace(merged, subgraphs=(*host.subgraphs, *groups))
@@ -150,9 +140,7 @@ def joined(outer: Edge, inner: Edge, source: str, target: str) -> Edge:
     return Edge(source, target, attrs)
 
 
-def redirected(
-    attrs: Mapping[str, AttrValue], names: Mapping[str, str], scope: Scope
-) -> dict[str, AttrValue]:
+def redirected(attrs: Mapping[str, AttrValue], names: Mapping[str, str], scope: Scope) -> dict[str, AttrValue]:
     """Those attributes that name a node, with its new id."""
     return {
         name: names[value]
@@ -171,9 +159,7 @@ def _prefixed(node: Node, graph: Graph, prefix: str, inside: Inside) -> Node:
         if target == inside.start:
             changes[name] = inside.entry_for(f"{name} of {node.id}")
         elif target == inside.exit:
-            raise OptionError(
-                f"{name} of {node.id} names the exit, which is left out", hint="name another node"
-            )
+            raise OptionError(f"{name} of {node.id} names the exit, which is left out", hint="name another node")
     for name in NAMING_ATTRIBUTES:
         text = node.attrs.get(name)
         if isinstance(text, str) and (respelt := with_renamed_nodes(text, names)) != text:
@@ -196,9 +182,7 @@ def _settled(graph: Graph) -> Graph:
     for node in whole.nodes.values():
         changes = {name: node.attrs[name] for name in INHERITED if name in node.attrs}
         if node.get("allowed_tools", str, ""):
-            changes.update(
-                (name, graph.attrs[name]) for name in _HOOKS if name in graph.attrs.keys() - node.attrs
-            )
+            changes.update((name, graph.attrs[name]) for name in _HOOKS if name in graph.attrs.keys() - node.attrs)
         for name, givers in _SETTLED.items():
             given = [graph.attrs[giver] for giver in givers if giver in graph.attrs]
             if given and name not in node.attrs:

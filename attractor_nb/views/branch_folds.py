@@ -9,16 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.branch import enclosing
-from attractor_nb.views.state import (
-    BranchView,
-    ChildView,
-    EdgeState,
-    FanOutView,
-    NodeState,
-    NodeStatus,
-    RunStatus,
-    RunView,
-)
+from attractor_nb.model.states import NodeStatus, RunStatus
+from attractor_nb.views.state import BranchView, ChildView, EdgeState, FanOutView, NodeState, RunView
 
 if TYPE_CHECKING:
     from attractor_nb.model.events import (
@@ -34,11 +26,6 @@ if TYPE_CHECKING:
 _PENDING: Final = NodeState()
 _NO_PASS: Final = EdgeState()
 _CANCELLED: Final = "skipped"
-_CHILD_ENDS: Final = {
-    "completed": RunStatus.SUCCESS,
-    "failed": RunStatus.FAIL,
-    "interrupted": RunStatus.INTERRUPTED,
-}
 
 
 def put(view: RunView, branch: str, node_id: str, state: NodeState) -> None:
@@ -186,7 +173,7 @@ def fold_child_end(view: RunView, event: ChildEnded) -> tuple[str, ...]:
     if child is None:
         return ()
     if not child.status.is_ended:
-        child.status, child.reason = _CHILD_ENDS.get(event.status, RunStatus.INTERRUPTED), event.reason
+        child.status, child.reason = RunStatus.of(event.status), event.reason
     return refresh_child(view, event)
 
 

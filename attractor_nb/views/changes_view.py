@@ -47,7 +47,6 @@ class Changes:
 
     Attributes:
         branch: The run's branch.
-        repository: The repository that it is in.
         base: The commit with which it is compared.
         files: The files, in the order of the diff.
         diff: The unified diff, cut where it is very long.

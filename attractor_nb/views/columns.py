@@ -28,9 +28,7 @@ def cells(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(
-        0
-        if unicodedata.category(char) in {"Mn", "Me", "Cf"}
-        else 1 + (unicodedata.east_asian_width(char) in "WF")
+        0 if unicodedata.category(char) in {"Mn", "Me", "Cf"} else 1 + (unicodedata.east_asian_width(char) in "WF")
         for char in text
     )
 
@@ -39,8 +37,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     """Rows as columns of equal width, without trailing blanks."""
     widths = [max(cells(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
-        _GAP.join(
-            cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
+        _GAP.join(cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     )

@@ -60,7 +60,6 @@ def findings_html(diagnostics: Sequence[Diagnostic], theme: Theme = "auto", *, p
     """The findings as an HTML table; empty without findings.
 
     Args:
-        diagnostics: The findings.
         theme: ``light``, ``dark``, or ``auto``, which follows the page.
         place: The key by which a live view finds the table, to stand in for it.
     """

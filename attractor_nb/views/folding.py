@@ -37,7 +37,8 @@ from attractor_nb.model.events import (
     StageStarted,
     ToolCallEnded,
 )
-from attractor_nb.model.outcome import StageStatus, Usage
+from attractor_nb.model.outcome import Usage
+from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.views.branch_folds import (
     child_of,
     close_fan_out,
@@ -59,7 +60,7 @@ from attractor_nb.views.spending_fold import (
     forget_under_way,
     note_child,
 )
-from attractor_nb.views.state import EdgeState, NodeState, NodeStatus, RunStatus, first_words
+from attractor_nb.views.state import EdgeState, NodeState, first_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -69,13 +70,6 @@ if TYPE_CHECKING:
 _PENDING: Final = NodeState()
 STANDS: Final = "stopped here"
 """The note of a node at which a debugger has stopped the run."""
-_STATUS_OF_OUTCOME: Final = {
-    StageStatus.SUCCESS: NodeStatus.SUCCESS,
-    StageStatus.PARTIAL_SUCCESS: NodeStatus.PARTIAL_SUCCESS,
-    StageStatus.RETRY: NodeStatus.FAIL,
-    StageStatus.FAIL: NodeStatus.FAIL,
-    StageStatus.SKIPPED: NodeStatus.SKIPPED,
-}
 
 
 def take_event(view: RunView, event: Event) -> tuple[str, ...]:
@@ -173,7 +167,7 @@ def _fold_started(view: RunView, event: StageStarted) -> tuple[str, ...]:
 
 def _fold_ended(view: RunView, event: StageEnd) -> tuple[str, ...]:
     outcome = event.outcome
-    status = NodeStatus.CACHED if event.is_cached else _STATUS_OF_OUTCOME[outcome.status]
+    status = NodeStatus.CACHED if event.is_cached else NodeStatus.of(outcome.status)
     reason = ""
     if isinstance(event, StageFailed):
         reason = first_words(event.error or outcome.failure_reason)
@@ -268,9 +262,7 @@ def _carry_spending(view: RunView, event: PipelineStarted | PipelineRewound) -> 
         view.usage_by_node = {name: Usage.from_plain(usage) for name, usage in by_node.items()}
 
 
-def _fold_end(
-    view: RunView, event: PipelineCompleted | PipelineFailed | PipelineInterrupted
-) -> tuple[str, ...]:
+def _fold_end(view: RunView, event: PipelineCompleted | PipelineFailed | PipelineInterrupted) -> tuple[str, ...]:
     """The end of the run; what was under way is shown as not reached, for it will be done again."""
     view.duration = event.duration
     match event:

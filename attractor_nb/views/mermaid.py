@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.redacted import redacted_graph
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.drawings.drawing import SHAPE_OF_TYPE
-from attractor_nb.views.drawings.marks import STATUS_LETTERS
 from attractor_nb.views.drawings.theme import LIGHT
 from attractor_nb.views.markup import clean
 from attractor_nb.views.scene import Shape
-from attractor_nb.views.state import NodeStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +52,6 @@ def to_mermaid(graph: Graph, view: RunView | None = None) -> str:
     Nodes keep their ids, but for the words that Mermaid reserves, which get an underscore.
 
     Args:
-        graph: The graph.
         view: A run of it: nodes are coloured by their states and say them, edges taken are thick.
     """
     graph = redacted_graph(graph)
@@ -81,7 +79,7 @@ def _sign(view: RunView | None, node_id: str) -> str:
     state = None if view is None else view.nodes.get(node_id)
     if state is None or state.status is NodeStatus.PENDING:
         return ""
-    return f"{STATUS_LETTERS[state.status]} "
+    return f"{state.status.letter} "
 
 
 def _lines(graph: Graph, view: RunView | None = None) -> Iterator[str]:
@@ -131,11 +129,7 @@ def _names(graph: Graph) -> dict[str, str]:
     names: dict[str, str] = {}
     for node_id in ids:
         is_plain = node_id.isascii() and node_id.isidentifier()
-        name = (
-            node_id
-            if is_plain and node_id.lower() not in _RESERVED
-            else (node_id if is_plain else "node") + "_"
-        )
+        name = node_id if is_plain and node_id.lower() not in _RESERVED else (node_id if is_plain else "node") + "_"
         while name in names.values() or (name != node_id and name in ids):
             name += "_"
         names[node_id] = name

@@ -112,9 +112,7 @@ def wrap(
             break
     if len(lines) <= max_lines:
         return tuple(lines)
-    last = shorten(
-        " ".join((lines[max_lines - 1], ELLIPSIS * 2)), width, size, is_mono=is_mono, is_bold=is_bold
-    )
+    last = shorten(" ".join((lines[max_lines - 1], ELLIPSIS * 2)), width, size, is_mono=is_mono, is_bold=is_bold)
     return (*lines[: max_lines - 1], last.rstrip(ELLIPSIS).rstrip() + ELLIPSIS)
 
 

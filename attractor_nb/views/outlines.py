@@ -5,6 +5,7 @@ Everything is relative to the centre of a box. It knows boxes and numbers, nothi
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from attractor_nb.views.markup import path_data
@@ -84,7 +85,7 @@ def small_line_place(box: Box) -> tuple[float, float, float]:
         case Shape.DIAMOND:
             return 0.0, below + 1, box.width * (1 - 2 * (below + 3) / box.height)
         case Shape.START | Shape.EXIT:
-            return (box.width - box.gutter) / 2 - 3, 3.5, box.gutter - 6
+            return (box.width - box.gutter) / 2 - 1, 3.5, box.gutter - 8
         case _:
             return 0.0, below, text_room(box)
 
@@ -133,10 +134,15 @@ def pill(width: float, height: float) -> str:
 
 def outline_path(box: Box) -> str:
     """A box's outline as path data, its corners rounded."""
-    if box.shape in {Shape.START, Shape.EXIT}:
-        return pill(box.width, box.height)
-    corners = outline(box)
-    radius = _CORNER.get(box.shape, _OTHER_CORNER)
+    return _outline_path(box.shape, box.width, box.height)
+
+
+@lru_cache(maxsize=512)
+def _outline_path(shape: Shape, width: float, height: float) -> str:
+    if shape in {Shape.START, Shape.EXIT}:
+        return pill(width, height)
+    corners = outline(Box("", shape, (), "", width, height))
+    radius = _CORNER.get(shape, _OTHER_CORNER)
     data: list[str | float] = []
     count = len(corners)
     for number, corner in enumerate(corners):

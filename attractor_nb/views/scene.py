@@ -6,7 +6,7 @@ cache. It knows nothing of Graphviz, SVG or the graph it came from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -47,7 +47,6 @@ class Box:
     """A node.
 
     Attributes:
-        node_id: Its id.
         shape: Its outline.
         lines: Its label, wrapped.
         detail: The small grey line, or empty.
@@ -62,7 +61,7 @@ class Box:
     detail: str
     width: float
     height: float
-    gutter: float = 29.0
+    gutter: float = 35.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +128,14 @@ class Scene:
     panels: tuple[Panel, ...] = ()
     direction: Direction = Direction.DOWN
     longest: float = 0.0
+
+    def without_texts(self) -> Scene:
+        """The same for who asks for sizes and not for what is written; most letters change none."""
+        return replace(
+            self,
+            boxes=tuple(Box("", box.shape, (), "", box.width, box.height, box.gutter) for box in self.boxes),
+            links=tuple(replace(link, lines=("",)) if link.lines else link for link in self.links),
+        )
 
     def panel_paths(self) -> list[tuple[int, ...]]:
         """The panels around each box, outermost first.

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.session import moment_seconds
+from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.views.columns import aligned, cells, one_line
-from attractor_nb.views.drawings.marks import RUN_LETTERS, STATUS_LETTERS
 from attractor_nb.views.drawings.theme import root_class, session_css
 from attractor_nb.views.markup import element, joined, style_sheet
-from attractor_nb.views.state import NodeStatus, RunStatus, first_words
+from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 WORDS_CHARS: Final = 72
 _COLUMNS: Final = 5
 AGENT_MARKS: Final[dict[AgentStatus, str]] = {
-    "queued": STATUS_LETTERS[NodeStatus.PENDING],
-    "running": STATUS_LETTERS[NodeStatus.RUNNING],
-    "complete": STATUS_LETTERS[NodeStatus.SUCCESS],
-    "failed": STATUS_LETTERS[NodeStatus.FAIL],
-    "cancelled": RUN_LETTERS[RunStatus.INTERRUPTED],
+    "queued": NodeStatus.PENDING.letter,
+    "running": NodeStatus.RUNNING.letter,
+    "complete": NodeStatus.SUCCESS.letter,
+    "failed": NodeStatus.FAIL.letter,
+    "cancelled": RunStatus.INTERRUPTED.letter,
 }
 SESSION_MARKS: Final[dict[SessionStatus, str]] = {
     "running": AGENT_MARKS["running"],
@@ -62,13 +62,12 @@ def session_headline(session: Session, *, now: float) -> str:
     """One line: how the session stands, how many agents are in which state, for how long, what it runs.
 
     Args:
-        session: The session.
         now: Seconds since 1970, for what has not ended.
     """
     summary = session.summary
-    counts = [
-        f"{getattr(summary, state)} {state}" for state in AGENT_MARKS if getattr(summary, state, 0)
-    ] or ["no agents"]
+    counts = [f"{getattr(summary, state)} {state}" for state in AGENT_MARKS if getattr(summary, state, 0)] or [
+        "no agents"
+    ]
     parts = [
         f"{SESSION_MARKS[session.status]} {session.status}",
         ", ".join(counts),
@@ -82,22 +81,18 @@ def session_text(session: Session, *, now: float, gone: Collection[str] = ()) ->
     """Headline and table.
 
     Args:
-        session: The session.
         now: Seconds since 1970, for what has not ended.
         gone: Ids of running agents whose process is no more.
     """
     headline = session_headline(session, now=now)
     groups = [
-        (wave, [agent_row(agent, now=now, gone=gone) for agent in agents])
-        for wave, agents in agents_by_wave(session)
+        (wave, [agent_row(agent, now=now, gone=gone) for agent in agents]) for wave, agents in agents_by_wave(session)
     ]
     rows = [row for _, members in groups for row in members]
     if not rows:
         return headline
     width = max(cells(row.time) for row in rows)
-    lines = aligned([[row.state, row.id, row.name, row.time.rjust(width), row.words] for row in rows]).split(
-        "\n"
-    )
+    lines = aligned([[row.state, row.id, row.name, row.time.rjust(width), row.words] for row in rows]).split("\n")
     text = [headline, ""]
     for wave, members in groups:
         if wave is not None:

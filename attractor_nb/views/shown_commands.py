@@ -33,9 +33,7 @@ def spelled_out(line: str) -> str:
     'echo \\u202eabc\\x1b[2K[400 blanks]# x'
     """
     shown = "".join(
-        char
-        if char.isprintable() and not _INVISIBLE.match(char)
-        else char.encode("unicode_escape").decode("ascii")
+        char if char.isprintable() and not _INVISIBLE.match(char) else char.encode("unicode_escape").decode("ascii")
         for char in line
     )
     return _BLANKS.sub(lambda found: f"[{len(found[0])} blanks]", shown)

@@ -18,22 +18,14 @@ if TYPE_CHECKING:
 BY_CLICK: Final = "widget"
 BY_INBOX: Final = "inbox"
 BY_PAGE: Final = "page"
-WHO: Final = {
-    BY_CLICK: "you",
-    BY_INBOX: "you, in the inbox",
-    BY_PAGE: "you, on the page",
-    "call": "a call",
-}
+WHO: Final = {BY_CLICK: "you", BY_INBOX: "you, in the inbox", BY_PAGE: "you, on the page", "call": "a call"}
 """How ``answered_by`` reads in a sentence, where it does not as it is."""
 
 
-def plain_question(
-    event: InterviewStarted, *, key: str = "", about: str = "", resume: str = ""
-) -> dict[str, Any]:
+def plain_question(event: InterviewStarted, *, key: str = "", about: str = "", resume: str = "") -> dict[str, Any]:
     """A question for ``gate_card.js``.
 
     Args:
-        event: The question.
         key: By which the card's answer names it; its id if not given.
         about: Whose question it is, where several runs are shown.
         resume: The call that goes on with its run, should the kernel be lost.
@@ -76,9 +68,7 @@ def settled_words(event: InterviewCompleted | InterviewTimeout) -> str:
     label = label_text(event.label) if event.label else event.text or ", ".join(event.keys) or event.answer
     filled = f" ({_shortened(form_words(event.form))})" if event.form else ""
     by = WHO.get(event.answered_by, event.answered_by)
-    return ", ".join(
-        part for part in (f"{_shortened(label)}{filled}", f"by {by}" if by else "", after) if part
-    )
+    return ", ".join(part for part in (f"{_shortened(label)}{filled}", f"by {by}" if by else "", after) if part)
 
 
 def _spell(seconds: float) -> str:

@@ -6,8 +6,9 @@ grow while a stage goes on, and nothing is counted twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from attractor_nb.model.events import ModelCallEnded, StageOutput
 from attractor_nb.model.outcome import Usage
@@ -63,20 +64,16 @@ class CallCount(NamedTuple):
         ('3 requests, 2 tool calls', '1 tool call', '')
         """
         parts = [f"{self.model} requests"] if self.model > 1 else []
-        return ", ".join(
-            [*parts, f"{self.tools} tool call{'s' * (self.tools != 1)}"] if self.tools else parts
-        )
+        return ", ".join([*parts, f"{self.tools} tool call{'s' * (self.tools != 1)}"] if self.tools else parts)
 
 
 _NO_CALL: Final = CallCount()
 
 
-@dataclass(slots=True)
-class UnderWay:
+class UnderWay(Struct):
     """What an attempt that goes on has done so far.
 
     Attributes:
-        calls: Its calls.
         usage: What they consumed.
         child: What its child run has consumed so far.
     """

@@ -5,11 +5,13 @@ Values only; ``views/folding.py`` says what each event makes of them. The module
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from msgspec import Struct, field
+
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.states import NodeStatus, RunStatus
+from attractor_nb.redaction import redacted
 from attractor_nb.views.spending_fold import AttemptSpending, CallCount, UnderWay
 
 Delta = dict[str, Any]
@@ -17,43 +19,6 @@ Delta = dict[str, Any]
 ``children`` (node id to the same of its child run)."""
 
 REASON_CHARS: Final = 60
-
-
-class NodeStatus(StrEnum):
-    """How a node looks."""
-
-    PENDING = "pending"
-    RUNNING = "running"
-    WAITING = "waiting"
-    RETRYING = "retrying"
-    SUCCESS = "success"
-    PARTIAL_SUCCESS = "partial_success"
-    FAIL = "fail"
-    SKIPPED = "skipped"
-    CACHED = "cached"
-
-    @property
-    def is_active(self) -> bool:
-        """Whether something is going on in it now."""
-        return self in _ACTIVE
-
-
-_ACTIVE: Final = frozenset({NodeStatus.RUNNING, NodeStatus.WAITING, NodeStatus.RETRYING})
-
-
-class RunStatus(StrEnum):
-    """How the run as a whole stands."""
-
-    READY = "ready"
-    RUNNING = "running"
-    SUCCESS = "success"
-    FAIL = "fail"
-    INTERRUPTED = "interrupted"
-
-    @property
-    def is_ended(self) -> bool:
-        """Whether nothing more will happen by itself."""
-        return self not in {RunStatus.READY, RunStatus.RUNNING}
 
 
 class NodeState(NamedTuple):
@@ -81,15 +46,15 @@ class NodeState(NamedTuple):
     note: str = ""
 
     def to_plain(self) -> dict[str, Any]:
-        """JSON values, defaults left out; the status is always there."""
+        """JSON values without secrets, defaults left out; the status is always there."""
         plain: dict[str, Any] = {"status": self.status.value}
         if self.attempt > 1:
             plain["attempt"] = self.attempt
         if self.visits:
             plain["visits"] = self.visits
         if self.reason:
-            plain["reason"] = self.reason
-        if self.since and self.status in _ACTIVE:
+            plain["reason"] = redacted(self.reason)
+        if self.since and self.status.is_active:
             plain["since"] = round(self.since, 3)
         if self.until is not None:
             plain["until"] = round(self.until, 3)
@@ -100,15 +65,13 @@ class NodeState(NamedTuple):
         return plain
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeState:
+class EdgeState(Struct, frozen=True):
     """How often an edge was taken."""
 
     passes: int = 0
 
 
-@dataclass(slots=True)
-class BranchView:
+class BranchView(Struct):
     """A branch of a fan-out.
 
     Attributes:
@@ -135,12 +98,10 @@ class BranchView:
     nodes: dict[str, int] = field(default_factory=dict[str, int])
 
 
-@dataclass(slots=True)
-class FanOutView:
+class FanOutView(Struct):
     """A fan-out on its latest pass.
 
     Attributes:
-        node: The fan-out's node.
         within: Path of the branch that it is in, or empty.
         policy: Its join policy.
         total: How many branches it has.
@@ -180,8 +141,7 @@ class FanOutView:
         return ", ".join(parts)
 
 
-@dataclass(slots=True)
-class ChildView:
+class ChildView(Struct):
     """The child run of a node: its latest.
 
     Attributes:
@@ -205,8 +165,7 @@ class ChildView:
         return f"at {active[-1]}, {count}" if active else f"{view.status}, {count}"
 
 
-@dataclass(slots=True)
-class RunView:
+class RunView(Struct):
     """Everything that views show of a run. ``fold_event`` changes it in place.
 
     Of a log it is folded from the events that count (``decisions.history.way_taken``). The view of a live run
@@ -258,7 +217,7 @@ class RunView:
     @property
     def active_nodes(self) -> tuple[str, ...]:
         """Ids of the nodes in which something is going on."""
-        return tuple(node_id for node_id, state in self.nodes.copy().items() if state.status in _ACTIVE)
+        return tuple(node_id for node_id, state in self.nodes.copy().items() if state.status.is_active)
 
     def to_plain(self) -> Delta:
         """The whole state in the form of a delta, for a view that is shown again."""

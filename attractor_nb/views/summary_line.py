@@ -1,18 +1,18 @@
-"""The line that an ended run leaves behind: outcome, stages, time, cost, and the call that comes next."""
+"""The one line about a run: what it is doing, or how it ended and which call comes next."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.limits.map_bounds import MAP_BOUNDS
+from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.marks import RUN_LETTERS
 from attractor_nb.views.spending_fold import so_far
-from attractor_nb.views.state import NodeStatus, RunStatus, RunView
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Usage
+    from attractor_nb.views.state import RunView
 
 PAUSED: Final = "paused"
 """Why a run stopped that was to stop after a stage."""
@@ -21,19 +21,11 @@ _SILENT_TYPES: Final = frozenset({"start", "exit", "conditional", "parallel", "p
 
 
 def run_summary(
-    view: RunView,
-    graph: Graph,
-    *,
-    name: str = "",
-    handle: str = "",
-    has_times: bool = False,
-    has_usage: bool = False,
+    view: RunView, graph: Graph, *, name: str = "", handle: str = "", has_times: bool = False, has_usage: bool = False
 ) -> str:
     """One line about a run: how it stands, how far it came, what to call next.
 
     Args:
-        view: The run.
-        graph: What it runs.
         name: What the user calls what the line is about: the run, or its result; ``run`` by default.
         handle: What the user calls the run; the same by default.
         has_times: Show time, tokens and cost, which differ from run to run.
@@ -41,7 +33,7 @@ def run_summary(
     """
     is_paused = view.status is RunStatus.INTERRUPTED and view.reason == PAUSED
     standing = PAUSED if is_paused else view.status
-    parts = [f"{RUN_LETTERS[view.status]} {standing}", f"{view.stages} stage{'s' * (view.stages != 1)}"]
+    parts = [f"{view.status.letter} {standing}", f"{view.stages} stage{'s' * (view.stages != 1)}"]
     if has_times:
         parts.append(duration_text(view.duration))
     if has_times or has_usage:
@@ -70,9 +62,7 @@ def _next_call(view: RunView, graph: Graph, name: str, handle: str) -> str:
     reached = [
         (state.since, node_id)
         for node_id, state in view.nodes.items()
-        if state.status in wanted
-        and node_id in graph.nodes
-        and graph.handler_types[node_id] not in _SILENT_TYPES
+        if state.status in wanted and node_id in graph.nodes and graph.handler_types[node_id] not in _SILENT_TYPES
     ]
     return f'{name}["{max(reached)[1]}"]' if reached else ""
 
@@ -138,3 +128,49 @@ def cost_text(usd: float) -> str:
     ('$0.0031', '$1.50')
     """
     return f"${usd:.2f}" if usd >= 1 or not usd else f"${usd:.2g}"
+
+
+def status_line(view: RunView, graph: Graph, *, started: float, now: float) -> dict[str, Any]:
+    """The line as JSON for the front-end, which lets the seconds run by itself.
+
+    Args:
+        view: The state of the run.
+        graph: What runs.
+        started: When the run began, in seconds since 1970.
+        now: The clock of who runs it at this moment; sent as ``at``, so that the browser can tell its skew.
+    """
+    line: dict[str, Any] = {"status": view.status.value, "at": round(now, 3)}
+    active = view.active_nodes
+    if view.status.is_ended:
+        line["is_ended"] = True
+        line["elapsed"] = round(view.duration, 3)
+        if view.status is not RunStatus.SUCCESS:
+            line["node"] = view.next_node or view.reason
+    else:
+        line["elapsed"] = round(max(0.0, now - started), 3) if started else 0.0
+    if active and not view.status.is_ended:
+        shown = next((name for name in active if view.nodes[name].status is NodeStatus.WAITING), active[-1])
+        state = view.nodes[shown]
+        line["status"] = state.status.value
+        line["node"] = shown
+        if len(active) > 1:
+            line["more"] = len(active) - 1
+        line["attempt"] = state.attempt
+        if shown in graph.nodes:
+            line["attempts"] = attempts_allowed(graph, shown)
+    if view.stages:
+        line["stages"] = view.stages
+    usage = so_far(view)
+    if usage.total_tokens:
+        line["tokens"] = usage.total_tokens
+    if price := price_text(usage):
+        line["price"] = price
+    if view.cached:
+        line["cached"] = cached_words(view)
+    return line
+
+
+def attempts_allowed(graph: Graph, node_id: str) -> int:
+    """How many tries a node has: its ``max_retries``, else the graph's, plus one (ruling 13)."""
+    default = graph.get("default_max_retries", int, graph.get("default_max_retry", int, 0))
+    return graph.nodes[node_id].get("max_retries", int, default) + 1

@@ -36,7 +36,6 @@ class Table:
 
     Attributes:
         label: What it is, for readers who do not see it.
-        columns: Its columns.
         rows: The cells of each row.
         states: For each row ``ok``, ``warn``, ``error`` or nothing; empty when no row has any.
         total: The last row, set apart; empty for none.
@@ -57,11 +56,7 @@ def table_text(table: Table) -> str:
     """Headline, table and notes. Without a row there is no table."""
     lines = [one_line(table.headline)] if table.headline else []
     if table.rows:
-        shown = [
-            [column.title for column in table.columns],
-            *table.rows,
-            *([table.total] if table.total else []),
-        ]
+        shown = [[column.title for column in table.columns], *table.rows, *([table.total] if table.total else [])]
         grid = [[one_line(cell) for cell in row] for row in shown]
         for index, column in enumerate(table.columns):
             if column.kind == "number":
@@ -98,10 +93,7 @@ def _heading(column: Column) -> Markup:
 
 
 def _cells(table: Table, row: Sequence[str]) -> list[Markup]:
-    return [
-        element("td", {"class": _css_class(column)}, cell)
-        for column, cell in zip(table.columns, row, strict=True)
-    ]
+    return [element("td", {"class": _css_class(column)}, cell) for column, cell in zip(table.columns, row, strict=True)]
 
 
 def _css_class(column: Column) -> str | None:

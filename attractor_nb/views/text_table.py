@@ -1,4 +1,4 @@
-"""A graph as plain text: its headline, a table, a tree.
+"""A graph, and how each node of a run stands, as plain text and as tables.
 
 The text table says everything that the drawing does, for readers who cannot see it and for places
 that cannot draw.
@@ -6,14 +6,16 @@ that cannot draw.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from attractor_nb.model.redacted import redacted_graph
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.drawings.drawing import detail_of
-from attractor_nb.views.drawings.marks import AGAIN, STATUS_LETTERS, TIMES
-from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
+from attractor_nb.views.drawings.marks import AGAIN, TIMES
+from attractor_nb.views.state import EdgeState, NodeState
 from attractor_nb.views.summary_line import usage_words
+from attractor_nb.views.table import Column, Table, table_html
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +29,16 @@ SHOWN_NODES: Final = 500
 """A cell keeps what it shows, and nobody reads more."""
 _NO_STATE: Final = NodeState()
 _NO_PASS: Final = EdgeState()
+
+_STATES: Final = {
+    NodeStatus.SUCCESS: "ok",
+    NodeStatus.CACHED: "ok",
+    NodeStatus.PARTIAL_SUCCESS: "ok",
+    NodeStatus.WAITING: "warn",
+    NodeStatus.RETRYING: "warn",
+    NodeStatus.FAIL: "error",
+}
+_KINDS: Final = {"state": "state", "node": "place", "attempts of": "place", "visit": "number", "try": "number"}
 
 
 def graph_text(graph: Graph) -> str:
@@ -67,7 +79,6 @@ def table_rows(
     """The cells of ``text_table``, the headings first.
 
     Args:
-        graph: The graph.
         states: States of nodes; without them there is no state column.
         edges: Edges taken, by position in ``graph.edges``: their number of passes is shown.
         usage: What nodes have consumed; where none has, there is no column for it.
@@ -107,12 +118,7 @@ def run_table(view: RunView, graph: Graph) -> str:
 
 def attempt_rows(view: RunView) -> list[list[str]]:
     """The attempts of nodes that were tried again, the headings first; nothing where none was."""
-    rows = [
-        row
-        for name, spent in tuple(view.attempts.items())
-        if len(spent) > 1
-        for row in _attempts(name, spent)
-    ]
+    rows = [row for name, spent in tuple(view.attempts.items()) if len(spent) > 1 for row in _attempts(name, spent)]
     return [["attempts of", "visit", "try", "outcome", "used"], *rows] if rows else []
 
 
@@ -172,7 +178,7 @@ def _way(edge: Edge, passes: int) -> str:
 
 
 def _state_text(state: NodeState) -> str:
-    parts = [STATUS_LETTERS[state.status], state.status.replace("_", " ")]
+    parts = [state.status.letter, state.status.replace("_", " ")]
     if state.attempt > 1:
         parts.append(f"{TIMES}{state.attempt}")
     if state.visits > 1:
@@ -194,7 +200,7 @@ def _tree_entry(graph: Graph, node_id: str, states: Mapping[str, NodeState] | No
         return f"{node_id} (not declared)"
     if is_known:
         return f"↩ {node_id}"
-    mark = "" if states is None else STATUS_LETTERS[states.get(node_id, _NO_STATE).status] + " "
+    mark = "" if states is None else states.get(node_id, _NO_STATE).status.letter + " "
     reason = "" if states is None else states.get(node_id, _NO_STATE).reason
     is_failed = states is not None and states.get(node_id, _NO_STATE).status is NodeStatus.FAIL
     after = (
@@ -203,3 +209,49 @@ def _tree_entry(graph: Graph, node_id: str, states: Mapping[str, NodeState] | No
         else f"  ({one_line(detail_of(node, graph.handler_types[node_id]))})"
     )
     return f"{mark}{node_id}{after}"
+
+
+class RunDetails(str):
+    """The details as a text, which a notebook shows as tables."""
+
+    __slots__ = ("_html",)
+    _html: str
+
+    def __new__(cls, text: str, html: str) -> Self:
+        """A text that has the same as HTML beside it."""
+        made = super().__new__(cls, text)
+        made._html = html
+        return made
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"text/html": self._html, "text/plain": str(self)}
+
+
+def run_details(view: RunView, graph: Graph, facts: Mapping[str, str]) -> RunDetails:
+    """The details of a run.
+
+    Args:
+        facts: What else is known of it, by name.
+    """
+    text = "\n".join([*(f"{name} {value}" for name, value in facts.items()), "", run_table(view, graph)])
+    nodes = table_rows(graph, view.nodes, view.edges, view.usage_by_node)
+    states = [_STATES.get(view.nodes[name].status, "") if name in view.nodes else "" for name in graph.nodes]
+    more = len(nodes) - 1 - SHOWN_NODES
+    notes = (f"… and {more:,} more nodes",) if more > 0 else ()
+    shown = slice(None, SHOWN_NODES)
+    tables = [
+        Table("Facts of the run", (Column("fact"), Column("value", "place")), [*facts.items()]),
+        _table("Nodes as they stand", nodes[: SHOWN_NODES + 1], states[shown], notes),
+    ]
+    if attempts := attempt_rows(view):
+        tables.append(_table("Attempts of nodes that were tried again", attempts))
+    return RunDetails(text, "\n".join(table_html(table) for table in tables))
+
+
+def _table(label: str, rows: Sequence[Sequence[str]], states: Sequence[str] = (), notes: Sequence[str] = ()) -> Table:
+    head, *body = rows
+    columns = tuple(Column(title, _KINDS.get(title, "text")) for title in head)
+    return Table(label, columns, body, states=states, notes=notes)

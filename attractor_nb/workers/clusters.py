@@ -1,4 +1,4 @@
-"""What is particular to Dask: how its scheduler is listened to, and whether it is still there.
+"""What is particular to Dask: how its scheduler is heard, and what a future without a report means.
 
 It is reached through the client that its executor has; the library itself is never imported here. Other
 executors have no scheduler: a pool says by itself that it broke.
@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+from concurrent.futures import BrokenExecutor, CancelledError
 from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.errors import AttractorError, TerminalError, WorkerLost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +23,15 @@ ASK_SECONDS: Final = 5.0
 HELD_SECONDS: Final = 0.1
 """How long a task that has ended is held at most."""
 NO_WORKERS: Final = "the cluster has no workers"
+
+LOST_NAMES: Final = frozenset(
+    {"KilledWorker", "TerminatedWorkerError", "BrokenProcessPool", "EngineError", "CommClosedError"}
+)
+"""Exceptions of executors that say so, by name: their libraries need not be installed."""
+HOW_TO_RENEW: Final = (
+    "a broken pool stays broken: give a function that makes one, such as "
+    "executor=lambda: ProcessPoolExecutor(4), and it is called again"
+)
 
 
 class Cluster:
@@ -58,7 +70,6 @@ def cluster_of(executor: Executor, take: Callable[[Any], None]) -> Cluster:
     """Return the cluster behind an executor.
 
     Args:
-        executor: The executor.
         take: Given what workers say while they work, in the loop that runs now.
     """
     client = dask_client_of(executor)
@@ -99,9 +110,7 @@ class DaskCluster(Cluster):
             return f"its scheduler does not answer: {error or type(error).__name__}"
         return "" if facts.get("workers") or facts.get("n_workers") else NO_WORKERS
 
-    def submit(
-        self, executor: Executor, function: Callable[..., Any], *arguments: Any, key: str
-    ) -> Future[Any]:
+    def submit(self, executor: Executor, function: Callable[..., Any], *arguments: Any, key: str) -> Future[Any]:
         """With a key of its own, and no retries: whether a stage is tried again is decided here."""
         name: dict[str, Any] = {"key": f"attractor-stage-{key}" if key else self.topic, "retries": 0}
         return executor.submit(function, *arguments, **name, pure=False)
@@ -134,3 +143,50 @@ class DaskCluster(Cluster):
         """Take an event; called by a thread of the client's."""
         with contextlib.suppress(RuntimeError):  # our loop has ended
             self._loop.call_soon_threadsafe(self._take, event[1])
+
+
+def error_of(error: BaseException, subject: str) -> AttractorError:
+    """Return the package's error for an exception of a future.
+
+    >>> type(error_of(BrokenExecutor("a process ended"), "stage build")).__name__
+    'WorkerLost'
+    """
+    told = _told(error)
+    if is_let_go(error):
+        told = "the executor dropped it: the connection to its cluster was lost, or it was cancelled"
+    elif not isinstance(error, BrokenExecutor) and not _names(error) & LOST_NAMES:
+        return TerminalError(
+            f"{subject} cannot be done on a worker: {told}",
+            hint="a worker needs attractor_nb in the version of the coordinator, and what a backend imports",
+        )
+    return WorkerLost(f"the worker of {subject} was lost: {told}")
+
+
+def is_let_go(error: BaseException) -> bool:
+    """Whether the executor dropped a task without being asked to.
+
+    A Dask client whose workers have just gone raises the reason, a text, as if it were an exception.
+    """
+    if isinstance(error, AttributeError):
+        return error.name == "with_traceback"
+    return isinstance(error, asyncio.CancelledError | CancelledError)
+
+
+def refusal_of(error: BaseException) -> AttractorError:
+    """The error of ours for what ``submit`` raised: nothing was begun.
+
+    >>> refusal_of(RuntimeError("cannot schedule new futures after shutdown")).message
+    'the executor accepts no task:  cannot schedule new futures after shutdown'
+    """
+    hint = HOW_TO_RENEW if isinstance(error, BrokenExecutor) else "pass an open executor, or none"
+    return TerminalError(f"the executor accepts no task:  {_told(error)}", hint=hint)
+
+
+def _told(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    first = text.splitlines()[0].rstrip()
+    return first if isinstance(error, RuntimeError | AttractorError) else f"{type(error).__name__}: {first}"
+
+
+def _names(error: BaseException) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}

@@ -1,8 +1,11 @@
-"""On a worker: how the coordinator is heard and spoken to while a stage is at work.
+"""Both ends of a lifeline: how coordinator and worker hear each other while a stage is at work.
 
 A leash says that the work is to end (the run was stopped, or the coordinator is gone) and takes output
 along. Where the coordinator cannot be reached there is none: the work then ends by itself at its time
 limit, and its output travels with the report.
+
+Workers on this machine connect to a Unix socket in a directory that nobody else may enter. Dask's
+workers are heard through their scheduler, wherever they are.
 """
 
 from __future__ import annotations
@@ -12,9 +15,12 @@ import contextlib
 import json
 import os
 import platform
+import shutil
 import sys
+import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +33,9 @@ CLAIM_SECONDS: Final = 1.0
 """How long a worker waits for a claim that another one has: it has it for good."""
 BEGUN, ENDED = "begun_by", "ended"
 """Keys of messages. Dask adds a key ``worker`` to each of them."""
+
+MAX_LINE_BYTES: Final = 16 * 1024 * 1024
+SOCKET_NAME: Final = "leash"
 
 
 def worker_name() -> str:
@@ -98,8 +107,7 @@ class SocketLeash(NoLeash):
         except OSError:
             cut()  # its socket is there, and it is not
             return
-        self._send({"task": self._id})
-        for message in self._early:
+        for message in ({"task": self._id}, *self._early):
             self._send(message)
         self._early.clear()
         with contextlib.suppress(OSError):
@@ -108,11 +116,7 @@ class SocketLeash(NoLeash):
 
     def say(self, channel: str, text: str) -> None:
         """Pass output on, now or as soon as the connection is there."""
-        message = {"channel": channel, "text": text}
-        if self._writer is None:
-            self._early.append(message)
-        else:
-            self._send(message)
+        self._send({"channel": channel, "text": text})
 
     def end(self) -> None:
         """The end of the connection says it."""
@@ -120,7 +124,9 @@ class SocketLeash(NoLeash):
             self._writer.close()
 
     def _send(self, message: dict[str, Any]) -> None:
-        if self._writer is not None and not self._writer.is_closing():
+        if self._writer is None:
+            self._early.append(message)
+        elif not self._writer.is_closing():
             self._writer.write(json.dumps(message).encode() + b"\n")
 
 
@@ -184,3 +190,120 @@ class DaskLeash:
 
     def _log(self, message: dict[str, Any]) -> None:
         self._worker.log_event(self._topic, {"task": self._id, **message})
+
+
+@dataclass(slots=True)
+class TaskListener:
+    """Hears one task.
+
+    Attributes:
+        on_output: Given ``(channel, text)`` as output arrives.
+        on_worker: Given the name of a worker that begins it, each time one does.
+        heard: How many characters of each channel arrived while it was at work.
+        ended: Set when the worker said that the work has ended after it was cut.
+        is_cut: It was cut off.
+    """
+
+    on_output: Callable[[str, str], None]
+    on_worker: Callable[[str], None]
+    heard: dict[str, int] = field(default_factory=dict[str, int])
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    is_cut: bool = False
+    _writer: asyncio.StreamWriter | None = None
+
+    def take(self, message: Any) -> None:
+        """Take what a worker says; what it makes no sense of is dropped."""
+        said = _entries(message)
+        if said.get(ENDED):
+            self.ended.set()
+        elif isinstance(worker := said.get(BEGUN), str):
+            self.on_worker(worker)
+        else:
+            channel, text = said.get("channel"), said.get("text")
+            if isinstance(channel, str) and isinstance(text, str) and not self.is_cut:
+                self.heard[channel] = self.heard.get(channel, 0) + len(text)
+                self.on_output(channel, text)
+
+    def connect(self, writer: asyncio.StreamWriter) -> None:
+        """Take the connection of a worker; it is closed at once when the task was cut already."""
+        self._writer = writer
+        if self.is_cut:
+            writer.close()
+
+    def cut(self) -> None:
+        """Have the work end, where a worker of this machine holds the other end."""
+        self.is_cut = True
+        if self._writer is not None:
+            self._writer.write_eof()
+
+
+def _entries(message: Any) -> dict[str, Any]:
+    """What a message says; nothing, when it is no message of ours."""
+    return cast("dict[str, Any]", message) if isinstance(message, dict) else {}
+
+
+class Listening:
+    """All listeners of a run, and the socket."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, TaskListener] = {}
+        self._folder: Path | None = None
+        self._server: asyncio.Server | None = None
+
+    @property
+    def path(self) -> str:
+        """Where workers of this machine connect; empty where there are no such sockets."""
+        return str(self._folder / SOCKET_NAME) if self._folder and self._server else ""
+
+    async def open(self) -> None:
+        """Begin to listen. A machine without such sockets goes without."""
+        if not hasattr(asyncio, "start_unix_server"):
+            return
+        self._folder = Path(tempfile.mkdtemp(prefix="attractor-"))
+        with contextlib.suppress(OSError, NotImplementedError):
+            self._server = await asyncio.start_unix_server(
+                self._serve, self._folder / SOCKET_NAME, limit=MAX_LINE_BYTES
+            )
+
+    async def close(self) -> None:
+        """Cut all that is left, and go."""
+        for listener in self._listeners.values():
+            listener.cut()
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def add(self, task_id: str, listener: TaskListener) -> None:
+        """Listen for a task."""
+        self._listeners[task_id] = listener
+
+    def remove(self, task_id: str) -> None:
+        """Listen no more for a task."""
+        self._listeners.pop(task_id, None)
+
+    def take(self, message: Any) -> None:
+        """Take a message that names its task, from wherever it came."""
+        if found := self._listeners.get(str(_entries(message).get("task"))):
+            found.take(message)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        listener: TaskListener | None = None
+        try:
+            while line := await reader.readline():
+                message: Any = json.loads(line)
+                if listener is None:
+                    listener = self._listeners.get(str(_entries(message).get("task")))
+                    if listener is None:
+                        return
+                    listener.connect(writer)
+                else:
+                    listener.take(message)
+        except (OSError, ValueError, RecursionError):
+            return  # a worker that was killed, or no worker of ours
+        finally:
+            if listener is not None:
+                listener.ended.set()
+            writer.close()

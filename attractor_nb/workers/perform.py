@@ -34,8 +34,7 @@ from attractor_nb.redaction import learn, secrets_among
 from attractor_nb.stage import StageScope, enter_stage
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.workers.lifelines import leash_of, worker_name
-from attractor_nb.workers.returned_files import bring
-from attractor_nb.workers.speech import Speech
+from attractor_nb.workers.stage_output import Speech, bring
 from attractor_nb.workers.task import COMMAND, FORM, PROMPT, StageReport, StageTask, graph_of, node_of
 from attractor_nb.workers.worker_loop import named_backend, run_in_loop
 

@@ -131,9 +131,7 @@ class ShippedBackend:
             return Outcome.from_plain(report.outcome)
         value = report.value
         usage = None if value["usage"] is None else Usage.from_plain(value["usage"])
-        return Response(
-            value["text"], usage=usage, is_truncated=value["is_truncated"], note=value.get("note", "")
-        )
+        return Response(value["text"], usage=usage, is_truncated=value["is_truncated"], note=value.get("note", ""))
 
 
 class ShippedProcesses:

@@ -13,16 +13,15 @@ import functools
 import uuid
 from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, RetryableError, TerminalError, WorkerLost
 from attractor_nb.model.events import RunWarning, event_from_plain
-from attractor_nb.redaction import holds_secret
+from attractor_nb.redaction import redacted_value
 from attractor_nb.stage import current_stage
-from attractor_nb.workers.clusters import Cluster, cluster_of
-from attractor_nb.workers.coordinator_end import Listening, TaskListener
-from attractor_nb.workers.losses import error_of, is_let_go, refusal_of
+from attractor_nb.workers.clusters import Cluster, cluster_of, error_of, is_let_go, refusal_of
+from attractor_nb.workers.lifelines import Listening, TaskListener
 from attractor_nb.workers.perform import perform, probe
 from attractor_nb.workers.task import FORM, ROW, SCOPE_NAMES, StageReport, StageTask
 
@@ -124,9 +123,7 @@ class Shipping:
             is_once=self._once.get(scope.node_id, True),
             conversation=None if scope.conversation is None else scope.conversation.read(),
         )
-        listener = TaskListener(
-            on_output=lambda channel, text: scope.stream(text, channel), on_worker=_Arrivals(scope)
-        )
+        listener = TaskListener(on_output=lambda channel, text: scope.stream(text, channel), on_worker=_Arrivals(scope))
         report = await self._carried(_Parcel(f"stage {scope.node_id}", perform, task, plug), listener)
         _take_in(report, scope, listener)
         return report
@@ -186,7 +183,7 @@ class Shipping:
         waiting = asyncio.wrap_future(future)
         try:
             await self._watch(waiting, subject)
-        except BaseException:
+        except BaseException:  # cancelled, too: a worker must not go on for nobody
             await self._cut(future, waiting, listener)
             raise
         try:
@@ -327,22 +324,11 @@ def _refuse_secrets(parcel: _Parcel) -> None:
     Raises:
         TerminalError: The task holds one.
     """
-    if any(holds_secret(text) for text in _texts(parcel.task.work)):
+    if redacted_value(parcel.task.work) is not parcel.task.work:
         raise TerminalError(
             f"{parcel.subject} holds a secret, and secrets do not travel to workers",
             hint="use an environment variable of the worker instead",
         )
-
-
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        entries = cast("dict[str, Any]", value)
-        return [text for key, item in entries.items() for text in (key, *_texts(item))]
-    if isinstance(value, list):
-        return [text for item in cast("list[Any]", value) for text in _texts(item)]
-    return []
 
 
 def _take_in(report: StageReport, scope: StageScope, listener: TaskListener) -> None:
@@ -357,9 +343,7 @@ def _take_in(report: StageReport, scope: StageScope, listener: TaskListener) -> 
     if report.conversation is not None and scope.conversation is not None:
         scope.conversation.save(report.conversation)
     if report.left_out:
-        message = (
-            f"{scope.node_id}: files that stayed on worker {report.worker}: {'; '.join(report.left_out)}"
-        )
+        message = f"{scope.node_id}: files that stayed on worker {report.worker}: {'; '.join(report.left_out)}"
         scope.announce(RunWarning(message=message, node=scope.node_id))
 
 

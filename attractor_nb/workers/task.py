@@ -151,10 +151,7 @@ def plain_graph(graph: Graph, node: Node) -> dict[str, Any]:
         "name": graph.name,
         "attrs": _plain_attrs(graph.attrs),
         "nodes": [plain_node(graph.nodes[name]) for name in near if name in graph.nodes],
-        "edges": [
-            {"source": edge.source, "target": edge.target, "attrs": _plain_attrs(edge.attrs)}
-            for edge in edges
-        ],
+        "edges": [{"source": edge.source, "target": edge.target, "attrs": _plain_attrs(edge.attrs)} for edge in edges],
     }
 
 
@@ -166,14 +163,10 @@ def graph_of(plain: Mapping[str, Any]) -> Graph:
 
 
 def _plain_attrs(attrs: Mapping[str, AttrValue]) -> dict[str, Any]:
-    return {
-        name: {"ms": value.milliseconds} if isinstance(value, Duration) else value
-        for name, value in attrs.items()
-    }
+    return {name: {"ms": value.milliseconds} if isinstance(value, Duration) else value for name, value in attrs.items()}
 
 
 def _attrs(plain: Mapping[str, Any]) -> dict[str, AttrValue]:
     return {
-        name: Duration(cast("Any", value)["ms"]) if isinstance(value, dict) else value
-        for name, value in plain.items()
+        name: Duration(cast("Any", value)["ms"]) if isinstance(value, dict) else value for name, value in plain.items()
     }

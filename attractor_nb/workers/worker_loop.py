@@ -32,7 +32,7 @@ def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
     future = asyncio.run_coroutine_threadsafe(work, _loop())
     try:
         return future.result()
-    except BaseException:
+    except BaseException:  # an interrupt, too: the work ends with who waits for it
         future.cancel()
         raise
 

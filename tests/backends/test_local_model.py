@@ -31,9 +31,7 @@ def event(**parts):
 
 
 def delta(text=None, finish=None):
-    return event(
-        choices=[{"delta": {} if text is None and finish else {"content": text}, "finish_reason": finish}]
-    )
+    return event(choices=[{"delta": {} if text is None and finish else {"content": text}, "finish_reason": finish}])
 
 
 ANSWER = [
@@ -224,9 +222,7 @@ def test_a_server_that_does_not_become_ready_is_a_failure_to_try_again(model):
 
 
 @pytest.mark.parametrize(
-    ("stderr", "reason"),
-    [("a\nout of memory\n", "out of memory"), ("", "exit code 0")],
-    ids=["reason", "silent"],
+    ("stderr", "reason"), [("a\nout of memory\n", "out of memory"), ("", "exit code 0")], ids=["reason", "silent"]
 )
 def test_a_server_that_ends_says_why(model, stderr, reason):
     from attractor_nb.testing import FakeResult
@@ -289,10 +285,7 @@ def test_a_nodes_own_settings_go_first(model):
 
 @pytest.mark.parametrize(
     ("attrs", "required"),
-    [
-        ({"verdict": "json"}, ["outcome", "notes"]),
-        ({"response_schema": '{"required": ["score"]}'}, ["score"]),
-    ],
+    [({"verdict": "json"}, ["outcome", "notes"]), ({"response_schema": '{"required": ["score"]}'}, ["score"])],
     ids=["verdict", "schema"],
 )
 def test_a_verdict_is_made_to_keep_its_schema(model, attrs, required):
@@ -426,9 +419,7 @@ asyncio.run(main())
 @pytest.mark.real_llm
 def test_the_real_server_dies_with_a_killed_program():
     environment = {**os.environ, "PYTHONPATH": str(Path(attractor_nb.__file__).parent.parent)}
-    with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, env=environment
-    ) as program:
+    with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, env=environment) as program:
         assert program.stdout.readline() == b"open\n"
         children = psutil.Process(program.pid).children(recursive=True)
         servers = [child for child in children if "local_server.py" in " ".join(child.cmdline())]

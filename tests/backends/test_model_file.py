@@ -62,9 +62,7 @@ def test_the_size_is_said_before_anything_is_fetched_and_no_dependency_is_taken(
 
 
 @pytest.mark.parametrize(
-    ("stderr", "reason"),
-    [("looking\nno network\n", "no network"), ("", "exit code 1")],
-    ids=["reason", "silent"],
+    ("stderr", "reason"), [("looking\nno network\n", "no network"), ("", "exit code 1")], ids=["reason", "silent"]
 )
 def test_a_failed_installation_says_why(folder, stderr, reason):
     with pytest.raises(OptionError, match=f"could not be installed: {reason}"):
@@ -81,9 +79,7 @@ def test_a_failed_installation_says_why(folder, stderr, reason):
     ids=["pip", "uv of the environment", "uv on the PATH"],
 )
 def test_the_installer_of_the_environment_is_used(monkeypatch, modules, uv, begins):
-    monkeypatch.setattr(
-        model_file.importlib.util, "find_spec", lambda name: object() if name in modules else None
-    )
+    monkeypatch.setattr(model_file.importlib.util, "find_spec", lambda name: object() if name in modules else None)
     monkeypatch.setattr(model_file.shutil, "which", lambda name: uv)
     assert model_file._installer()[: len(begins)] == begins
 

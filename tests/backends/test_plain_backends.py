@@ -97,17 +97,7 @@ class Client:
         (str, "Plan it"),
         (str.upper, "PLAN IT"),
     ],
-    ids=[
-        "plain",
-        "async",
-        "all",
-        "optional-context",
-        "any",
-        "method-with-options",
-        "async-object",
-        "type",
-        "builtin",
-    ],
+    ids=["plain", "async", "all", "optional-context", "any", "method-with-options", "async-object", "type", "builtin"],
 )
 def test_a_function_is_given_what_it_takes(function, expected):
     assert ask(FunctionBackend(function)) == expected
@@ -186,9 +176,7 @@ def without(monkeypatch):
 def test_a_missing_part_of_the_local_model_is_named_with_the_command_that_installs_it(
     without, monkeypatch, absent, command
 ):
-    monkeypatch.setattr(
-        "attractor_nb.backends.model_file.SERVER_PACKAGE", "json" if absent != "xllamacpp" else absent
-    )
+    monkeypatch.setattr("attractor_nb.backends.model_file.SERVER_PACKAGE", "json" if absent != "xllamacpp" else absent)
     without(absent)
     with pytest.raises(OptionError) as caught:
         resolve_backend("local")

@@ -40,12 +40,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python tests/benchmarks", description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="GOAL", choices=[goal.key for goal in GOALS])
     parser.add_argument("--scale", choices=("full", "quick", "tiny"), default="full")
-    parser.add_argument(
-        "--output", type=Path, help="docs/benchmarks.md for a whole run, else nothing is written"
-    )
-    parser.add_argument(
-        "--into", type=Path, metavar="PAGE", help="put the rows into this page, and leave its others"
-    )
+    parser.add_argument("--output", type=Path, help="docs/benchmarks.md for a whole run, else nothing is written")
+    parser.add_argument("--into", type=Path, metavar="PAGE", help="put the rows into this page, and leave its others")
     chosen = parser.parse_args()
     scale = {"full": Scale(), "quick": QUICK, "tiny": TINY}[chosen.scale]
     goals = [goal for goal in GOALS if not chosen.only or goal.key in chosen.only]
@@ -69,9 +65,7 @@ def _measured(goal: Goal, scale: Scale) -> list[Row]:
     for row in rows:
         verdict = row.missing or ("met" if row.is_met else "NOT MET")
         best = "" if row.best is None else f" (best {row.best:.3g})"
-        say(
-            f"  {row.subject}: {row.figure:.3g}{best} {row.unit}, at most {row.limit:g}  {row.detail}  {verdict}"
-        )
+        say(f"  {row.subject}: {row.figure:.3g}{best} {row.unit}, at most {row.limit:g}  {row.detail}  {verdict}")
     return rows
 
 

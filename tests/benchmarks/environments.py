@@ -47,8 +47,6 @@ def versions(peer: str) -> str:
 
 
 def _uv(*arguments: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "uv", *arguments], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-m", "uv", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise MissingPeer(f"missing: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")

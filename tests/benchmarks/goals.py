@@ -86,9 +86,7 @@ class Goal:
     remark: str = ""
 
 
-def compared(
-    subject: str, limit: float, ours: Figures, theirs: Figures, *, per: float = 1.0, unit: str = "µs"
-) -> Row:
+def compared(subject: str, limit: float, ours: Figures, theirs: Figures, *, per: float = 1.0, unit: str = "µs") -> Row:
     """A row from two sets of figures in seconds.
 
     Args:

@@ -14,9 +14,7 @@ def fan_outs(scale: Scale) -> list[Row]:
     """Processor time of a branch: its own 10 ms are slept, so what is counted is overhead alone."""
     wide, narrow = scale.branches, max(1, scale.branches // 10)
     ours = ("fan_out", "ours")
-    rows = [
-        _row("a branch against a bare task and a semaphore, CPU", 3.0, scale, ours, ("fan_out", "bare"), wide)
-    ]
+    rows = [_row("a branch against a bare task and a semaphore, CPU", 3.0, scale, ours, ("fan_out", "bare"), wide)]
     if scale.with_peers:
         subject = "a branch against LangGraph's Send, CPU"
         try:

@@ -18,9 +18,7 @@ Measured = dict[str, dict[str, Figures]]
 def measured(contenders: tuple[str, ...], calls: int, rounds: int, python: str = sys.executable) -> Measured:
     """CPU and wall seconds of contenders that take turns in one process."""
     found: dict[str, Any] = worker("model_calls", ",".join(contenders), calls, rounds, python=python)
-    return {
-        name: {kind: Figures(tuple(run[kind])) for kind in ("cpu", "wall")} for name, run in found.items()
-    }
+    return {name: {kind: Figures(tuple(run[kind])) for kind in ("cpu", "wall")} for name, run in found.items()}
 
 
 def without_the_call(whole: Figures, call: Figures) -> Figures:
@@ -32,9 +30,7 @@ def model_calls(scale: Scale) -> list[Row]:
     calls, rounds = max(5, scale.steps // 10), scale.rounds
     own = measured(OWN, calls, rounds)
     rows = [
-        compared(
-            f"{subject}, against {peer}, streamed, CPU", limit, own[name]["cpu"], own[other]["cpu"], per=calls
-        )
+        compared(f"{subject}, against {peer}, streamed, CPU", limit, own[name]["cpu"], own[other]["cpu"], per=calls)
         for other, peer, limits in (
             ("bare", "an agent of pydantic-ai", (0.4, 0.4)),
             ("direct", "its bare direct request", (2.5, 4.0)),
@@ -77,5 +73,5 @@ GOALS = [
         "The model is a function that answers at once in pieces, the same for everybody, so that what is measured is pydantic-ai and what is around it. "
         "Ours is the provider backend with that model in place of a client: stage directory, prompt and response files, events, streaming and prices included. "
         "Against LangGraph the bare call, measured in the same process and round, is taken off both.",
-    ),
+    )
 ]

@@ -30,9 +30,7 @@ def mapped_runs(scale: Scale) -> list[Row]:
     long = worker("mapping", "map:none", 10 * count)
     detail = f"{long['cpu'] / (10 * count) * 1e6:.4g} µs a run, {long['grown'] / 1e6:.3g} MB in all"
     kept = long["grown"] / (10 * count)
-    rows.append(
-        Row(f"memory kept for a run of a map of {10 * count}", MOST_BYTES, kept, unit="B", detail=detail)
-    )
+    rows.append(Row(f"memory kept for a run of a map of {10 * count}", MOST_BYTES, kept, unit="B", detail=detail))
     return rows
 
 
@@ -42,5 +40,5 @@ GOALS = [
         "a pipeline of five simulated stages mapped over many inputs",
         mapped_runs,
         "Nothing stored. What stays of a run is its inputs, its status and its usage.",
-    ),
+    )
 ]

@@ -30,9 +30,9 @@ def reading(scale: Scale) -> list[Row]:
                 figures = in_turns(
                     {
                         "ours": lambda _: worker("reading", "ours", short, REPEATS)["cpu"],
-                        "peer": lambda _, peer=peer, python=python: worker(
-                            "reading", peer, short, 1, python=python
-                        )["cpu"],
+                        "peer": lambda _, peer=peer, python=python: worker("reading", peer, short, 1, python=python)[
+                            "cpu"
+                        ],
                     },
                     scale.slow_rounds,
                     warm_ups=0,

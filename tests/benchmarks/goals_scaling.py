@@ -26,5 +26,5 @@ GOALS = [
         dask_stages,
         "One worker process, one call after another, nothing stored. A stage carries its context and brings back its files and output; "
         "a function that does nothing shows what that costs.",
-    ),
+    )
 ]

@@ -68,9 +68,7 @@ def changes(scale: Scale) -> list[Row]:
     return [
         Row(subject, 10, large.median / CHANGES * 1e6, large.minimum / CHANGES * 1e6, unit="µs"),
         Row("size of a change", 200, widest, unit="B"),
-        compared(
-            f"a graph of {sizes[1]} nodes against one of {sizes[0]}, CPU", 1.3, large, small, per=CHANGES
-        ),
+        compared(f"a graph of {sizes[1]} nodes against one of {sizes[0]}, CPU", 1.3, large, small, per=CHANGES),
     ]
 
 
@@ -81,9 +79,7 @@ def drawing(scale: Scale) -> list[Row]:
     for size in (*scale.pictures, *scale.large_pictures):
         is_large = size in scale.large_pictures
         limit = 0.3 if is_large else 1.3
-        figures = in_turns(
-            {"ours": _drawing(size), "dot": _dot(size)}, scale.slow_rounds if is_large else scale.rounds
-        )
+        figures = in_turns({"ours": _drawing(size), "dot": _dot(size)}, scale.slow_rounds if is_large else scale.rounds)
         subject = f"{size} nodes against dot -Tsvg, CPU"
         rows.append(compared(subject, limit, figures["ours"], figures["dot"], unit="ms"))
     return rows
@@ -141,8 +137,7 @@ def events(scale: Scale) -> list[Row]:
                 os.write(descriptor, line)
 
         figures = in_turns(
-            {"ours": lambda _: precise_cpu_of(announce), "bare": lambda _: precise_cpu_of(write)},
-            2 * scale.rounds,
+            {"ours": lambda _: precise_cpu_of(announce), "bare": lambda _: precise_cpu_of(write)}, 2 * scale.rounds
         )
         os.close(descriptor)
         stream.close()

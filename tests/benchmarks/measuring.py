@@ -58,9 +58,7 @@ class MissingPeer(Exception):
     """A peer that is not there, and why."""
 
 
-def in_turns(
-    contenders: Mapping[str, Callable[[int], float]], rounds: int, *, warm_ups: int = 1
-) -> dict[str, Figures]:
+def in_turns(contenders: Mapping[str, Callable[[int], float]], rounds: int, *, warm_ups: int = 1) -> dict[str, Figures]:
     """Let contenders take turns; each gets the number of the round and gives its figure.
 
     Rounds before the first are not counted: caches fill, modules load. Workers have processes of their
@@ -136,9 +134,7 @@ def _system_calls(contender: str, steps: int) -> dict[str, int]:
         tracing = ["strace", "-f", "-qq", "-c", "-o", table.name]
         command = [*tracing, sys.executable, str(WORKERS / "chain.py"), contender, str(steps), "1"]
         try:
-            subprocess.run(
-                command, capture_output=True, timeout=WORKER_SECONDS, env=surroundings(), check=True
-            )
+            subprocess.run(command, capture_output=True, timeout=WORKER_SECONDS, env=surroundings(), check=True)
         except (FileNotFoundError, subprocess.CalledProcessError) as error:
             raise MissingPeer(f"strace counts nothing here: {error}") from error
         rows = [line.split() for line in table]

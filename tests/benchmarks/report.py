@@ -37,10 +37,7 @@ def report(goals: Sequence[tuple[Goal, Sequence[Row]]], command: str) -> str:
 
 
 def _table(goals: Sequence[tuple[Goal, Sequence[Row]]]) -> str:
-    lines = [
-        "| goal | subject | at most | median | best | ours / theirs | |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = ["| goal | subject | at most | median | best | ours / theirs | |", "|---|---|---|---|---|---|---|"]
     for goal, rows in goals:
         for position, row in enumerate(rows):
             key, title = (f"**{goal.key}**", f"{goal.title}: ") if position == 0 else ("", "")
@@ -52,9 +49,7 @@ def merged(page: str, goals: Sequence[tuple[Goal, Sequence[Row]]]) -> str:
     """A page with the rows and remarks of these goals in place of its own; all else stays as it is."""
     lines = page.splitlines()
     for goal, rows in goals:
-        lines = _replaced(
-            lines, f"| **{goal.key}** |", "|  |", "| **", _table([(goal, rows)]).splitlines()[2:]
-        )
+        lines = _replaced(lines, f"| **{goal.key}** |", "|  |", "| **", _table([(goal, rows)]).splitlines()[2:])
         if goal.remark:
             lines = _replaced(lines, f"- **{goal.key}** ", "  ", "- **", [f"- **{goal.key}** {goal.remark}"])
     return "\n".join(lines) + "\n"

@@ -57,9 +57,7 @@ def test_a_step_calls_the_system_no_more_often_than_this(tmp_path):
     page = tmp_path / "benchmarks.md"
     command = [sys.executable, str(HERE), "--only", "S1", "--scale", "tiny", "--output", str(page)]
     subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
-    rows = [
-        line for line in page.read_text().splitlines() if line.startswith("| **S1** |") or " calls |" in line
-    ]
+    rows = [line for line in page.read_text().splitlines() if line.startswith("| **S1** |") or " calls |" in line]
     assert len(rows) == 3
     assert [row for row in rows if not row.endswith("| met |")] == []
 

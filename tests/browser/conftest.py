@@ -67,11 +67,7 @@ def make_server(driver: ModuleType, tmp_path_factory: pytest.TempPathFactory) ->
 
     def make(folder: Path, **options: Any) -> Any:
         paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {
-            "PYTHONPATH": os.pathsep.join(paths),
-            "JUPYTER_PATH": str(jupyter),
-            "ATTRACTOR_LIVE": "auto",
-        }
+        environment = {"PYTHONPATH": os.pathsep.join(paths), "JUPYTER_PATH": str(jupyter), "ATTRACTOR_LIVE": "auto"}
         return driver.JupyterServer(folder, environment=environment, **options)
 
     return make
@@ -89,9 +85,7 @@ APPS = ("lab", "notebook") if IS_CAMPAIGN else ("lab",)
 
 @pytest.fixture(scope="session", params=APPS)
 def jupyter(
-    request: pytest.FixtureRequest,
-    make_server: Callable[..., Any],
-    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest, make_server: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Any]:
     """JupyterLab, and in the campaign (`make browser`) Notebook 7 as well, for whole scenarios."""
     if request.param == "lab":
@@ -122,18 +116,13 @@ class Look:
     def dress(self, page: Any) -> None:
         """Give Jupyter the theme. Notebooks of one server share it."""
         theme = f"JupyterLab {'Dark' if self.is_dark else 'Light'}"
-        page.evaluate(
-            "(theme) => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme
-        )
+        page.evaluate("(theme) => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme)
         is_light = str(not self.is_dark).lower()
         page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{is_light}'")
 
 
 # Each width and each theme once; all four pairs in the campaign.
-LOOKS = [
-    Look(*pair)
-    for pair in (product((1366, 640), (False, True)) if IS_CAMPAIGN else ((1366, False), (640, True)))
-]
+LOOKS = [Look(*pair) for pair in (product((1366, 640), (False, True)) if IS_CAMPAIGN else ((1366, False), (640, True)))]
 
 
 @pytest.fixture(params=LOOKS, ids=lambda look: look.name)
@@ -240,6 +229,7 @@ def open_view(driver: ModuleType, tmp_path: Path) -> Iterator[Callable[..., View
             dark: bool = False,
             width: int = 1000,
             height: int = 800,
+            scale: float = 1.5,
             **values: Any,
         ) -> ViewPage:
             host = HOST.replace("VALUES", json.dumps(values).replace("<", "\\u003c"))
@@ -252,7 +242,7 @@ def open_view(driver: ModuleType, tmp_path: Path) -> Iterator[Callable[..., View
                 f"<div id='view'></div><script type='module'>{body}window.end = {call};</script>",
                 encoding="utf-8",
             )
-            view = ViewPage(stack.enter_context(driver.new_page(width=width, height=height, dark=dark)))
+            view = ViewPage(stack.enter_context(driver.new_page(width=width, height=height, dark=dark, scale=scale)))
             view.page.goto(file.as_uri())
             view.page.wait_for_function("() => 'end' in window", timeout=10_000)
             return view
@@ -261,9 +251,7 @@ def open_view(driver: ModuleType, tmp_path: Path) -> Iterator[Callable[..., View
 
 
 @pytest.fixture
-def open_notebook(
-    write_notebook: Callable[..., Path], request: pytest.FixtureRequest
-) -> Iterator[Callable[..., Any]]:
+def open_notebook(write_notebook: Callable[..., Path], request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
     """Opens a notebook of the given cells, on the given server, in a page of its own."""
     with ExitStack() as stack:
 

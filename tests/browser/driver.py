@@ -42,9 +42,31 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 START_SECONDS = 60
 STEP_SECONDS = 0.05
-PANEL = (
-    "[...jupyterapp.shell.widgets('main')].find(w => w.context && w.context.model && w.context.model.cells)"
-)
+STEP_TIMEOUT = 30_000
+OPEN_ALONE = """async (path) => {
+  const opened = await jupyterapp.commands.execute("docmanager:open", { path });
+  for (const widget of [...jupyterapp.shell.widgets("main")]) if (widget !== opened) widget.dispose();
+}"""
+LIGHTEN = """async () => {
+  if (document.body.dataset.jpThemeLight === "false") {
+    await jupyterapp.commands.execute("apputils:change-theme", { theme: "JupyterLab Light" });
+  }
+}"""
+TIDY = """async () => {
+  if (!window.jupyterapp || document.querySelector(".jp-Dialog")) return false;
+  // The panel of runs, once it was opened, tells of other tests' questions, and what is told lies over the cells.
+  if (document.querySelector("#attractor-nb-runs iframe, .Toastify__toast")) return false;
+  const { commands, shell } = jupyterapp;
+  // A kernel that is just being restarted reports its failure later, to the next test.
+  const kernels = [...shell.widgets("main")].map((widget) => widget.sessionContext?.session?.kernel).filter(Boolean);
+  if (kernels.some(({ status }) => /starting|terminating|dead/.test(status))) return false;
+  for (const widget of [...shell.widgets("main")]) widget.dispose();  // which asks nobody whether to save
+  await commands.execute("filebrowser:go-to-path", { path: "/", dontShowBrowser: true });
+  shell.collapseLeft();
+  shell.collapseRight();
+  return !document.querySelector(".jp-Notebook, .attractor-document");
+}"""
+PANEL = "[...jupyterapp.shell.widgets('main')].find(w => w.context && w.context.model && w.context.model.cells)"
 
 
 def wait_until(is_true: Callable[[], Any], seconds: float, what: str) -> Any:
@@ -142,6 +164,9 @@ class JupyterServer:
 
     def _stop(self) -> None:
         process = self._process
+        if _RUNNING and (context := _RUNNING["contexts"].pop(self.port, None)):
+            _RUNNING["kept"].pop(self.port, None)
+            context.close()
         if process is not None and process.poll() is None:
             # Kernels live in sessions of their own: only the server can end them properly.
             request = urllib.request.Request(
@@ -157,17 +182,32 @@ class JupyterServer:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @contextmanager
-    def browser(self, *, width: int = 1180, height: int = 1000, dark: bool = False) -> Iterator[Browser]:
-        """A page on this server. Pages that look the same share a cache: the application is megabytes of script."""
-        key = (self.port, width, height, dark)
-        contexts = _running()["contexts"]
-        if key not in contexts:
-            contexts[key] = _new_context(width=width, height=height, dark=dark)
-        page = contexts[key].new_page()
+    def browser(
+        self, *, width: int = 1180, height: int = 1000, dark: bool = False, is_new: bool = False
+    ) -> Iterator[Browser]:
+        """A page on this server: the one that the last test has left tidy, if there is one, or a new one.
+
+        JupyterLab costs five seconds of processor time to load, and next to nothing to go on in. ``is_new`` is for
+        tests that change the page itself: by a script at its start, or by what it is allowed.
+        """
+        kept, contexts = _running()["kept"], _running()["contexts"]
+        if self.port not in contexts:
+            contexts[self.port] = _new_context()
+        page = None if is_new else kept.pop(self.port, None)
+        browser = Browser(self, page or contexts[self.port].new_page(), is_loaded=page is not None)
+        page = browser.page
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme="dark" if dark else "light")
+        page.set_default_timeout(STEP_TIMEOUT)
         try:
-            yield Browser(self, page)
+            yield browser
+            if not is_new and self.port not in kept and browser.tidy():
+                kept[self.port] = page
         finally:
-            page.close()
+            if kept.get(self.port) is not page:
+                with suppress(Exception):  # the test that broke the page has the word
+                    browser.lighten()
+                page.close()
 
 
 _RUNNING: dict[str, Any] = {}
@@ -179,18 +219,19 @@ def _running() -> dict[str, Any]:
         from playwright.sync_api import sync_playwright
 
         _RUNNING["playwright"] = sync_playwright().start()
-        _RUNNING["chromium"] = _RUNNING["playwright"].chromium.launch(
-            executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS
-        )
-        _RUNNING["contexts"] = {}
+        _RUNNING["chromium"] = _RUNNING["playwright"].chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS)
+        _RUNNING["contexts"] = {}  # by the port of their server: pages of one server share a cache
+        _RUNNING["kept"] = {}  # by the port, too: pages with a loaded JupyterLab that nobody uses now
     return _RUNNING
 
 
-def _new_context(*, width: int, height: int, dark: bool, **options: Any) -> Any:
+def _new_context(
+    *, width: int = 1180, height: int = 1000, dark: bool = False, scale: float = 1.5, **options: Any
+) -> Any:
     return _running()["chromium"].new_context(
         viewport={"width": width, "height": height},
         color_scheme="dark" if dark else "light",
-        device_scale_factor=1.5,
+        device_scale_factor=scale,
         **options,
     )
 
@@ -208,6 +249,7 @@ def new_page(*, width: int = 1180, height: int = 1000, dark: bool = False, **opt
 def close_chromium() -> None:
     """End the Chromium of this process, if there is one."""
     if _RUNNING:
+        _RUNNING.pop("kept")
         _RUNNING.pop("contexts")
         _RUNNING.pop("chromium").close()
         _RUNNING.pop("playwright").stop()
@@ -216,23 +258,52 @@ def close_chromium() -> None:
 class Browser:
     """One page and what its console said."""
 
-    def __init__(self, server: JupyterServer, page: Any) -> None:
+    def __init__(self, server: JupyterServer, page: Any, *, is_loaded: bool) -> None:
         self._server = server
+        self._is_loaded = is_loaded
         self.page = page
         self.console: list[str] = []
-        page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: self.console.append(f"pageerror: {error}\n{error.stack}"))
+        self._listeners = {
+            "console": lambda message: self.console.append(f"{message.type}: {message.text}"),
+            "pageerror": lambda error: self.console.append(f"pageerror: {error}\n{error.stack}"),
+        }
+        for event, listener in self._listeners.items():
+            page.on(event, listener)
+
+    def show(self, path: str) -> None:
+        """Open a file in JupyterLab with nothing else beside it, or in a page of Notebook 7."""
+        server = self._server
+        if self._is_loaded:
+            self.page.evaluate(OPEN_ALONE, path)
+        else:
+            place = "lab/tree" if server.app == "lab" else "notebooks" if path.endswith(".ipynb") else "edit"
+            self.page.goto(f"{server.url}/{place}/{path}?reset&token={server.token}")
+        self._is_loaded = False  # a second time within a test is asked for in order to load all anew
 
     def open(self, path: str) -> Notebook:
-        server = self._server
-        place = f"lab/tree/{path}?reset&" if server.app == "lab" else f"notebooks/{path}?"
-        self.page.goto(f"{server.url}/{place}token={server.token}")
+        """Open a notebook and wait for its kernel."""
+        self.show(path)
         self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=START_SECONDS * 1000)
-        if server.app == "lab":
+        if self._server.app == "lab":
             self.page.evaluate("() => { jupyterapp.shell.collapseLeft(); }")
         notebook = Notebook(self.page)
         wait_until(lambda: notebook.kernel_status == "idle", START_SECONDS, "the kernel")
         return notebook
+
+    def lighten(self) -> None:
+        """Go back to the light theme: a server keeps the one that was chosen last for all pages and tests to come."""
+        self.page.evaluate(LIGHTEN)
+        self.page.wait_for_function("() => document.body.dataset.jpThemeLight !== 'false'", timeout=5_000)
+
+    def tidy(self) -> bool:
+        """Close all that is open in JupyterLab and forget what the page was told; false where that cannot be."""
+        for event, listener in self._listeners.items():
+            self.page.remove_listener(event, listener)
+        self.lighten()
+        if not self.page.url.startswith(f"{self._server.url}/lab"):
+            return False
+        self.page.unroute_all(behavior="ignoreErrors")
+        return self.page.evaluate(TIDY)
 
     @property
     def our_errors(self) -> list[str]:
@@ -282,9 +353,7 @@ class Notebook:
         self.command("notebook:run-cell")
 
     def wait_until_idle(self, seconds: float = 60) -> None:
-        wait_until(
-            lambda: self.kernel_status == "idle" and self.busy_cells == 0, seconds, "all cells to finish"
-        )
+        wait_until(lambda: self.kernel_status == "idle" and self.busy_cells == 0, seconds, "all cells to finish")
 
     def click(self, text: str, seconds: float = 60) -> None:
         """Click a visible button in an output by its text, once it is enabled."""

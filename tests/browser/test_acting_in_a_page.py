@@ -114,14 +114,7 @@ def test_a_refusal_stands_under_the_field_and_hostile_words_stay_words(opened, w
     field.fill(HOSTILE)
     view.page.get_by_role("button", name="Fork and run").click()
     actions = ActionDesk(waiting).actions("draft", 1)
-    view.tell(
-        kind="acted",
-        node="draft",
-        visit=1,
-        branch="",
-        actions=actions,
-        problem=f"no {HOSTILE}\nhint: {HOSTILE}",
-    )
+    view.tell(kind="acted", node="draft", visit=1, branch="", actions=actions, problem=f"no {HOSTILE}\nhint: {HOSTILE}")
     alert = view.page.locator(".as-problem:visible")
     assert alert.text_content() == f"no {HOSTILE}\nhint: {HOSTILE}"
     assert alert.get_attribute("role") == "alert"

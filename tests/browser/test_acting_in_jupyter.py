@@ -72,9 +72,7 @@ REPLAY = "review.replay()"
 
 
 def test_a_rewind_asks_once_and_goes_on_beneath(jupyter, open_notebook, pictures):
-    notebook = open_notebook(
-        jupyter, SETUP, RUN, ANSWER, "print(review.journal().visits_of('check')[-1].number)"
-    )
+    notebook = open_notebook(jupyter, SETUP, RUN, ANSWER, "print(review.journal().visits_of('check')[-1].number)")
     page = notebook.page
     for index in range(3):
         notebook.run_cell(index)
@@ -115,8 +113,7 @@ def test_the_same_buttons_are_where_else_a_stage_is_looked_at(jupyter, open_note
     assert page.get_by_text("Unpin this answer").count() == 1
     page.get_by_text("Rewind to before this stage").scroll_into_view_if_needed()
     page.screenshot(
-        path=pictures
-        / f"acting-{'inspect' if cell == INSPECT else 'replay' if cell == REPLAY else 'loaded'}.png"
+        path=pictures / f"acting-{'inspect' if cell == INSPECT else 'replay' if cell == REPLAY else 'loaded'}.png"
     )
     if cell == LOAD:
         return  # what answered was an object of the other handle

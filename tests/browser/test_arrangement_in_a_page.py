@@ -33,13 +33,13 @@ def chain(count):
     """Stages one after the other, with a question before the last."""
     stages = " ".join(f'n{n} [label="Step {n}", prompt="Write part {n}"]' for n in range(count))
     way = " -> ".join(("start", *(f"n{n}" for n in range(count)), "ask", "done"))
-    return f'digraph g {{ start [shape=Mdiamond] {stages} ask [shape=hexagon, label="Good?"] done [shape=Msquare] {way} }}'
+    return (
+        f'digraph g {{ start [shape=Mdiamond] {stages} ask [shape=hexagon, label="Good?"] done [shape=Msquare] {way} }}'
+    )
 
 
 def fan(count):
-    branches = " ".join(
-        f'w{n} [label="Writer {n}", prompt="Write {n}"] fan -> w{n} -> join' for n in range(count)
-    )
+    branches = " ".join(f'w{n} [label="Writer {n}", prompt="Write {n}"] fan -> w{n} -> join' for n in range(count))
     return (
         "digraph g { start [shape=Mdiamond] fan [shape=component] join [shape=tripleoctagon] "
         f"ask [shape=hexagon] done [shape=Msquare] start -> fan {branches} join -> ask -> done }}"
@@ -71,14 +71,7 @@ def open_run(open_view):
         line = {"status": "running", "node": "n1", "attempt": 2, "attempts": 3, "stages": 12}
         line |= {"elapsed": 12.4, "tokens": 1240, "price": "$0.003"}
         nodes = {"n0": {"status": "success"}, "n1": {"status": "running"}}
-        debugger = {
-            "breakpoints": [],
-            "stops": [],
-            "pins": {},
-            "prompts": {},
-            "is_pausing": False,
-            "is_over": False,
-        }
+        debugger = {"breakpoints": [], "stops": [], "pins": {}, "prompts": {}, "is_pausing": False, "is_over": False}
         states = {"nodes": nodes, "edges": {}, "line": line, "tails": {"n1": "words"}, "debugger": debugger}
         values = {"svg": render_svg(parse_dot(dot)), "marks": MARK_PATHS, "caption": "demo", "states": states}
         gates = {"gates": [question()] if asks else [], "answers": [], "refusals": {}, "has_gates": True}
@@ -87,9 +80,7 @@ def open_run(open_view):
             "() => { const below = document.createElement('p'); below.id = 'below'; below.textContent = 'The next cell';"
             " below.style.height = '2000px'; document.body.append(below); }"
         )
-        view.page.wait_for_function(
-            "() => document.querySelector('.ad-frame').style.height"
-        )  # it has its place
+        view.page.wait_for_function("() => document.querySelector('.ad-frame').style.height")  # it has its place
         return view
 
     return open_
@@ -128,10 +119,10 @@ def test_on_a_laptop_question_line_and_buttons_are_in_sight_with_the_drawing(ope
     assert view.console == []
 
 
-@pytest.mark.parametrize("name", ["tall", "40", "200"])
-def test_on_a_laptop_card_and_inspector_stand_beside_the_drawing(open_run, name):
+@pytest.mark.parametrize(("name", "node"), [("tall", "n0"), ("40", "n0"), ("200", "n0"), ("20-branches", "w1")])
+def test_on_a_laptop_card_and_inspector_stand_beside_the_drawing(open_run, name, node):
     view = open_run(GRAPHS[name], **LAPTOP)
-    show_stage(view, "n0")
+    show_stage(view, node)
     frame, card, inspector = (box(view, part) for part in (".ad-frame", ".ag-card", ".al-inspector"))
     assert card["x"] >= frame["x"] + frame["width"]
     assert inspector["x"] >= frame["x"] + frame["width"]
@@ -145,16 +136,17 @@ def test_line_buttons_and_what_was_clicked_stay_in_sight_while_one_scrolls(open_
     view = open_run(GRAPHS["40"], **size)
     show_stage(view, "n0")
     view.page.mouse.wheel(0, 0)
-    view.page.evaluate(
-        "() => window.scrollBy(0, document.querySelector('.ad-frame').getBoundingClientRect().top - 20)"
-    )
+    view.page.evaluate("() => window.scrollBy(0, document.querySelector('.ad-frame').getBoundingClientRect().top - 20)")
     for part in (".al-stop", ".al-word", ".al-inspector-title"):
         assert is_in_sight(view, part), part
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", [LAPTOP, NARROW], ids=["laptop", "narrow"])
-@pytest.mark.parametrize(("name", "node"), [("12", "n1"), ("20-branches", "w1")])
+@pytest.mark.parametrize(
+    ("name", "node", "size"),
+    [("12", "n1", LAPTOP), ("12", "n1", NARROW), ("20-branches", "w1", NARROW)],
+    ids=["12-laptop", "12-narrow", "20-branches-narrow"],
+)
 def test_around_a_flat_drawing_nothing_lies_over_card_or_inspector(open_run, name, node, size, dark, request):
     view = open_run(GRAPHS[name], dark=dark, **size)
     show_stage(view, node)
@@ -190,20 +182,48 @@ def test_on_a_narrow_page_the_card_is_above_the_drawing(open_run, dark):
     view.shoot(f"arrangement_narrow_{'dark' if dark else 'light'}")
 
 
+@pytest.mark.parametrize("is_read", [False, True], ids=["", "read"])
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("size", [LAPTOP, NARROW], ids=["laptop", "narrow"])
-def test_neither_a_stage_nor_the_end_moves_what_is_below(open_run, name, size):
-    view = open_run(GRAPHS[name], asks=False, **size)
+def test_neither_a_stage_nor_the_end_moves_what_is_below(open_run, name, size, is_read):
+    """Also while an inspector is read: the answer and the buttons of the end come into rooms that are there."""
+    view = open_run(GRAPHS[name], asks=False, has_beside=True, **size)
+    if is_read:
+        show_stage(view, "n1" if "n1" in GRAPHS[name] else "w1")
+    view.page.evaluate("() => window.scrollTo(0, 0)")
     below = box(view, "#below")["y"]
-    tops = [box(view, ".ad-frame")]
+    parts = [".ad-frame", *([".al-inspector-title"] if is_read else [])]
+    tops = [box(view, part) for part in parts]
     view.tell(kind="delta", nodes={"n1": {"status": "success"}}, tails={"n1": "more\nwords\n" * 30})
     view.page.evaluate("() => window.scrollTo(0, 60)")
     line = {"status": "success", "is_ended": True, "stages": 200, "elapsed": 99, "tokens": 123456}
-    view.tell(kind="delta", line=line)
+    answer = {"node": "done", "text": "# It is done\n\nAll of it.\n" * 30, "shown": None}
+    view.tell(kind="delta", line=line, answer=answer)
     view.set("none", "")
+    view.page.locator(".al-answer").wait_for()
+    assert view.page.get_by_role("button", name="Replay", exact=True).is_visible()
     assert view.page.evaluate("() => window.scrollY") == 60
     assert box(view, "#below")["y"] == below - 60
-    assert box(view, ".ad-frame")["height"] == tops[0]["height"]
+    assert [box(view, part) for part in parts] == [{**top, "y": top["y"] - 60} for top in tops]
+
+
+@pytest.mark.parametrize("size", [LAPTOP, NARROW], ids=["laptop", "narrow"])
+def test_the_room_of_the_words_is_low_and_says_what_it_is_for(open_run, size):
+    nodes = {"n1": {"status": "running"}}
+    states = {"nodes": nodes, "edges": {}, "line": {"status": "running"}, "tails": {}}
+    view = open_run(GRAPHS["12"], asks=False, has_beside=True, states=states, **size)
+    said = "() => getComputedStyle(document.querySelector('.al-speech'), '::before').content"
+    assert "What stages say" in view.page.evaluate(said)
+    assert box(view, ".al-speech")["height"] < 100
+    view.shoot(f"arrangement_nothing_said_{size['width']}")
+    view.tell(kind="delta", tails={"n1": "words"})
+    assert view.page.evaluate(said) == "none"
+
+
+def test_a_run_that_had_ended_and_said_nothing_keeps_no_room_for_words(open_run):
+    states = {"nodes": {}, "edges": {}, "line": {"status": "fail", "is_ended": True}, "tails": {}}
+    view = open_run(GRAPHS["12"], asks=False, states=states, **NARROW)
+    assert view.page.locator(".al-speech").is_hidden()
 
 
 @pytest.mark.parametrize("name", ["tall", "40", "200"])
@@ -233,3 +253,25 @@ def test_the_drawing_is_reached_first_by_keys_then_the_choices(open_run):
     assert kept[:2] == ["ad-frame", "node"], order
     assert order.index("ad-frame") < order.index("al-button")
     view.page.keyboard.press("Escape")
+
+
+def test_beside_a_narrow_drawing_its_tools_have_room(open_run):
+    view = open_run(chain(2).replace("{", "{ rankdir=TB", 1), **LAPTOP)
+    view.page.locator(".ad-frame").hover()
+    nodes = [box(view, f"[data-node={node}]") for node in ("start", "n0", "n1")]
+    tools = box(view, ".ad-tools")
+    assert all(node["x"] + node["width"] <= tools["x"] for node in nodes)
+
+
+@pytest.mark.parametrize("size", [LAPTOP, NARROW], ids=["laptop", "narrow"])
+def test_the_tools_of_a_drawing_cover_no_node_that_has_the_focus(open_run, size):
+    view = open_run(chain(3).replace("{", "{ rankdir=LR", 1), asks=False, **size)
+    covered = """(id) => {
+      const [tools, node] = [".ad-tools", `[data-node=${id}] .outline`].map((name) => document.querySelector(name).getBoundingClientRect());
+      return tools.left < node.right && node.left < tools.right && tools.top < node.bottom && node.top < tools.bottom;
+    }"""
+    for node in ("start", "n0", "n2", "ask", "done"):
+        view.page.locator(f"[data-node={node}]").focus()
+        assert not view.page.evaluate(covered, node), node
+    view.page.wait_for_timeout(200)  # they fade in
+    view.shoot(f"arrangement_tools_{size['width']}")

@@ -66,9 +66,7 @@ def test_a_key_runs_the_pipeline_in_a_cell_beneath_and_the_next_time_in_the_same
 
 def test_what_the_user_wrote_into_the_running_cell_stays(typed):
     own = 'review_run = review.run(backend="simulated", max_steps=1)\nreview_run'
-    typed.script(
-        f"panel.context.model.sharedModel.insertCell(2, {{ cell_type: 'code', source: {own!r} }}) && 0"
-    )
+    typed.script(f"panel.context.model.sharedModel.insertCell(2, {{ cell_type: 'code', source: {own!r} }}) && 0")
     put_cursor(typed, "plan")
     typed.page.keyboard.press("F9")
     typed.page.wait_for_function(f"() => ({MARKS})() === 1")
@@ -147,35 +145,58 @@ def test_a_new_pipeline_begins_as_an_example_in_a_cell_or_a_file(typed, jupyter)
     assert (jupyter.root / "bug_triage.dot").read_text() == added.partition("\n")[2] + "\n"
 
 
-def test_the_menu_and_the_palette_have_the_commands_and_say_the_keys(typed, jupyter):
+def test_the_menu_and_the_palette_have_all_commands_and_say_the_keys(typed, pictures):
     page = typed.page
     put_cursor(typed, "plan")
+    commands = page.evaluate("() => jupyterapp.commands.listCommands().filter(id => id.startsWith('attractor-nb:'))")
+    hidden = {"attractor-nb:undo-in-document", "attractor-nb:redo-in-document"}  # of the Edit menu, by its own names
+    labels = page.evaluate("ids => ids.map(id => jupyterapp.commands.label(id))", sorted({*commands} - hidden))
+    assert len(labels) == 9
     page.locator(".lm-MenuBar-itemLabel", has_text="Attractor").click()
-    menu = page.locator(".lm-Menu").inner_text()
-    for words in (
-        "New pipeline in a cell",
-        "Run this cell's pipeline",
-        "Run from the node at the cursor",
-        "F9",
-        "Open the last run",
-    ):
-        assert words in menu, words
+    menu = page.locator(".lm-Menu")
+    assert sorted(menu.locator(".lm-Menu-itemLabel").all_inner_texts()) == sorted(
+        ["", "", *labels]
+    )  # two lines between
+    keys = {one for one in menu.locator(".lm-Menu-itemShortcut").all_inner_texts() if one}
+    assert keys == {"Ctrl+Shift+Enter", "Ctrl+Alt+Enter", "F9", "Ctrl+Alt+R"}
+    page.screenshot(path=str(pictures / "commands-menu.png"))
     page.keyboard.press("Escape")
+    typed.command("apputils:activate-command-palette")
+    page.locator(".jp-ModalCommandPalette input").first.fill("attractor")
+    offered = page.locator(".jp-ModalCommandPalette .lm-CommandPalette-itemLabel")
+    offered.first.wait_for()
+    assert {*labels} <= {*offered.all_inner_texts()}
+    page.screenshot(path=str(pictures / "commands-palette.png"))
+    page.keyboard.press("Escape")
+
+
+def test_the_last_run_is_opened(jupyter, typed):
+    """As a tab; in Notebook 7, which has none, as a page of the browser."""
+    place = jupyter.root / ".attractor" / "runs" / "commands-last"  # newer than what was run before it
+    Pipeline(CELL.partition("\n")[2].replace("Review", "newest"), backend="simulated").run(
+        logs_root=place, is_shown=False
+    ).result(60)
     if jupyter.app == "lab":
-        typed.command("apputils:activate-command-palette")
-        page.locator(".lm-CommandPalette-input, .jp-ModalCommandPalette input").first.fill(
-            "attractor breakpoint"
-        )
-        assert "breakpoint" in page.locator(".lm-CommandPalette-itemLabel").first.inner_text()
+        typed.page.keyboard.press("Control+Alt+r")
+        typed.page.locator(".lm-TabBar-tabLabel", has_text="newest").wait_for()
+        typed.page.frame_locator(".jp-MainAreaWidget iframe").locator("[data-node=write].state-success").wait_for()
+        return
+    with typed.page.context.expect_page() as opened:
+        typed.page.keyboard.press("Control+Alt+r")
+    opened.value.locator("[data-node=write].state-success").wait_for()
+    opened.value.close()
 
 
-def test_the_last_run_is_opened(lab, typed):
-    if not (lab.root / ".attractor" / "runs" / "commands-last").exists():
-        Pipeline(CELL.partition("\n")[2].replace("Review", "newest"), backend="simulated").run(
-            logs_root=lab.root / ".attractor" / "runs" / "commands-last", is_shown=False
-        ).result(60)
-    typed.command("attractor-nb:open-last-run")
-    typed.page.locator(".lm-TabBar-tabLabel", has_text="newest").wait_for()
-    typed.page.frame_locator(".jp-MainAreaWidget iframe").locator(
-        "[data-node=write].state-success"
-    ).wait_for()
+def test_a_page_that_the_browser_does_not_open_is_offered_once_more(jupyter, typed):
+    if jupyter.app == "lab":
+        pytest.skip("a run is a tab of JupyterLab: no page is opened")
+    page = typed.page
+    page.evaluate("() => { window.opened = window.open; window.open = () => null; }")
+    typed.command("attractor-nb:open-page")
+    told = page.locator(".Toastify__toast", has_text="did not open")
+    told.wait_for()
+    page.evaluate("() => { window.open = window.opened; }")
+    with page.context.expect_page() as opened:
+        told.get_by_role("button", name="Show").click()
+    opened.value.get_by_role("heading").first.wait_for()
+    opened.value.close()

@@ -101,9 +101,7 @@ def test_a_click_on_the_drawing_of_two_runs_shows_both_sides(driver, tmp_path, d
         page.locator(".ac-change summary").first.click()
         assert "two" in page.locator(".ac-change .pr-new").first.inner_text()
         opened.shoot(f"compared-runs{'-dark' if dark else ''}")
-        assert (
-            page.locator(".ad-drawing [data-node=polish]").get_attribute("class").split().count("only-b") == 1
-        )
+        assert page.locator(".ad-drawing [data-node=polish]").get_attribute("class").split().count("only-b") == 1
         page.keyboard.press("Escape")
         assert page.locator(".ac-panel").is_hidden()
         assert opened.said == []

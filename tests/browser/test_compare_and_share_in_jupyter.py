@@ -52,10 +52,7 @@ def test_two_runs_are_compared_asked_and_sent_away(jupyter, open_notebook, drive
     folder.mkdir(parents=True, exist_ok=True)
     notebook.shoot(folder / "compare-and-share-in-jupyter.png")
     assert notebook.browser.our_errors == []
-    for name, selector in (
-        ("exported.html", "[role=slider], input[type=range]"),
-        ("both.html", ".ac-legend"),
-    ):
+    for name, selector in (("exported.html", "[role=slider], input[type=range]"), ("both.html", ".ac-legend")):
         with driver.new_page(offline=True) as page:
             page.goto((jupyter.root / name).as_uri())
             page.locator(selector).first.wait_for(timeout=10_000)
@@ -67,9 +64,7 @@ def test_a_click_on_a_stage_of_a_comparison_opens_both_sides(jupyter, open_noteb
     page = notebook.page
     notebook.wait_for(".attractor-compared [data-node=draft]").click()
     sides = page.locator(".ac-panel .ac-side")
-    assert ["It is fast." in sides.nth(0).text_content(), "It is small." in sides.nth(1).text_content()] == [
-        True
-    ] * 2
+    assert ["It is fast." in sides.nth(0).text_content(), "It is small." in sides.nth(1).text_content()] == [True] * 2
     page.keyboard.press("Escape")
     assert page.locator(".ac-panel").is_hidden()
     assert page.locator(".attractor-compare .attractor-table:visible").count() >= 2, "the tables stay"

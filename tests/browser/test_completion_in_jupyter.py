@@ -1,4 +1,4 @@
-"""Tab and Shift-Tab in a real JupyterLab: what fits in a cell, and the options of a call with their meanings."""
+"""Tab and Shift-Tab in JupyterLab and Notebook 7: what fits in a cell, and the options of a call with their meanings."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ digraph review {
     done  [shape=Msquare]
     start -> plan -> test -> done
 }"""
-IN_A_CONDITION = REVIEW.replace(
-    "test -> done\n}", 'test\n    test -> done [condition="outcome=success && context.'
-)
+IN_A_CONDITION = REVIEW.replace("test -> done\n}", 'test\n    test -> done [condition="outcome=success && context.')
 MAGIC = "%%attractor x --"
 CALL = "review.run(max_"
 HELP = "review.run("
@@ -45,8 +43,8 @@ def offered(notebook, index):
     return notebook.page.locator(ITEMS).all_inner_texts()
 
 
-def test_tab_and_shift_tab_tell_what_fits(lab, open_notebook, pictures):
-    notebook = open_notebook(lab, LOAD, REVIEW, IN_A_CONDITION, MAGIC, CALL, HELP)
+def test_tab_and_shift_tab_tell_what_fits(jupyter, open_notebook, pictures):
+    notebook = open_notebook(jupyter, LOAD, REVIEW, IN_A_CONDITION, MAGIC, CALL, HELP)
     for index in (0, 1):
         notebook.run_cell(index)
         notebook.wait_until_idle()

@@ -170,9 +170,7 @@ def test_a_step_leaves_the_focus_where_it_was(open_bar, name):
     view.tell(kind="debug", debugger=state(stops=[STOP]), look=LOOK)
     view.page.get_by_role("button", name=name, exact=True).press("Enter")
     view.tell(kind="debug", debugger=state())
-    view.page.evaluate(
-        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    )
+    view.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert focus(view) == name, "while it goes on"
     assert view.page.get_by_role("button", name=name, exact=True).get_attribute("aria-disabled") == "true"
     view.tell(kind="debug", debugger=state(stops=[{**STOP, "number": 2, "node": "tests"}]))
@@ -193,10 +191,7 @@ def test_a_step_by_key_at_the_place_where_it_stands_goes_on_at_the_next(open_bar
 
 def test_texts_keep_their_lines_and_who_writes_is_not_disturbed(open_bar):
     lines = "first line\nsecond line\n\n  fourth, indented"
-    values = [
-        {"key": "notes", "text": lines, "is_fixed": False},
-        {"key": "other", "text": "3", "is_fixed": False},
-    ]
+    values = [{"key": "notes", "text": lines, "is_fixed": False}, {"key": "other", "text": "3", "is_fixed": False}]
     view = open_bar(state(stops=[STOP]))
     view.tell(kind="debug", debugger=state(stops=[STOP]), look={**LOOK, "context": values})
     page = view.page
@@ -237,9 +232,7 @@ def test_breakpoints_are_set_and_taken_on_the_drawing(open_bar):
         {"call": "break", "text": "tests"},
         {"call": "clear", "text": "plan"},
     ]
-    assert not [message for message in view.sent if message["kind"] == "inspect"], (
-        "Alt-click inspects nothing"
-    )
+    assert not [message for message in view.sent if message["kind"] == "inspect"], "Alt-click inspects nothing"
 
 
 def test_values_prompts_and_pins_are_sent_as_they_are_written(open_bar):

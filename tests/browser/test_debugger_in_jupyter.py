@@ -77,9 +77,7 @@ def test_texts_of_many_lines_are_edited_and_keep_their_lines(jupyter, open_noteb
     page.keyboard.press("Control+Enter")
     prompt = bar.get_by_label("Prompt of repair")
     prompt.fill("Repair as planned.\n\nThen say what was done.")
-    assert prompt.evaluate("(field) => field.scrollHeight <= field.clientHeight + 1"), (
-        "all of its lines are in sight"
-    )
+    assert prompt.evaluate("(field) => field.scrollHeight <= field.clientHeight + 1"), "all of its lines are in sight"
     prompt.scroll_into_view_if_needed()
     page.screenshot(path=pictures / f"debugger-lines-{jupyter.app}-{look.name}.png")
     bar.locator(".db-prompt").get_by_role("button", name="Set").click()

@@ -97,14 +97,12 @@ def test_the_language_follows_the_first_line_as_it_is_typed(cells):
     source = "panel.context.model.cells.get(2).sharedModel"
     cells.script(f"{source}.setSource('%%attractor\\ndigraph X {{ }}')")
     page.wait_for_function(
-        "mime => [...jupyterapp.shell.widgets('main')][0].content.model.cells.get(2).mimeType === mime",
-        arg=MIME,
+        "mime => [...jupyterapp.shell.widgets('main')][0].content.model.cells.get(2).mimeType === mime", arg=MIME
     )
     assert look_of(colours_of(cells, 2), "digraph") == look_of(colours_of(cells, 0), "def")
     cells.script(f"{source}.setSource('%%attractor_lint_all\\nx = 1')")
     page.wait_for_function(
-        "mime => [...jupyterapp.shell.widgets('main')][0].content.model.cells.get(2).mimeType !== mime",
-        arg=MIME,
+        "mime => [...jupyterapp.shell.widgets('main')][0].content.model.cells.get(2).mimeType !== mime", arg=MIME
     )
     assert cells.script(MIMES)[2] == "text/x-ipython"
 
@@ -130,8 +128,7 @@ def test_comments_are_toggled_and_a_new_line_is_indented(cells):
     page = cells.page
     cells.script("panel.context.model.cells.get(2).sharedModel.setSource('%%attractor\\ndigraph X {')")
     page.wait_for_function(
-        "mime => [...jupyterapp.shell.widgets('main')][0].content.model.cells.get(2).mimeType === mime",
-        arg=MIME,
+        "mime => [...jupyterapp.shell.widgets('main')][0].content.model.cells.get(2).mimeType === mime", arg=MIME
     )
     page.locator(".jp-CodeCell .cm-content").nth(2).click()
     page.keyboard.press("Control+End")
@@ -144,13 +141,11 @@ def test_comments_are_toggled_and_a_new_line_is_indented(cells):
 
 def test_a_dot_file_opens_with_its_language(jupyter, driver, pictures):
     if jupyter.app != "lab":
-        pytest.skip(
-            "Notebook 7 opens a file in a page of its own: the same editor, without the application's tabs"
-        )
+        pytest.skip("Notebook 7 opens a file in a page of its own: the same editor, without the application's tabs")
     (jupyter.root / "plan.dot").write_text(DOT.partition("\n")[2])
     with jupyter.browser() as browser:
         page = browser.page
-        page.goto(f"{jupyter.url}/lab/tree/plan.dot?reset&token={jupyter.token}")
+        browser.show("plan.dot")
         page.wait_for_selector(".jp-FileEditor .cm-line")
         mime = "[...jupyterapp.shell.widgets('main')].map(each => each.content?.text?.model?.mimeType).find(Boolean)"
         driver.wait_until(lambda: page.evaluate(f"() => {mime}") == MIME, 10, "the language")
@@ -164,8 +159,7 @@ def test_a_key_in_a_cell_of_2000_lines_takes_less_than_a_frame(cells):
         f"panel.context.model.cells.get(2).sharedModel.setSource({('%%attractor' + chr(10) + 'digraph X {' + chr(10) + lines)!r})"
     )
     cells.page.wait_for_function(
-        "mime => [...jupyterapp.shell.widgets('main')][0].content.model.cells.get(2).mimeType === mime",
-        arg=MIME,
+        "mime => [...jupyterapp.shell.widgets('main')][0].content.model.cells.get(2).mimeType === mime", arg=MIME
     )
     milliseconds = cells.script(
         """(() => {
@@ -185,7 +179,7 @@ def test_a_key_in_a_cell_of_2000_lines_takes_less_than_a_frame(cells):
 def test_of_a_long_notebook_only_the_cells_near_the_view_get_the_language(jupyter, open_notebook, driver):
     text = DOT.partition("\n")[2]
     notebook = open_notebook(jupyter, *[f"%%attractor p{number}\n{text}" for number in range(50)])
-    notebook.page.wait_for_selector(".cm-attractor-panel")
+    notebook.page.wait_for_selector(".cm-attractor-panel button")
     first = notebook.script(MIMES)
     assert first[0] == MIME
     assert MIME not in first[25:], "the others wait, and are not checked"
@@ -195,3 +189,24 @@ def test_of_a_long_notebook_only_the_cells_near_the_view_get_the_language(jupyte
     driver.wait_until(
         lambda: look_of(colours_of(notebook, 49), "digraph") == keyword, 20, "the colours of the last cell"
     )
+
+
+TURNED = """async (text) => {
+  const panel = [...jupyterapp.shell.widgets("main")].find((each) => each.content?.model?.cells);
+  const cell = panel.content.widgets[2];
+  let written = 0;
+  const isSheet = (node) => node.nodeName === "STYLE" || node.parentNode?.nodeName === "STYLE" || node.rel === "stylesheet";
+  const observer = new MutationObserver((changes) => {  // of which some are of the page's icon, which tells of a busy kernel
+    for (const { target, addedNodes } of changes) written += [target, ...addedNodes].some(isSheet);
+  });
+  observer.observe(document.head, { childList: true, characterData: true, subtree: true });
+  cell.model.sharedModel.setSource(text);
+  while (!cell.node.querySelector(".cm-attractor-gutter")) await new Promise((done) => setTimeout(done, 20));
+  await new Promise((done) => requestAnimationFrame(done));
+  observer.disconnect();
+  return written;
+}"""
+
+
+def test_a_cell_that_becomes_a_pipeline_writes_no_style_sheet_anew(cells):
+    assert cells.page.evaluate(TURNED, DOT) == 0  # the browser would style the whole page

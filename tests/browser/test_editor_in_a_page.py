@@ -47,9 +47,7 @@ class Kernel:
                 self.view.tell(**reply)
 
     def wait_for(self, kind):
-        self.view.page.wait_for_function(
-            f"() => window.sent.slice({self.done}).some(m => m.kind === '{kind}')"
-        )
+        self.view.page.wait_for_function(f"() => window.sent.slice({self.done}).some(m => m.kind === '{kind}')")
         self.turn()
 
 
@@ -196,9 +194,7 @@ def test_a_fix_shows_its_difference_and_offers_the_new_text(open_editor, dark):
     assert view.page.locator(".af-table tbody tr").count() < rows
     assert "prompt=" in view.page.locator(".as-added").first.text_content()
     assert view.page.locator("textarea").input_value() == editor.source
-    assert (
-        view.page.get_by_role("button", name="Put it into the cell").count() == 0
-    )  # there is no cell around it
+    assert view.page.get_by_role("button", name="Put it into the cell").count() == 0  # there is no cell around it
     view.shoot(f"findings-{'dark' if dark else 'light'}")
     view.page.get_by_role("button", name="Undo").click()
     kernel.turn()
@@ -209,9 +205,7 @@ def test_a_fix_shows_its_difference_and_offers_the_new_text(open_editor, dark):
 
 def test_a_text_with_a_secret_is_not_offered(open_editor):
     secret = "sk-ant-api03-" + "A1b2C3d4" * 8
-    view, kernel, _ = open_editor(
-        "findings", FINDINGS, text=TEXT.replace("make test", f"KEY={secret} make test")
-    )
+    view, kernel, _ = open_editor("findings", FINDINGS, text=TEXT.replace("make test", f"KEY={secret} make test"))
     view.page.get_by_role("button", name="Fix: ").first.click()
     kernel.turn()
     assert "pipeline.fixed()" in view.page.locator(".aq-offer").text_content()
@@ -229,3 +223,33 @@ def test_a_view_stands_in_for_its_static_output_and_leaves_it_when_it_ends(open_
     view.page.evaluate("() => window.end()")
     assert view.page.locator("#still").is_visible()
     assert view.page.locator(".af-table").count() == 0
+
+
+COVERED = """() => {
+  const [tools, ...nodes] = [".ad-tools", ...document.querySelectorAll("[data-node] .outline")].map(
+    (one) => (typeof one === "string" ? document.querySelector(one) : one).getBoundingClientRect(),
+  );
+  return nodes.filter((node) => tools.left < node.right && node.left < tools.right && tools.top < node.bottom && node.top < tools.bottom).length;
+}"""
+
+
+def test_the_tools_of_the_drawing_cover_no_node_when_a_form_has_made_it_narrow(open_editor):
+    text = """digraph review {
+        rankdir=TB
+        start [shape=Mdiamond]
+        plan  [prompt="Plan it"]
+        done  [shape=Msquare]
+        start -> plan -> done
+        plan -> done [condition="outcome=success && context.tone != 'dry'"]
+        write [prompt="Write it"]
+    }"""
+    view, kernel, _ = open_editor(text=text, width=760)
+    view.page.locator("[data-node=plan]").hover()
+    assert view.page.evaluate(COVERED) == 0
+    wide = view.page.locator(".ad-drawing").bounding_box()["width"]
+    view.page.locator("[data-node=plan]").click()
+    kernel.wait_for("form")
+    view.page.locator(".ae-form").wait_for()
+    assert view.page.locator(".ad-drawing").bounding_box()["width"] < wide
+    view.page.wait_for_function(f"() => ({COVERED})() === 0")
+    view.shoot("editor_tools_beside_a_form")

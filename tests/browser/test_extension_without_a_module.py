@@ -20,9 +20,7 @@ MADE = """async missing => {
   };
   return (await makePlugins(shared)).map(({ id }) => id);
 }"""
-ALL = {
-    f"attractor-nb:{name}" for name in ("language", "findings", "commands", "outline", "runs", "documents")
-}
+ALL = {f"attractor-nb:{name}" for name in ("language", "findings", "commands", "outline", "runs", "documents")}
 
 
 @pytest.fixture
@@ -46,9 +44,11 @@ def page(driver):
     [
         ("nothing", set()),
         ("@codemirror/language", {"language"}),
-        ("@codemirror/view", {"findings", "commands"}),
+        ("@codemirror/view", {"findings", "commands", "outline"}),
+        ("@codemirror/state", {"language", "findings", "commands"}),
         ("@jupyterlab/toc", {"outline"}),
         ("@jupyterlab/launcher", {"commands"}),
+        ("@jupyterlab/application", {"runs", "documents"}),
         ("@lumino/widgets", {"runs", "documents"}),
         ("@jupyterlab/notebook", {"language", "commands", "outline"}),
     ],
@@ -61,3 +61,21 @@ def test_what_needs_it_is_off_and_says_so(page, missing, off):
     told = [line for line in said if f"is off: JupyterLab does not share {missing}" in line]
     assert len(told) == len(off)
     assert all(line.startswith("warning: attractor-nb: ") for line in told)
+
+
+def test_without_its_icon_all_parts_are_on_and_the_next_one_asks_for_it_again(page):
+    asked = []
+
+    def refuse_once(route):
+        asked.append(route.request.url)
+        if len(asked) == 1:
+            route.fulfill(status=503)
+        else:
+            route.fallback()
+
+    page.route("**/icon.svg", refuse_once)
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    assert set(page.evaluate(MADE, "nothing")) == ALL
+    assert len(asked) == 2  # language in vain, then commands, whose icon the panel of runs has, too
+    assert "attractor-nb: the icon could not be fetched: 503" in said

@@ -60,9 +60,7 @@ def test_a_file_is_edited_by_clicks_and_typing_and_saved(open_files, folder, pic
         page.screenshot(path=str(pictures / f"files_{'dark' if dark else 'light'}.png"))
         page.get_by_role("link", name="release.dot").click()
         page.locator("[data-node=plan]").click()
-        assert (
-            text_of(page).evaluate("one => one.value.slice(one.selectionStart, one.selectionEnd)") == "plan"
-        )
+        assert text_of(page).evaluate("one => one.value.slice(one.selectionStart, one.selectionEnd)") == "plan"
         field = page.locator(".ae-form [data-name=prompt]")
         field.fill("Plan it well")
         field.press("Control+Enter")

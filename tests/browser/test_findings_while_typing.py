@@ -24,7 +24,7 @@ PANEL = ".cm-attractor-panel"
 @pytest.fixture
 def typed(jupyter, open_notebook):
     notebook = open_notebook(jupyter, CELL, BUSY)
-    notebook.page.wait_for_selector(PANEL)
+    notebook.page.wait_for_selector(f"{PANEL} button", timeout=60_000)
     return notebook
 
 
@@ -64,9 +64,7 @@ def test_findings_are_gone_to_and_mended_by_keys(typed):
     page = typed.page
     page.locator(".jp-CodeCell .cm-content").first.click()
     page.keyboard.press("Control+Home")
-    cursor = (
-        "panel.content.widgets[0].editor.getOffsetAt(panel.content.widgets[0].editor.getCursorPosition())"
-    )
+    cursor = "panel.content.widgets[0].editor.getOffsetAt(panel.content.widgets[0].editor.getCursorPosition())"
     places = []
     while not places or places[-1] not in places[:-1]:
         page.keyboard.press("F8")
@@ -82,15 +80,54 @@ def test_findings_are_gone_to_and_mended_by_keys(typed):
     assert typed.script(SOURCE) == CELL.replace("wrte", "write")
 
 
+def test_a_fix_is_reached_by_keys_and_tells_the_rule(typed, pictures):
+    page = typed.page
+    page.locator(".cm-attractor-error").click()
+    page.keyboard.press("Shift+F1")
+    told = page.get_by_role("dialog", name="About this place")
+    assert "edge_target_exists: Both ends of every edge are nodes of the pipeline." in told.inner_text()
+    assert page.evaluate("() => document.activeElement.textContent") == 'Fix: write "write"'
+    page.screenshot(path=str(pictures / "fix-by-keys.png"))
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => !document.querySelector('.cm-attractor-error')")
+    assert typed.script(SOURCE) == CELL.replace("wrte", "write")
+    page.keyboard.press("Control+z")
+    assert typed.script(SOURCE) == CELL, "the editor has the focus again"
+
+
+def test_a_fix_that_is_shown_is_the_one_that_is_made_when_the_text_has_changed(typed):
+    page = typed.page
+    page.locator(".cm-attractor-error").hover()
+    button = page.locator(".cm-attractor-tooltip button", has_text='Fix: write "write"')
+    button.wait_for()
+    page.route("**/attractor-nb/validate", lambda _: None)  # the answer that is awaited never comes
+    more = "start -> nowhere\n    start -> nobody\n    "
+    broken = CELL.replace("start [", f"{more}start [")
+    page.evaluate(
+        """more => {
+          const view = [...jupyterapp.shell.widgets('main')][0].content.widgets[0].editor.editor;
+          const placeOf = (text) => view.state.doc.toString().indexOf(text);
+          view.dispatch({ changes: { from: placeOf('start ['), insert: more } });
+          view.dispatch({ selection: { anchor: placeOf('wrte') + 1 } });
+          view.focus();
+        }""",
+        more,
+    )
+    page.unroute("**/attractor-nb/validate")
+    page.keyboard.press("Control+.")
+    page.wait_for_function(
+        f"() => {{ const panel = [...jupyterapp.shell.widgets('main')][0]; return !{SOURCE}.includes('wrte'); }}"
+    )
+    assert typed.script(SOURCE) == broken.replace("wrte", "write"), "not another finding of that number"
+
+
 def test_findings_come_while_the_kernel_is_busy_and_go_when_the_text_is_right(typed):
     page = typed.page
     typed.run_cell(1)
     page.wait_for_function("() => document.body.innerText.includes('[*]')")
     typed.script(f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE}.replace('wrte', 'write'))")
     page.wait_for_function("() => !document.querySelector('.cm-attractor-error')")
-    typed.script(
-        f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE}.replace('-> done', '-> don'))"
-    )
+    typed.script(f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE}.replace('-> done', '-> don'))")
     page.wait_for_function("() => document.querySelector('.cm-attractor-error')?.textContent === 'don'")
     typed.script("panel.sessionContext.session.kernel.interrupt()")
     typed.wait_until_idle()
@@ -114,9 +151,7 @@ def test_a_server_that_stops_answering_is_said(typed):
     page = typed.page
     page.route("**/attractor-nb/validate", lambda route: route.abort())
     typed.script(f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE} + ' ')")
-    page.wait_for_function(
-        "() => document.querySelector('.cm-attractor-panel')?.innerText.includes('does not answer')"
-    )
+    page.wait_for_function("() => document.querySelector('.cm-attractor-panel')?.innerText.includes('does not answer')")
     page.unroute("**/attractor-nb/validate")
     typed.script(f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE} + ' ')")
     page.wait_for_function("() => document.querySelector('.cm-attractor-error')?.textContent === 'wrte'")

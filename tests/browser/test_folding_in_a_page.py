@@ -47,10 +47,7 @@ def focused(view):
 
 def size(view):
     """Width and height of the drawing."""
-    return [
-        float(number)
-        for number in view.page.locator("svg.attractor-graph").get_attribute("viewBox").split()[2:]
-    ]
+    return [float(number) for number in view.page.locator("svg.attractor-graph").get_attribute("viewBox").split()[2:]]
 
 
 def set_node(view, name, **state):
@@ -103,8 +100,7 @@ def test_groups_fold_and_open_by_keys_the_inner_before_the_outer(open_view):
 
 
 @pytest.mark.parametrize(
-    ("direction", "ends"),
-    [("LR", ("right", "left", "top", "bottom")), ("TB", ("bottom", "top", "left", "right"))],
+    ("direction", "ends"), [("LR", ("right", "left", "top", "bottom")), ("TB", ("bottom", "top", "left", "right"))]
 )
 def test_an_edge_into_a_folded_group_ends_at_its_border_with_a_head(open_view, direction, ends):
     view = open_drawing(open_view, parse_dot(NESTED.replace("TB", direction)))
@@ -140,6 +136,17 @@ def test_branches_that_a_picture_does_not_draw_are_one_box_that_opens(open_view)
     box = view.page.locator(".ad-group")
     assert box.locator(".label").text_content() == f"and {more} more"
     assert view.page.locator("[data-node=b19]").is_hidden()
+    places = view.page.evaluate("""() => ["svg.attractor-graph", "[data-node=start]", "[data-node=f]", "[data-node=j]",
+      "[data-node=b5]", ".ad-group"].map((name) => {
+        const element = document.querySelector(name), part = element.querySelector(":scope > .outline") || element;
+        const { left, right } = part.getBoundingClientRect();
+        return [left, right];
+      })""")
+    middles = [sum(place) / 2 for place in places[:4]]
+    assert middles == pytest.approx([middles[0]] * 4, abs=1), "what it leaves stays in the middle"
+    (_, fifth), (left, right) = places[4:]
+    assert right - left < 140, "the box is as wide as its words need"
+    assert left - fifth > 10, "it stands apart from the branch before it"
     set_node(view, "b19", status="running")
     assert "state-running" in box.get_attribute("class").split()
     box.focus()
@@ -184,9 +191,7 @@ def test_a_large_drawing_has_a_map_that_moves_it_and_a_small_one_has_none(open_v
 
 
 def test_counts_that_come_in_a_live_view_stay_inside_their_node(open_view):
-    graph = parse_dot(
-        'digraph g { plan [label="Plan the work"] check [shape=diamond] plan -> check -> plan }'
-    )
+    graph = parse_dot('digraph g { plan [label="Plan the work"] check [shape=diamond] plan -> check -> plan }')
     view = open_drawing(open_view, graph)
     set_node(view, "plan", status="fail", attempt=3, visits=8000, reason="exit code 2: it could not be read")
     set_node(view, "check", status="success", visits=12)

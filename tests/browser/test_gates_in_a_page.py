@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from attractor_nb.handlers.gate_forms import named_form
+from attractor_nb.handlers.named_models import named_form
 from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.graph import Node
 from attractor_nb.views.shown_questions import plain_question
@@ -46,21 +46,11 @@ FORM = named_form(Node("gate", {"human.form": "Review"}), {"Review": Review}).to
 
 
 def question(
-    key="review:1",
-    kind="multiple_choice",
-    options=None,
-    title="Is the plan good enough to implement?",
-    **more,
+    key="review:1", kind="multiple_choice", options=None, title="Is the plan good enough to implement?", **more
 ):
-    options = (
-        (("A", "[A] Approve"), ("R", "[R] Request changes"), ("S", "Start over"))
-        if options is None
-        else options
-    )
+    options = (("A", "[A] Approve"), ("R", "[R] Request changes"), ("S", "Start over")) if options is None else options
     about = more.pop("about", "")
-    event = InterviewStarted(
-        question=title, stage="review", question_id=key, kind=kind, options=options, **more
-    )
+    event = InterviewStarted(question=title, stage="review", question_id=key, kind=kind, options=options, **more)
     event.time = time.time() - 20
     return plain_question(event, about=about)
 
@@ -82,17 +72,10 @@ def test_a_card_with_form_and_material_is_filled_in_and_sent(open_view, dark):
         deadline=time.time() + 400,
     )
     view = open_gates(
-        open_view,
-        asked,
-        dark=dark,
-        answers=[{"is_answered": True, "words": "Request changes, by you, after 12 s"}],
+        open_view, asked, dark=dark, answers=[{"is_answered": True, "words": "Request changes, by you, after 12 s"}]
     )
     page = view.page
-    assert page.locator(".attractor-choice").all_text_contents() == [
-        "Approve",
-        "Request changes",
-        "Start over",
-    ]
+    assert page.locator(".attractor-choice").all_text_contents() == ["Approve", "Request changes", "Start over"]
     assert page.locator(".attractor-choice u").all_text_contents() == ["A", "R", "S"]
     assert "min" in page.locator(".ag-time-text").text_content()
     assert page.locator(".ag-material").get_attribute("open") is not None
@@ -131,11 +114,7 @@ def test_what_is_wrong_is_said_at_the_field_and_the_card_can_be_sent_again(open_
     page.get_by_label("score").fill("many")
     page.locator(".attractor-choice").first.click()
     assert view.sent[0]["form"]["score"] == "many"
-    problems = {
-        "score": "Input should be a valid integer",
-        "summary": "Field required",
-        "": "all together will not do",
-    }
+    problems = {"score": "Input should be a valid integer", "summary": "Field required", "": "all together will not do"}
     view.set("refusals", {"review:1": {"message": "", "fields": problems, "is_final": False}})
     wrong = page.locator(".ag-field.is-wrong .ag-problem").all_text_contents()
     assert wrong == ["Input should be a valid integer", "Field required"]
@@ -233,11 +212,7 @@ def test_a_kernel_that_takes_no_answer_is_named_with_the_way_on(open_view):
 def test_a_final_refusal_leaves_the_card_shut(open_view):
     view = open_gates(open_view, question())
     view.page.locator(".attractor-choice").first.click()
-    refusal = {
-        "message": "gate review has been answered already: Approve, by ann",
-        "fields": {},
-        "is_final": True,
-    }
+    refusal = {"message": "gate review has been answered already: Approve, by ann", "fields": {}, "is_final": True}
     view.set("refusals", {"review:1": refusal})
     assert view.page.locator(".attractor-choice:enabled").count() == 0
     assert "answered already" in view.page.locator(".ag-refusal").text_content()
@@ -252,9 +227,7 @@ def test_the_inbox_has_a_card_for_each_question(open_view, dark):
     view = open_gates(
         open_view,
         question("a", about="release · review · run ab12cd34", metadata=REVIEWED, deadline=time.time() + 30),
-        question(
-            "b", about="article · look · run ef56gh78", kind="freeform", options=(), title="Who reads this?"
-        ),
+        question("b", about="article · look · run ef56gh78", kind="freeform", options=(), title="Who reads this?"),
         resting,
         shows_all=True,
         answers=[{"is_answered": False, "words": "release · review: no answer at review after 5 s"}],

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PICTURES = Path(
-    os.environ.get("ATTRACTOR_PICTURES", Path(__file__).resolve().parents[2] / ".venv" / "pictures")
-)
+PICTURES = Path(os.environ.get("ATTRACTOR_PICTURES", Path(__file__).resolve().parents[2] / ".venv" / "pictures"))
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 LOAD = "%load_ext attractor_nb"

@@ -35,12 +35,7 @@ def kept_runs(base):
 
     pipeline = Pipeline(TEXT, backend=model)
     given = {"wait": True, "is_shown": False, "clock": clock}
-    for name, options in (
-        ("well", {}),
-        ("badly", {"backend": failing}),
-        ("half", {"stop_after": 2}),
-        ("torn", {}),
-    ):
+    for name, options in (("well", {}), ("badly", {"backend": failing}), ("half", {"stop_after": 2}), ("torn", {})):
         pipeline.run(logs_root=base / name, **given, **options)
         clock.advance(60)
     (base / "torn" / "events.jsonl").write_text("nonsense\n{}\n")
@@ -186,22 +181,10 @@ def test_a_thousand_runs_are_shown_a_hundred_at_a_time(open_view, table):
 @pytest.mark.parametrize("width", [950, 640])
 def test_on_a_narrow_page_tokens_cost_and_tags_stay_in_sight(open_view, table, width, dark):
     (row, *others) = HistoryDesk(table).rows()
-    costly = {
-        "tokens": 124_567,
-        "cost": 0.42,
-        "price": "$0.42",
-        "tags": ["good", "nightly"],
-        "took": "1 min 15 s",
-    }
+    costly = {"tokens": 124_567, "cost": 0.42, "price": "$0.42", "tags": ["good", "nightly"], "took": "1 min 15 s"}
     noted = {"note": "at implement: the command ended with exit code 2", "pipeline": "Review of the change"}
     view = open_view(
-        "history",
-        VIEW,
-        rows=[{**row, **costly, **noted}, *others],
-        caption="runs",
-        place="",
-        dark=dark,
-        width=width,
+        "history", VIEW, rows=[{**row, **costly, **noted}, *others], caption="runs", place="", dark=dark, width=width
     )
     line = view.page.locator(f"tr[data-run='{row['key']}']")
     actions = line.locator(".ah-actions").bounding_box()

@@ -27,9 +27,7 @@ def test_runs_are_filtered_opened_tagged_resumed_and_deleted_by_clicks(jupyter, 
         notebook.wait_until_idle()
     page = notebook.page
     notebook.wait_for(".ah-history tr[data-run=half]")
-    assert page.locator("[data-attractor-place] > .attractor-table:visible").count() == 0, (
-        "the table is stood in for"
-    )
+    assert page.locator("[data-attractor-place] > .attractor-table:visible").count() == 0, "the table is stood in for"
 
     assert page.locator(".ah-panel").is_hidden(), "no false alarm about the kernel"
 

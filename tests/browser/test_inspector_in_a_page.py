@@ -55,13 +55,7 @@ def shown(open_view, run):
     def open_(**options):
         states = run.view.to_plain() | {"line": {"status": "success", "is_ended": True}, "tails": {}}
         view = open_view(
-            "live_view",
-            LIVE,
-            svg=render_svg(run.graph),
-            marks=MARK_PATHS,
-            caption="demo",
-            states=states,
-            **options,
+            "live_view", LIVE, svg=render_svg(run.graph), marks=MARK_PATHS, caption="demo", states=states, **options
         )
         view.answered = len(view.sent)
         return view
@@ -106,6 +100,24 @@ def test_a_node_is_clicked_and_each_tab_shows_what_is_known(shown, run):
     assert view.console == []
 
 
+def test_a_stage_that_failed_opens_on_its_reason_and_another_on_its_prompt(shown):
+    view = shown()
+    chosen = view.page.get_by_role("tab", selected=True)
+
+    def open_stage(node, status):
+        view.page.locator(f"[data-node={node}]").click()
+        view.tell(kind="stage", node=node, status=status, visit=1, attempt=1, reason="no such file: a.csv")
+
+    open_stage("check", "fail")
+    assert chosen.text_content() == "Status"
+    assert "no such file: a.csv" in view.page.locator(".al-tab-panel").text_content()
+    view.page.get_by_role("tab", name="Prompt").click()
+    view.tell(kind="stage", node="check", status="fail", visit=1, attempt=1, reason="no such file: a.csv")
+    assert chosen.text_content() == "Prompt", "what is read stays"
+    open_stage("draft", "success")
+    assert chosen.text_content() == "Prompt"
+
+
 def test_visits_and_attempts_are_switched_and_files_are_read_on_demand(shown, run):
     view = shown()
     view.page.locator("[data-node=draft]").click()
@@ -148,9 +160,7 @@ def test_a_page_that_stands_alone_has_the_texts_of_files_or_says_that_it_has_not
 
 def test_an_edge_is_clicked_and_shows_its_condition_the_values_and_the_verdicts(shown, run):
     view = shown()
-    index = next(
-        i for i, edge in enumerate(run.graph.edges) if edge.target == "draft" and edge.source == "check"
-    )
+    index = next(i for i, edge in enumerate(run.graph.edges) if edge.target == "draft" and edge.source == "check")
     view.page.locator(f"[data-edge='{index}']").first.dispatch_event("click")
     assert view.sent[-1] == {"kind": "inspect", "edge": str(index)}
     answer(view, run)
@@ -180,11 +190,7 @@ def test_tabs_are_walked_with_the_arrow_keys_and_long_values_are_unfolded(shown,
 def test_what_cannot_be_read_is_said(shown, run):
     view = shown()
     view.page.locator("[data-node=check]").click()
-    view.tell(
-        kind="stage",
-        node="check",
-        problems=["the log is damaged; `attractor-nb doctor` says what can be saved"],
-    )
+    view.tell(kind="stage", node="check", problems=["the log is damaged; `attractor-nb doctor` says what can be saved"])
     assert "the log is damaged" in view.page.locator(".al-problem").text_content()
     assert view.console == []
 

@@ -9,9 +9,7 @@ import pytest
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-PICTURES = Path(
-    os.environ.get("ATTRACTOR_PICTURES", Path(__file__).resolve().parents[2] / ".venv" / "pictures")
-)
+PICTURES = Path(os.environ.get("ATTRACTOR_PICTURES", Path(__file__).resolve().parents[2] / ".venv" / "pictures"))
 LOAD = "%load_ext attractor_nb"
 PIPELINE = """from attractor_nb import FunctionBackend, Outcome, Pipeline
 grades, failures = ["C", "A"], ["503: overloaded"]

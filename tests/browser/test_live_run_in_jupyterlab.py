@@ -70,9 +70,7 @@ def test_the_gate_can_be_answered_with_its_underlined_key(lab, open_notebook):
 
 
 def test_a_comment_goes_with_the_choice(lab, open_notebook):
-    notebook = open_notebook(
-        lab, LOAD, REVIEW, quick(), RUN, AWAIT, "print(result.context['human.gate.text'])"
-    )
+    notebook = open_notebook(lab, LOAD, REVIEW, quick(), RUN, AWAIT, "print(result.context['human.gate.text'])")
     notebook.run_all()
     notebook.wait_for(".attractor-gate textarea").fill("ship it on Monday")
     notebook.page.keyboard.press("Tab")
@@ -171,9 +169,7 @@ def test_the_live_view_follows_the_theme(lab, open_notebook):
             page = notebook.script("getComputedStyle(document.querySelector('.attractor-live')).color")
             lightness = sum(int(part) for part in page[4:-1].split(",")[:3])
             assert (lightness > 380) == (theme == "Dark")
-            kept = notebook.script(
-                "getComputedStyle(document.querySelector('[data-attractor-run] > img')).colorScheme"
-            )
+            kept = notebook.script("getComputedStyle(document.querySelector('[data-attractor-run] > img')).colorScheme")
             assert kept == theme.lower(), "the image that is kept follows the theme, whatever the system's is"
     finally:
         notebook.page.evaluate(change, "JupyterLab Light")

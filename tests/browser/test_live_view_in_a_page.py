@@ -84,9 +84,7 @@ def test_a_drawing_is_walked_along_its_edges_and_a_node_opened_by_keys_alone(ope
     keys.press("Escape")
     assert view.page.locator(".node.selected").count() == 0
     assert focused(view) == "plan"
-    assert view.page.locator("[data-node][tabindex='0']").count() == 1, (
-        "Tab leaves the drawing after one stop"
-    )
+    assert view.page.locator("[data-node][tabindex='0']").count() == 1, "Tab leaves the drawing after one stop"
     assert view.console == []
 
 
@@ -170,24 +168,12 @@ def test_the_states_are_a_table_too_and_those_under_way_are_one_click_away(open_
     view = open_live(open_view, FAN)
     view.tell(
         kind="delta",
-        nodes={
-            "w0": {"status": "running"},
-            "w1": {"status": "running"},
-            "w2": {"status": "fail", "reason": "<i>no"},
-        },
+        nodes={"w0": {"status": "running"}, "w1": {"status": "running"}, "w2": {"status": "fail", "reason": "<i>no"}},
         line={"status": "running", "node": "w1", "more": 1, "stages": 3},
     )
-    assert view.page.locator(".al-line").inner_text().split("\n")[:4] == [
-        "running",
-        "w1",
-        "and 1 more",
-        "3 stages",
-    ]
+    assert view.page.locator(".al-line").inner_text().split("\n")[:4] == ["running", "w1", "and 1 more", "3 stages"]
     view.page.get_by_text("and 1 more").click()
-    assert view.page.locator(".al-table tbody tr:visible th").all_text_contents() == [
-        "Writer 0 (w0)",
-        "Writer 1 (w1)",
-    ]
+    assert view.page.locator(".al-table tbody tr:visible th").all_text_contents() == ["Writer 0 (w0)", "Writer 1 (w1)"]
     view.tell(kind="delta", nodes={"w1": {"status": "success", "visits": 1}})
     assert view.page.locator(".al-table tbody tr:visible").count() == 1
     view.page.get_by_label("only active nodes").uncheck()
@@ -232,9 +218,7 @@ def test_hostile_texts_stay_texts_in_every_part_of_the_live_view(open_view):
         caption=hostile,
     )
     state = {"status": "fail", "reason": hostile, "note": hostile, "progress": hostile}
-    view.tell(
-        kind="delta", nodes={"a": state}, tails={"a": hostile}, line={"status": "fail", "node": hostile}
-    )
+    view.tell(kind="delta", nodes={"a": state}, tails={"a": hostile}, line={"status": "fail", "node": hostile})
     view.page.get_by_label("The states as a table").click()
     view.page.evaluate("() => window.host.lose()")
     view.page.locator("[data-node=a]").click()
@@ -253,17 +237,8 @@ def test_pictures_of_the_live_view_are_kept_for_looking_at(open_view, dark):
             "green": {"status": "success"},
         },
         "edges": {"0": 1, "1": 1, "2": 2, "3": 1},
-        "line": {
-            "status": "running",
-            "node": "implement",
-            "attempt": 2,
-            "attempts": 3,
-            "stages": 5,
-            "elapsed": 42,
-        },
-        "tails": {
-            "implement": "The report command takes --json now.\nI change parser.py first, and then the writer."
-        },
+        "line": {"status": "running", "node": "implement", "attempt": 2, "attempts": 3, "stages": 5, "elapsed": 42},
+        "tails": {"implement": "The report command takes --json now.\nI change parser.py first, and then the writer."},
     }
     view = open_live(open_view, states=states, has_output=True, dark=dark, height=900)
     view.page.locator(".ad-frame").focus()
@@ -279,8 +254,7 @@ def test_pictures_of_the_live_view_are_kept_for_looking_at(open_view, dark):
             **{f"w{n}": {"status": "running"} for n in (1, 2, 3)},
         },
         "tails": {
-            f"w{n}": f"Writer {n} has begun with its part\nand goes on with the second line of it"
-            for n in (1, 2, 3)
+            f"w{n}": f"Writer {n} has begun with its part\nand goes on with the second line of it" for n in (1, 2, 3)
         },
         "line": {"status": "running", "node": "w3", "more": 2, "stages": 2},
     }
@@ -313,11 +287,7 @@ def test_who_shows_a_graph_can_dress_it_and_hears_clicks_on_nodes_and_edges(open
         return view.page.evaluate(f"() => {{ const drawing = window.drawing; return {script}; }}")
 
     assert call("drawing.ids.length") == 7
-    assert call("drawing.links.find((link) => link.index === '4')") == {
-        "index": "4",
-        "from": "green",
-        "to": "review",
-    }
+    assert call("drawing.links.find((link) => link.index === '4')") == {"index": "4", "from": "green", "to": "review"}
     call("drawing.tint('plan', '#ffd6a0', '12.4 s')")
     plan = view.page.locator("[data-node=plan]")
     assert plan.get_attribute("aria-label") == "Plan the change: pending, 12.4 s"
@@ -349,7 +319,9 @@ def test_who_shows_a_graph_can_dress_it_and_hears_clicks_on_nodes_and_edges(open
 
 
 def test_nodes_of_child_runs_have_paths_and_a_drawing_that_cannot_be_read_says_so(open_view):
-    article = 'digraph article { start [shape=Mdiamond] draft [label="Draft"] done [shape=Msquare] start -> draft -> done }'
+    article = (
+        'digraph article { start [shape=Mdiamond] draft [label="Draft"] done [shape=Msquare] start -> draft -> done }'
+    )
     parent = Pipeline(PARENT, pipelines={"article": article})
     view = open_drawing(open_view, parent.graph)
     assert "boss>draft" in view.page.evaluate("() => window.drawing.ids")
@@ -362,3 +334,30 @@ def test_nodes_of_child_runs_have_paths_and_a_drawing_that_cannot_be_read_says_s
     assert "could not be read" in broken.page.locator("#view").text_content()
     assert broken.page.evaluate("() => window.drawing.ids") == []
     assert broken.console == []
+
+
+BURST = """async (last) => {
+  const node = document.querySelector("[data-node=plan]");
+  let drawn = 0;
+  const watch = new MutationObserver((records) => (drawn += records.length));
+  watch.observe(node, { attributes: true, attributeFilter: ["aria-label"] });
+  const tell = (status, visits) => host.tell({ kind: "delta", nodes: { plan: { status, visits } } });
+  for (let visits = 1; visits <= 100; visits += 1) {
+    tell(visits % 2 ? "running" : "success", visits);
+    await null;
+  }
+  if (last) host.set("states", { nodes: { plan: { status: "fail", visits: 100 } }, edges: {}, line: {}, tails: {} });
+  for (let frame = 0; frame < 4; frame += 1) await new Promise(requestAnimationFrame);
+  return [drawn, node.getAttribute("class"), node.querySelector(".counts").textContent];
+}"""
+
+
+@pytest.mark.parametrize("is_set_whole", [False, True], ids=["deltas", "then the whole"])
+def test_changes_that_come_faster_than_frames_are_drawn_together(open_view, is_set_whole):
+    """A browser that is slower than the kernel does not fall behind, and shows the newest at the end."""
+    view = open_live(open_view)
+    drawn, classes, counts = view.page.evaluate(BURST, is_set_whole)
+    assert drawn <= 4
+    assert f"state-{'fail' if is_set_whole else 'success'}" in classes.split()
+    assert counts == "100"
+    assert view.console == []

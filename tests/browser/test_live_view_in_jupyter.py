@@ -50,9 +50,7 @@ CLICK = """() => new Promise((done) => {
 })"""
 
 
-def test_a_run_is_heard_walked_searched_read_as_a_table_and_outlives_its_kernel(
-    jupyter, open_notebook, pictures
-):
+def test_a_run_is_heard_walked_searched_read_as_a_table_and_outlives_its_kernel(jupyter, open_notebook, pictures):
     notebook = open_notebook(jupyter, LOAD, WRITING, MODEL, "run = writing.run(backend=model)")
     page = notebook.page
     notebook.run_all()

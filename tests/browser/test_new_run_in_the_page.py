@@ -61,9 +61,7 @@ def selected(page):
 
 def context_of(page):
     base, _, run = page.url.partition("#run=")
-    request = urllib.request.Request(
-        f"{base}pipelines/{run}/context", headers={"Authorization": f"Bearer {TOKEN}"}
-    )
+    request = urllib.request.Request(f"{base}pipelines/{run}/context", headers={"Authorization": f"Bearer {TOKEN}"})
     with urllib.request.urlopen(request, timeout=60) as reply:
         return json.load(reply)["context"]
 
@@ -78,9 +76,7 @@ def test_a_text_is_written_mended_trusted_and_run(open_form, tmp_path, pictures)
         text_of(page).fill(TORN)
         rows = page.locator(".af-table tbody tr")
         rows.first.wait_for()
-        severities = [
-            name.split("-")[1] for name in rows.evaluate_all("all => all.map(one => one.className)")
-        ]
+        severities = [name.split("-")[1] for name in rows.evaluate_all("all => all.map(one => one.className)")]
         assert severities == sorted(severities, key=["error", "warning", "info"].index)
         page.locator(".an-sketch [data-node=plan]").wait_for()
         assert run_button(page).is_disabled()
@@ -102,9 +98,7 @@ def test_a_text_is_written_mended_trusted_and_run(open_form, tmp_path, pictures)
         page.wait_for_function("() => !document.querySelector('.af-error')")
 
         assert page.locator(".an-command").inner_text() == "echo built \\u202eX"
-        assert re.search(
-            r"ATTRACTOR_TRUST=[0-9a-f]{12} attractor-nb serve", page.locator(".an-commands").inner_text()
-        )
+        assert re.search(r"ATTRACTOR_TRUST=[0-9a-f]{12} attractor-nb serve", page.locator(".an-commands").inner_text())
         assert run_button(page).is_disabled()
         tick = page.get_by_role("checkbox", name="build")
         text_of(page).press("Control+Enter")  # it leads to what is left to do
@@ -253,9 +247,7 @@ def test_files_are_read_and_what_is_too_long_is_not_sent(open_form, tmp_path, pi
         for file, words in ((long, "the server takes 1.0 MB"), (torn, "torn.dot is not text in UTF-8")):
             page.get_by_label("A file to read").set_input_files(file)
             said.filter(has_text=words).wait_for()
-        text_of(page).evaluate(
-            "one => { one.value = 'x'.repeat(1024 * 1025); one.dispatchEvent(new Event('input')); }"
-        )
+        text_of(page).evaluate("one => { one.value = 'x'.repeat(1024 * 1025); one.dispatchEvent(new Event('input')); }")
         said.filter(has_text="the server takes 1.0 MB").wait_for()
         assert sent == []
         page.get_by_label("A file to read").set_input_files(good)

@@ -52,7 +52,7 @@ def contents(jupyter, driver, request):
         opened.command("toc:show-panel")
         yield opened
         assert browser.our_errors == []
-        opened.script("panel.sessionContext.session.kernel.shutdown() && 0")
+        opened.script("panel.sessionContext.shutdown().then(() => 0)")  # the next test opens this name again
 
 
 def items(notebook, count):
@@ -142,8 +142,7 @@ def test_a_dot_file_has_an_outline_of_its_nodes(jupyter, factory):
         page.goto(f"{jupyter.url}/lab?reset&token={jupyter.token}")
         page.wait_for_selector(".jp-LauncherCard")
         page.evaluate(
-            "factory => { jupyterapp.commands.execute('docmanager:open', { path: 'outlined.dot', factory }); }",
-            factory,
+            "factory => { jupyterapp.commands.execute('docmanager:open', { path: 'outlined.dot', factory }); }", factory
         )
         page.wait_for_selector(".jp-FileEditor .cm-line")
         assert page.locator(".attractor-document").count() == (factory == "default")

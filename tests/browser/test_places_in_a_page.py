@@ -121,16 +121,8 @@ def test_the_form_hands_in_what_was_filled_in_and_says_what_is_wrong(open_view):
 
 def open_ended(open_view, **more):
     live = "showLiveRun(host, el, shareStates(host))"
-    svg = Pipeline(
-        "digraph { start [shape=Mdiamond] plan done [shape=Msquare] start -> plan -> done }"
-    ).to_svg()
-    values = {
-        "svg": svg,
-        "marks": MARK_PATHS,
-        "states": {**STANDING, **more},
-        "has_output": True,
-        "has_beside": True,
-    }
+    svg = Pipeline("digraph { start [shape=Mdiamond] plan done [shape=Msquare] start -> plan -> done }").to_svg()
+    values = {"svg": svg, "marks": MARK_PATHS, "states": {**STANDING, **more}, "has_output": True, "has_beside": True}
     return open_view("live_view", live, **values, gates=[], answers=[])
 
 
@@ -179,5 +171,5 @@ def test_other_runs_that_wait_are_listed_with_stop_and_show_which_are_off_withou
 
 def test_the_answer_of_a_run_stays_and_is_text(open_view):
     view = open_ended(open_view, answer={"node": "plan", "text": "<b>done</b>"})
-    assert view.page.locator(".al-answer-text").text_content() == "<b>done</b>"
+    assert view.page.locator(".al-answer .al-text-body").text_content() == "<b>done</b>"
     assert view.page.locator(".al-speech").is_hidden()

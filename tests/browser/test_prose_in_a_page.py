@@ -46,9 +46,7 @@ VERDICT = json.dumps(
         "verdict": "changes_requested",
         "score": 0.85,
         "reviewed": True,
-        "findings": [
-            {"file": f"src/part_{n}.py", "line": 10 * n, "message": "name the unit"} for n in range(6)
-        ],
+        "findings": [{"file": f"src/part_{n}.py", "line": 10 * n, "message": "name the unit"} for n in range(6)],
         "summary": {"errors": 0, "next": None},
     }
 )
@@ -229,9 +227,7 @@ def failed_run(tmp_path):
         table = {"found": prompt}
         return table["missing"]
 
-    graph = (
-        'digraph d { start [shape=Mdiamond] plan [prompt="Plan"] done [shape=Msquare] start -> plan -> done }'
-    )
+    graph = 'digraph d { start [shape=Mdiamond] plan [prompt="Plan"] done [shape=Msquare] start -> plan -> done }'
     run = Pipeline(graph, backend=FunctionBackend(failing)).run(logs_root=tmp_path / "failed")
     run.result(60)
     return run

@@ -47,15 +47,7 @@ def a_run():
         tell(StageStarted, name=name, visit=visit, attempt=1)
         kind = StageCompleted if outcome is None else StageFailed
         more = {"error": outcome.failure_reason} if outcome else {}
-        tell(
-            kind,
-            name=name,
-            visit=visit,
-            outcome=outcome or Outcome.success(),
-            context=context,
-            edge=edge,
-            **more,
-        )
+        tell(kind, name=name, visit=visit, outcome=outcome or Outcome.success(), context=context, edge=edge, **more)
 
     tell(PipelineStarted, name="release", id="r", inputs={"ticket": "T-1"})
     stage("start", 1, 0)
@@ -230,9 +222,7 @@ def test_a_step_at_500_events_is_fast(open_view, size, record_property):
         context = {f"{nodes[place]}.response": "words " * 40, "last_stage": nodes[place]}
         events += [
             StageStarted(**told),
-            StageCompleted(
-                **{**told, "sequence": len(events) + 2}, outcome=Outcome.success(), context=context, edge=0
-            ),
+            StageCompleted(**{**told, "sequence": len(events) + 2}, outcome=Outcome.success(), context=context, edge=0),
         ]
     view = open_view(
         "replay",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import ExitStack
 
 import pytest
 
@@ -15,6 +16,7 @@ TEXT = """digraph NAME { start [shape=Mdiamond] plan [label="Plan the change", p
   start -> plan -> review -> done [label="[A] Approve"] review -> plan [label="[R] Again"] }"""
 FAILING = "digraph broken { start [shape=Mdiamond] done [shape=Msquare] x [shape=parallelogram, tool_command=false] start -> x -> done }"
 COUNT = "[data-attractor-count]"
+BADGE = "tab => (({ content, width }) => [content, parseFloat(width)])(getComputedStyle(tab, '::before'))"
 
 
 @pytest.fixture
@@ -60,6 +62,8 @@ def test_a_question_is_counted_told_of_and_answered_in_place(panel, pictures):
     card = frame.locator(".ag-card", has_text="Is the plan good?")
     card.wait_for()
     page.locator(f'.lm-TabBar-tab[data-attractor-count="{others + 1}"]').wait_for()
+    content, width = page.locator(f".lm-TabBar-tab{COUNT}").evaluate(BADGE)
+    assert (content, width < 30) == (f'"{others + 1}"', True)  # and the tab's icon is seen
     page.locator(".Toastify__toast", has_text="gamma waits for an answer: Is the plan good?").wait_for()
     page.screenshot(path=str(pictures / "runs-panel.png"))
     card.get_by_role("button", name="Approve").click()
@@ -73,9 +77,7 @@ def test_a_question_is_counted_told_of_and_answered_in_place(panel, pictures):
 
 def test_a_run_that_fails_elsewhere_is_told_of_and_shown(panel, lab):
     _, page, frame = panel
-    failing = Pipeline(FAILING).run(
-        logs_root=lab.root / ".attractor" / "runs" / "panel-broken", is_shown=False
-    )
+    failing = Pipeline(FAILING).run(logs_root=lab.root / ".attractor" / "runs" / "panel-broken", is_shown=False)
     failing.result(60)
     told = page.locator(".Toastify__toast", has_text="broken failed")
     told.wait_for()
@@ -90,6 +92,110 @@ def test_a_run_opens_once_and_its_tab_is_named(panel):
     page.frame_locator(".jp-MainAreaWidget iframe").locator("[data-node=plan].state-success").wait_for()
     frame.locator("[data-run=panel-alpha] button").click()
     assert page.locator(".lm-TabBar-tab", has_text="alpha").count() == 1
+
+
+def test_the_tab_of_a_run_replays_it_and_compares_it_with_another(panel, pictures):
+    _, page, frame = panel
+    frame.locator("[data-run=panel-alpha] button").click()
+    tab = page.frame_locator(".jp-MainAreaWidget iframe")
+    tab.locator("[data-node=plan].state-success").first.wait_for()
+
+    tab.locator("summary", has_text="Replay").click()
+    replay = tab.locator(".attractor-replay")
+    replay.get_by_role("slider").focus()
+    page.keyboard.press("Home")
+    replay.locator("[data-node=plan].state-pending").wait_for()
+    page.keyboard.press("End")
+    replay.locator("[data-node=plan].state-success").click()
+    replay.get_by_text("Plan it", exact=True).first.wait_for()  # its prompt, which the server has
+    replay.screenshot(path=str(pictures / "run-tab-replay.png"))
+    tab.locator("summary", has_text="Replay").click()
+
+    tab.locator("summary", has_text="Compare with another run").click()
+    choice = tab.get_by_label("The run to compare with")
+    choice.locator("option", has_text="panel-beta").wait_for(state="attached")
+    assert choice.locator("option").first.inner_text() == "Choose a run"
+    choice.select_option("panel-beta")
+    compared = tab.locator(".attractor-compared")
+    compared.locator("[data-node=plan]").click()
+    compared.locator(".ac-visit-title", has_text="the same in both").wait_for()
+    assert tab.get_by_text("A is this run, B is panel-beta.").count() == 1
+    choice.select_option("panel-gamma")
+    compared.locator(".ac-run", has_text="interrupted").wait_for()
+    for theme in ("Light", "Dark"):
+        page.evaluate(
+            "theme => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", f"JupyterLab {theme}"
+        )
+        page.wait_for_function(
+            "isLight => document.body.dataset.jpThemeLight === isLight", arg=str(theme == "Light").lower()
+        )
+        page.screenshot(path=str(pictures / f"run-tab-compared-{theme.lower()}.png"))
+    choice.select_option("")
+    compared.wait_for(state="detached")
+
+
+def test_the_panel_stands_beside_a_notebook_and_answers_in_place(jupyter, open_notebook, pictures):
+    """In Notebook 7 too, where a run that is opened is a page of the browser."""
+    place = jupyter.root / ".attractor" / "runs" / "panel-beside"
+    paused = Pipeline(TEXT.replace("NAME", "beside"), backend="simulated")
+    paused.run(logs_root=place, stop_after=2, is_shown=False).result(60)
+    notebook = open_notebook(jupyter, "1 + 1")
+    page = notebook.page
+    notebook.command("attractor-nb:show-runs")
+    frame = page.frame_locator("#attractor-nb-runs iframe")
+    row = frame.locator("[data-run=panel-beside]")
+    row.get_by_text("paused").wait_for()
+    with ExitStack() as stack:
+        if jupyter.app == "lab":
+            row.locator("button").click()
+            run = page.frame_locator(".jp-MainAreaWidget iframe")
+        else:
+            with page.context.expect_page() as opened:
+                row.locator("button").click()
+            run = opened.value
+            stack.callback(run.close)
+        run.get_by_role("button", name="Resume").first.click()
+        card = frame.locator(".ag-card", has_text="beside")
+        card.get_by_role("button", name="Approve").wait_for()
+        page.screenshot(path=str(pictures / f"panel-beside-{jupyter.app}.png"))
+        card.get_by_role("button", name="Approve").click()
+        row.get_by_text("completed").wait_for()
+        run.locator("[data-node=done].state-success").wait_for()
+
+
+def test_a_question_of_a_kernel_is_answered_in_the_panel(jupyter, open_notebook, pictures):
+    text = TEXT.replace("NAME", "kernels")
+    begin = "run = Pipeline(TEXT, backend='simulated').run(logs_root='.attractor/runs/panel-kernel', is_shown=False)"
+    cells = (f"from attractor_nb import Pipeline\nTEXT = {text!r}\n{begin}", "(await run).status")
+    notebook = open_notebook(jupyter, *cells)
+    shutil.rmtree(jupyter.root / ".attractor" / "runs" / "panel-kernel", ignore_errors=True)
+    notebook.command("attractor-nb:show-runs")
+    notebook.run_all()
+    frame = notebook.page.frame_locator("#attractor-nb-runs iframe")
+    card = frame.locator(".ag-card", has_text="kernels")
+    card.get_by_role("button", name="Approve").wait_for()
+    notebook.page.screenshot(path=str(pictures / f"panel-kernel-{jupyter.app}.png"))
+    card.get_by_role("button", name="Approve").click()
+    notebook.wait_for_text("'success'")
+    card.wait_for(state="detached")
+    frame.locator("[data-run=panel-kernel]", has_text="completed").wait_for()
+
+
+def test_panel_and_run_speak_as_the_translator_of_jupyterlab_does(panel):
+    _, page, _ = panel
+    assert page.evaluate("() => attractorWords.__('%1 of %2', 1, 2)") == "1 of 2"  # of the extension
+    loud = "(text, ...values) => values.reduce((now, one, at) => now.replace(`%${at + 1}`, one), text.toUpperCase())"
+    page.evaluate(f"() => {{ const __ = {loud}; attractorWords = {{ __, _n: (one, many, n) => __(many, n) }}; }}")
+    page.evaluate("() => { document.querySelector('#attractor-nb-runs iframe').contentWindow.location.reload(); }")
+    frame = page.frame_locator("#attractor-nb-runs iframe")
+    frame.get_by_label("FILTER RUNS", exact=True).wait_for()
+    frame.locator("[data-run=panel-alpha]", has_text="4 STAGES").wait_for()
+    frame.locator("[data-run=panel-alpha] button").click()
+    run = page.frame_locator("#attractor-nb-run-panel-alpha iframe")
+    run.get_by_role("button", name="FORK…").wait_for()
+    run.locator("[data-node=start]").first.click()
+    run.get_by_role("tab", name="RESPONSE").wait_for()
+    run.get_by_label("ACTIONS FOR THIS STAGE").wait_for(state="attached")
 
 
 RECORDING = """
@@ -129,9 +235,7 @@ def test_the_browser_tells_of_a_failure_while_one_looks_elsewhere_once_it_is_all
         page.locator(".Toastify__toast", has_text="the browser notifies you").wait_for()
         wait_for_looks(page)
         page.evaluate("() => { document.hasFocus = () => false; }")
-        Pipeline(FAILING.replace("broken", "elsewhere")).run(
-            logs_root=base / "notice-one", is_shown=False
-        ).result(60)
+        Pipeline(FAILING.replace("broken", "elsewhere")).run(logs_root=base / "notice-one", is_shown=False).result(60)
         page.wait_for_function("() => window.told.includes('elsewhere failed')")
         page.evaluate("() => last.dispatchEvent(new Event('click'))")
         page.locator(".lm-TabBar-tabLabel", has_text="elsewhere").wait_for()
@@ -140,8 +244,6 @@ def test_the_browser_tells_of_a_failure_while_one_looks_elsewhere_once_it_is_all
         page.wait_for_selector(".jp-LauncherCard")
         page.evaluate("() => { document.hasFocus = () => false; }")
         wait_for_looks(page)
-        Pipeline(FAILING.replace("broken", "again")).run(
-            logs_root=base / "notice-two", is_shown=False
-        ).result(60)
+        Pipeline(FAILING.replace("broken", "again")).run(logs_root=base / "notice-two", is_shown=False).result(60)
         page.wait_for_function("() => window.told.includes('again failed')")
         page.evaluate("() => { document.hasFocus = () => true; }")

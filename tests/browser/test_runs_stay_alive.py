@@ -45,9 +45,7 @@ def hide_trust(server, notebook, name):
     return name
 
 
-def test_an_inspector_that_is_read_outlives_the_end_and_the_run_stays_alive(
-    jupyter, open_notebook, pictures, look
-):
+def test_an_inspector_that_is_read_outlives_the_end_and_the_run_stays_alive(jupyter, open_notebook, pictures, look):
     notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, RUN, ANSWER, look=look)
     run_cells(notebook, 0, 1, 2, 3)
     page = notebook.page
@@ -86,12 +84,17 @@ def test_a_run_that_has_ended_has_its_replay_timeline_and_table(jupyter, open_no
     notebook.wait_for(f"{LIVE} .al-canvas [data-node=ship].state-success")
     page.get_by_role("button", name="The states as a table").first.click()
     assert "success" in notebook.wait_for(".al-table table").text_content()
+    page.evaluate("() => jupyterapp.serviceManager.sessions.shutdownAll()")
+    page.wait_for_function(
+        "() => ['dead', 'unknown', 'terminating'].includes("
+        "jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status ?? 'dead')"
+    )
+    page.locator(f"{LIVE} .al-canvas [data-node=ship]").click()
+    assert "The kernel is gone." in notebook.wait_for(".al-lost").text_content()
     assert notebook.browser.our_errors == []
 
 
-def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(
-    jupyter, open_notebook, pictures, look
-):
+def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(jupyter, open_notebook, pictures, look):
     inbox = "from attractor_nb import gates\ngates()"
     notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, "run = review.run()", inbox, look=look)
     run_cells(notebook, 0, 1, 2, 3, 4)
@@ -103,9 +106,7 @@ def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(
     page.wait_for_timeout(1500)  # what is kept follows the gate at its own pace
     notebook.save()
     saved = nbformat.read(notebook.path, 4)
-    kinds = {
-        kind for cell in saved.cells for output in cell.get("outputs", ()) for kind in output.get("data", {})
-    }
+    kinds = {kind for cell in saved.cells for output in cell.get("outputs", ()) for kind in output.get("data", {})}
     assert not any("widget" in kind for kind in kinds)
     kept = saved.cells[3].outputs[0]["data"]
     assert kept["text/plain"].splitlines()[-1] == "run.resume()", "each call is a line that can be copied"
@@ -115,7 +116,7 @@ def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(
     copy = hide_trust(jupyter, notebook, "untrusted.ipynb")
     notebook.shoot(pictures / f"stay-waiting-{jupyter.app}-{look.name}.png")
     page.evaluate("() => jupyterapp.serviceManager.sessions.shutdownAll()")
-    with jupyter.browser(**look.window) as browser:
+    with jupyter.browser(**look.window, is_new=True) as browser:
         again = browser.open(copy)
         assert not again.script("panel.content.widgets[3].model.trusted")
         again.wait_for('.jp-OutputArea-output img[src^="data:image/svg+xml;base64,"]')
@@ -125,7 +126,7 @@ def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(
         assert browser.our_errors == []
         again.shoot(pictures / f"stay-untrusted-{jupyter.app}-{look.name}.png")
         browser.page.evaluate("() => jupyterapp.serviceManager.sessions.shutdownAll()")
-    with jupyter.browser(**look.window) as browser:
+    with jupyter.browser(**look.window, is_new=True) as browser:
         again = browser.open(notebook.path.name)
         page = browser.page
         again.wait_for(PICTURE)
@@ -165,14 +166,10 @@ def test_a_run_that_still_waits_is_named_by_the_next_one_with_stop_and_show(jupy
 
 def test_views_of_older_runs_let_go_to_their_pictures(lab, open_notebook):
     many = "import attractor_nb.notebook.live.live_runs as live\nlive.LiveRuns.__init__.__defaults__ = (2,)"
-    notebook = open_notebook(
-        lab, LOAD, many, REVIEW, MODEL, *["review.run(backend=model, interviewer='auto')"] * 4
-    )
+    notebook = open_notebook(lab, LOAD, many, REVIEW, MODEL, *["review.run(backend=model, interviewer='auto')"] * 4)
     for index in range(8):
         run_cells(notebook, index)
-    notebook.page.wait_for_function(
-        "document.querySelectorAll('.attractor-stand-in .attractor-live').length === 2"
-    )
+    notebook.page.wait_for_function("document.querySelectorAll('.attractor-stand-in .attractor-live').length === 2")
     assert notebook.page.locator(PICTURE).locator("visible=true").count() == 2
     notebook.page.get_by_role("button", name="Open this run").first.click()
     notebook.wait_for("#x, .jp-Cell:nth-child(5) .attractor-live, [data-attractor-run] .attractor-live")

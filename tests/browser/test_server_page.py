@@ -135,9 +135,7 @@ def is_of_a_lost_server(line):
 def watching(server, run):
     """``attractor-nb watch`` beside the page; what it has printed, and its exit code, when it has ended."""
     command = [sys.executable, "-m", "attractor_nb.cli", "watch", run, "--server", server.base]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment()
-    )
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment())
     lines, has_begun = [], threading.Event()
 
     def read():
@@ -178,11 +176,7 @@ def test_a_gate_is_answered_in_the_page_while_the_command_line_watches(driver, s
         row.click()
         page.locator("[data-node=review].state-waiting").wait_for()
         for seen in ("hidden", "visible"):  # a tab that nobody sees hears nothing, and then all of it
-            with (
-                page.expect_request(lambda asked: "/events?" in asked.url)
-                if seen == "visible"
-                else nullcontext()
-            ):
+            with page.expect_request(lambda asked: "/events?" in asked.url) if seen == "visible" else nullcontext():
                 page.evaluate(SEEN, seen)
         page.locator("[data-node=plan].state-success").click()
         page.locator(".al-inspector .pr-shown", has_text="Plan it: A small, safe change").wait_for()
@@ -199,7 +193,7 @@ def test_a_gate_is_answered_in_the_page_while_the_command_line_watches(driver, s
         page.locator(".al-line[data-status=success]").wait_for()
         assert page.locator(".ag-card").count() == 0
 
-        page.locator(".ap-fold summary").click()
+        page.locator(".ap-fold summary", has_text="Timeline and heat").click()
         page.locator(".at-timeline [data-bar][data-for=plan]").click()
         page.locator(".at-timeline [data-node=plan].selected").wait_for()
         page.reload()  # the token is kept for this tab, and the address says which run it is
@@ -229,18 +223,14 @@ def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driv
         page.locator(".ag-how", has_text="Resume it, and it is asked again.").wait_for()
         page.screenshot(path=str(pictures / "page_abandoned_dark.png"))
         with page.expect_request(lambda asked: "/events?" in asked.url):
-            page.locator(
-                ".ap-resume"
-            ).click()  # whoever ran it is dead: it stands until somebody goes on with it
+            page.locator(".ap-resume").click()  # whoever ran it is dead: it stands until somebody goes on with it
         page.locator(".ag-card").get_by_role("button", name="Approve").click()
         page.locator(".al-line[data-status=success]").wait_for()
         page.locator("[data-node=implement].state-success").wait_for()
     tickets = [re.search(r"ticket=([\w-]+)", url)[1] for url in page.streams]
     assert len(tickets) == len(set(tickets)) >= 2, "each stream has a ticket of its own"
     assert not any(TOKEN in url for url in page.streams)
-    assert re.search(r"last_event_id=0\.\d+", page.streams[-1]), (
-        "it goes on behind the event that was had last"
-    )
+    assert re.search(r"last_event_id=0\.\d+", page.streams[-1]), "it goes on behind the event that was had last"
 
 
 def test_a_question_of_a_run_that_stands_still_has_the_way_on_on_its_card(driver, serve, pictures):
@@ -255,9 +245,7 @@ def test_a_question_of_a_run_that_stands_still_has_the_way_on_on_its_card(driver
         page.screenshot(path=str(pictures / "page_inbox_abandoned_light.png"))
         assert resume.count() == 2
         assert page.locator(".ap-inbox .ag-card .attractor-choice").count() == 0
-        page.locator(".ap-inbox .ag-card").nth(0).press(
-            "a"
-        )  # nor can it be answered by a key: all is as it was
+        page.locator(".ap-inbox .ag-card").nth(0).press("a")  # nor can it be answered by a key: all is as it was
         assert page.locator(".ag-card button:disabled").count() == 0
         resume.nth(0).click()  # by a click here, and by keys on its own page
         page.locator("h1", has_text="Review of one change").wait_for()

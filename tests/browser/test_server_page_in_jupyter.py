@@ -11,7 +11,6 @@ from attractor_nb import Pipeline
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-LIGHT = "() => { jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' }); }"
 TEXT = """digraph review { graph [label="Review of one change"]
   start [shape=Mdiamond] plan [label="Plan the change", prompt="Plan it"] review [shape=hexagon, label="Good?"]
   done [shape=Msquare] start -> plan -> review -> done [label="[A] Approve"] }"""
@@ -26,8 +25,6 @@ def test_the_card_in_the_launcher_opens_the_page_on_the_runs_of_the_root(lab, pi
         page.set_default_timeout(60_000)
         page.goto(f"{lab.url}/lab?reset&token={lab.token}")
         page.wait_for_selector(".jp-LauncherCard")
-        page.evaluate(LIGHT)  # JupyterLab keeps the theme that another test has chosen
-        page.wait_for_selector("body[data-jp-theme-light=true]", state="attached")
         card = page.locator(".jp-LauncherCard", has_text="Attractor runs")
         card.wait_for()
         assert card.locator("svg, img").count() == 1
@@ -45,10 +42,9 @@ def test_the_card_in_the_launcher_opens_the_page_on_the_runs_of_the_root(lab, pi
         page.evaluate("() => { document.body.dataset.jpThemeLight = 'false'; }")
         frame.locator("body[data-jp-theme-light=false]").wait_for()
         page.screenshot(path=str(pictures / "page_in_jupyterlab_dark.png"))
+        page.evaluate("() => { document.body.dataset.jpThemeLight = 'true'; }")
         assert browser.our_errors == []
     with pytest.raises(urllib.error.HTTPError) as refused:  # without Jupyter's login there is no way in
-        urllib.request.urlopen(
-            urllib.request.Request(f"{lab.url}/attractor-nb/pipelines", method="POST", data=b"{}")
-        )
+        urllib.request.urlopen(urllib.request.Request(f"{lab.url}/attractor-nb/pipelines", method="POST", data=b"{}"))
     assert refused.value.code == 403
     refused.value.close()

@@ -6,19 +6,21 @@ with and without the sheet of a host; only the variables of the host, by which v
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import time
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from filelock import FileLock
 from jupyter_core.paths import jupyter_path
 from pydantic import BaseModel, Field
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, diff, runs
-from attractor_nb.handlers.gate_forms import named_form
-from attractor_nb.maps.map_table import map_html
-from attractor_nb.maps.map_view import MapView
+from attractor_nb.handlers.named_models import named_form
+from attractor_nb.maps.map_view import MapView, map_html
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.graph import Node
@@ -95,25 +97,33 @@ def variables_of(sheet):
 
 
 @pytest.fixture(scope="module")
-def sheets(driver, make_server, write_notebook, lab, tmp_path_factory):
-    """The whole style of each host."""
+def sheets(tmp_path_factory, request):
+    """The whole style of each host, asked for by the first of the processes that share the tests, for all of them."""
+    folder = tmp_path_factory.getbasetemp()
+    place = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "styles-of-hosts.json"
+    with FileLock(f"{place}.lock"):
+        if not place.exists():
+            place.write_text(json.dumps(styles_of_hosts(tmp_path_factory, request.getfixturevalue)), "utf-8")
+        return json.loads(place.read_text("utf-8"))
+
+
+def styles_of_hosts(tmp_path_factory, fixture):
+    lab, make_server, write_notebook = map(fixture, ("lab", "make_server", "write_notebook"))
     found = {}
     with make_server(tmp_path_factory.mktemp("notebook"), app="notebook") as notebook:
         for name, server in (("lab", lab), ("notebook", notebook)):
             write_notebook(server.root, "styles.ipynb", "1 + 1")
-            with server.browser(width=1366, height=768) as browser:
+            with server.browser(width=1366, height=768, is_new=True) as browser:  # a used one has our sheets, too
                 browser.open("styles.ipynb")
                 found[name] = browser.page.evaluate(SHEETS)
     folder = next(
         Path(place) / "lab/static" for place in jupyter_path("nbconvert", "templates") if Path(place).is_dir()
     )
     sheet = "\n".join((folder / name).read_text("utf-8") for name in ("index.css", "theme-light.css"))
-    with driver.new_page() as page:  # which writes it as the others
+    with fixture("driver").new_page() as page:  # which writes it as the others
         page.set_content(f"<style>{sheet}</style>")
         found["nbconvert"] = page.evaluate(SHEETS)
-    assert all(
-        ".jp-RenderedHTMLCommon" in sheet and "--jp-ui-font-color0" in sheet for sheet in found.values()
-    )
+    assert all(".jp-RenderedHTMLCommon" in sheet and "--jp-ui-font-color0" in sheet for sheet in found.values())
     return found
 
 
@@ -185,10 +195,7 @@ LOOK = {
     "number": 1,
     "prompt": "Write it.\nWell.",
     "sent": "Write it.",
-    "context": [
-        {"key": "n", "text": "a\nb", "is_fixed": False},
-        {"key": "id", "text": "3", "is_fixed": True},
-    ],
+    "context": [{"key": "n", "text": "a\nb", "is_fixed": False}, {"key": "id", "text": "3", "is_fixed": True}],
     "more": 2,
 }
 
@@ -250,17 +257,8 @@ def the_debugger(open_view, run, _):
 
 
 def the_gates(open_view, *_):
-    asked = [
-        question(),
-        {**question(), "key": "b", "kind": "multi_select"},
-        {**question(), "key": "c", "how": "no"},
-    ]
-    values = {
-        **GATES_OF_A_RUN,
-        "gates": asked,
-        "shows_all": True,
-        "refusals": {"b": {"message": "no", "fields": {}}},
-    }
+    asked = [question(), {**question(), "key": "b", "kind": "multi_select"}, {**question(), "key": "c", "how": "no"}]
+    values = {**GATES_OF_A_RUN, "gates": asked, "shows_all": True, "refusals": {"b": {"message": "no", "fields": {}}}}
     return open_view("gates_view", "showGates(host, el)", **values)
 
 
@@ -395,9 +393,7 @@ def test_a_view_looks_the_same_with_and_without_the_style_of_its_host(open_view,
 
     def lay_out(variables, sheet):
         set_sheets = "([variables, sheet]) => { document.getElementById('variables').textContent = variables;"
-        page.evaluate(
-            f"{set_sheets} document.getElementById('host').textContent = sheet; }}", [variables, sheet]
-        )
+        page.evaluate(f"{set_sheets} document.getElementById('host').textContent = sheet; }}", [variables, sheet])
         page.evaluate(AFRESH)
 
     for host in HOSTS:

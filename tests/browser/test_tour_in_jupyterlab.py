@@ -48,9 +48,7 @@ def wait_for_last_cell(notebook):
             timeout=SECONDS * 1000,
         )
     except Exception as error:
-        raise AssertionError(
-            f"the last cell did not run; the outputs are:\n{notebook.output_text()}"
-        ) from error
+        raise AssertionError(f"the last cell did not run; the outputs are:\n{notebook.output_text()}") from error
 
 
 def test_what_the_quickstart_says_of_looking_around_is_so(lab):
@@ -79,9 +77,7 @@ def test_what_the_quickstart_says_of_looking_around_is_so(lab):
         page.wait_for_function(f"(width) => Math.abs({drawing}.width - width) < 2", arg=before)
         page.keyboard.press("/")
         page.keyboard.type("write a release")
-        assert run.locator(".is-found-here").get_attribute("data-node") == "draft", (
-            "by the first words of a prompt"
-        )
+        assert run.locator(".is-found-here").get_attribute("data-node") == "draft", "by the first words of a prompt"
         page.keyboard.press("Escape")
         page.keyboard.press("ArrowUp")
         page.keyboard.press("Enter")
@@ -99,7 +95,7 @@ def test_what_the_quickstart_says_of_looking_around_is_so(lab):
         notebook.save()
         page.evaluate("() => jupyterapp.serviceManager.sessions.shutdownAll()")
         assert browser.our_errors == []
-    with lab.browser(width=1366, height=768) as browser:
+    with lab.browser(width=1366, height=768, is_new=True) as browser:
         tomorrow = browser.open("looking_around.ipynb")
         tomorrow.wait_for('img[src^="data:image/svg+xml;base64,"]')
         assert "Run.load(" in tomorrow.output_text()

@@ -8,12 +8,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 CELL = """%%attractor review
 digraph Review {
-    graph [model_stylesheet="#plan { llm_model: haiku }"]
+    graph [goal="Ship it", inputs="ticket, tone=plain", model_stylesheet="#plan { llm_model: haiku }
+        .fast { llm_provider: local } box { temperature: 0 } .none { max_tokens: 5 }"]
     start [shape=Mdiamond]
     start -> plan -> write -> done
-    write -> plan [condition="outcome=fail"]
-    plan  [label="Plan it", max_retries=2, retry_target=write]
-    write [prompt="Say it: ${plan.response}"]
+    write -> plan [condition="outcome=fail && context.tool.exit_code!=0"]
+    plan  [label="Plan it", max_retries=2, retry_target=write, class="fast"]
+    write [prompt="Say it for $goal as $ticket in $tone: ${plan.response:tail 400} ${tool.output} $other label = plan"]
     done [shape=Msquare]
 }"""
 SOURCE = "panel.context.model.cells.get(0).sharedModel.source"
@@ -59,20 +60,83 @@ def test_a_word_tells_what_it_means(typed, pictures):
     assert attribute.startswith("max_retries (of a node · integer")
     assert "attempts" in attribute
     assert "start: where a run begins" in meaning(typed, "Mdiamond")
-    node = meaning(typed, "plan", nth=1)
-    assert node.splitlines() == ["plan: Plan it (codergen)", "from start, write outcome=fail", "to write"]
+    node = meaning(typed, "plan ->")
+    assert node.splitlines() == [
+        "plan: Plan it (codergen)",
+        "from start, write outcome=fail && context.tool.exit_code!=0",
+        "to write",
+    ]
     typed.page.screenshot(path=str(pictures / "meaning-of-a-node.png"))
+
+
+def test_variables_keys_and_rules_of_a_stylesheet_tell_what_they_mean(typed, pictures):
+    variable = {
+        text: meaning(typed, text).splitlines()
+        for text in ("$goal", "$ticket", "$tone", "${plan", "${tool", "$other", "outcome=", "tool.exit_code")
+    }
+    assert variable == {
+        "$goal": ["goal (variable)", "the goal of the graph: Ship it"],
+        "$ticket": ["ticket (input · string · required)"],
+        "$tone": ["tone (input · string · default plain)"],
+        "${plan": [
+            "plan.response (variable)",
+            "the complete response of the stage plan",
+            "plan: Plan it (codergen)",
+            "from start, write outcome=fail && context.tool.exit_code!=0",
+            "to write",
+        ],
+        "${tool": ["tool.output (variable)", "what the last command printed"],
+        "$other": ["other (variable)", "a value of the context: a parameter of the run, or set by a stage"],
+        "outcome=": ["outcome (variable)", "the status of the last stage"],
+        "tool.exit_code": ["tool.exit_code (variable)", "the exit code of the last command"],
+    }
+    assert meaning(typed, "fast {").splitlines() == [".fast (rule of the stylesheet)", "selects plan"]
+    assert meaning(typed, "box {").splitlines() == ["box (rule of the stylesheet)", "selects plan, write"]
+    assert meaning(typed, "none {").splitlines() == [".none (rule of the stylesheet)", "selects no node"]
+    assert "selects plan" in meaning(typed, "plan {")
+    assert meaning(typed, "temperature:").startswith("temperature (of a node")
+    meaning(typed, "${plan")
+    typed.page.screenshot(path=str(pictures / "meaning-of-a-variable.png"))
+
+
+def test_a_key_tells_what_is_at_the_cursor_and_escape_leads_back(typed, pictures):
+    page = typed.page
+    put_cursor(typed, "max_retries")
+    page.keyboard.press("Shift+F1")
+    told = page.get_by_role("dialog", name="About this place")
+    assert told.inner_text().startswith("max_retries (of a node")
+    assert told.evaluate("each => each === document.activeElement"), "a screen reader reads it"
+    page.screenshot(path=str(pictures / "told-by-a-key.png"))
+    page.keyboard.press("Escape")
+    told.wait_for(state="detached")
+    page.keyboard.type("x")
+    assert "xmax_retries" in typed.script(SOURCE) or "mxax_retries" in typed.script(SOURCE)
+    page.keyboard.press("Control+z")
+    put_cursor(typed, "digraph")
+    page.keyboard.press("Shift+F1")
+    page.get_by_text("Nothing is known about this place.").wait_for()
+    page.keyboard.press("ArrowLeft")
+    page.get_by_text("Nothing is known about this place.").wait_for(state="detached")
+
+
+def test_words_of_a_prompt_are_prose(typed):
+    page = typed.page
+    page.mouse.move(*point_at(typed, "label = plan"), steps=4)
+    page.wait_for_timeout(800)  # a hover takes 300 ms
+    page.mouse.move(*point_at(typed, 'plan"'), steps=4)
+    page.wait_for_timeout(800)
+    assert page.locator(".cm-attractor-meaning").count() == 0
 
 
 def test_f12_and_a_click_with_control_go_to_where_a_node_is_declared(typed):
     page = typed.page
-    put_cursor(typed, "plan", nth=2)
+    put_cursor(typed, "plan ->")
     page.keyboard.press("F12")
     page.wait_for_function(
         f"() => {{ const panel = [...jupyterapp.shell.widgets('main')][0]; return {CURSOR} === {CELL.index('plan  [')}; }}"
     )
     page.keyboard.down("Control")
-    page.mouse.click(*point_at(typed, "write ->"))
+    page.mouse.click(*point_at(typed, "write ->", nth=1))
     page.keyboard.up("Control")
     page.wait_for_function(
         f"() => {{ const panel = [...jupyterapp.shell.widgets('main')][0]; return {CURSOR} === {CELL.index('write [')}; }}"
@@ -87,9 +151,10 @@ def test_f2_renames_a_node_wherever_it_is_named(typed):
     field.fill("draft")
     field.press("Enter")
     page.wait_for_function(
-        f"() => {{ const panel = [...jupyterapp.shell.widgets('main')][0]; return !{SOURCE}.includes('plan'); }}"
+        f"() => {{ const panel = [...jupyterapp.shell.widgets('main')][0]; return !{SOURCE}.includes('plan  ['); }}"
     )
-    assert typed.script(SOURCE) == CELL.replace("#plan", "#draft").replace("plan", "draft")
+    prose = "label = plan"
+    assert typed.script(SOURCE) == CELL.replace("plan", "draft").replace(prose.replace("plan", "draft"), prose)
     page.keyboard.press("Control+z")
     assert typed.script(SOURCE) == CELL, "one undo takes it back"
 

@@ -19,13 +19,7 @@ from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.model.calls.call_content import CallInputs
 from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.storage.cassette_file import (
-    Cassette,
-    add_to_cassette,
-    cassette_bytes,
-    read_cassette,
-    write_cassette,
-)
+from attractor_nb.storage.cassette_file import Cassette, add_to_cassette, cassette_bytes, read_cassette, write_cassette
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.testing import ScriptedInterviewer
 
@@ -50,8 +44,7 @@ json_values = st.recursive(
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.integers(1, 2), json_values, st.text()),
-        max_size=4,
+        st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.integers(1, 2), json_values, st.text()), max_size=4
     )
 )
 def test_every_call_comes_back_as_it_was_written(tmp_path_factory, entries):
@@ -86,10 +79,7 @@ def test_it_can_be_reviewed(tmp_path):
         ('{"attractor_cassette": 1, "calls": [', "is not JSON"),
         ('["x"]', 'has no "attractor_cassette"'),
         ('{"interactions": []}', 'has no "attractor_cassette"'),
-        (
-            '{"attractor_cassette": 2, "calls": []}',
-            "is a cassette of version 2, and this program reads version 1",
-        ),
+        ('{"attractor_cassette": 2, "calls": []}', "is a cassette of version 2, and this program reads version 1"),
         ('{"attractor_cassette": 1, "calls": 3}', 'no list of "calls"'),
         ('{"attractor_cassette": 1, "calls": [{"call": "model"}]}', "entry 1 is incomplete"),
         (
@@ -116,9 +106,7 @@ def test_an_answer_may_be_edited_by_hand_and_an_input_may_not(tmp_path):
     path.write_text(recorded.replace("[Simulated] Response for stage: ask", "By hand."))
     assert Pipeline(ONE).check(path).context["ask.response"] == "By hand."
     path.write_text(recorded.replace("Say it.", "Say that."))
-    with pytest.raises(
-        OptionError, match=r"the inputs of entry 1 .*ask, visit 1.* are not those of its digest"
-    ):
+    with pytest.raises(OptionError, match=r"the inputs of entry 1 .*ask, visit 1.* are not those of its digest"):
         Pipeline(ONE).check(path)
 
 
@@ -181,9 +169,7 @@ def test_an_interrupted_recording_replaces_no_cassette_and_is_kept_where_there_i
     assert interrupted().status == "interrupted"
     first = read_cassette(path)
     assert [entry.place.node_id for entry in first.calls] == ["more"]
-    Pipeline(source).run(
-        wait=True, backend=str.upper, cassette=path, cassette_mode="record", durability="none"
-    )
+    Pipeline(source).run(wait=True, backend=str.upper, cassette=path, cassette_mode="record", durability="none")
     whole = path.read_bytes()
     assert interrupted().status == "interrupted"
     assert path.read_bytes() == whole
@@ -262,9 +248,7 @@ def test_planted_keys_are_in_no_cassette_and_other_keys_replay_it(tmp_path):
     assert KEY not in stored
     assert TOLD not in stored
     assert "[redacted]" in stored
-    binary = next(entry for entry in plain["calls"] if entry["node"] == "ask")["answer"]["files"][
-        "binary.bin"
-    ]
+    binary = next(entry for entry in plain["calls"] if entry["node"] == "ask")["answer"]["files"]["binary.bin"]
     assert base64.b64decode(binary["base64"]) == b"\0[redacted]"
     replayed = run(OTHER_KEY, cassette_mode="replay")
     assert replayed.is_success, replayed.reason

@@ -5,21 +5,17 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.cassettes.run_marks import Marks, place_of
+from attractor_nb.cassettes.recorded_forms import Marks, place_of
 from attractor_nb.stage import StageScope
 
 
 def scope(root, run_id="q7kd2m4x"):
-    return StageScope(
-        run_id=run_id, node_id="a", visit=1, attempt=1, logs_root=Path(root), files=None, announce=print
-    )
+    return StageScope(run_id=run_id, node_id="a", visit=1, attempt=1, logs_root=Path(root), files=None, announce=print)
 
 
 @given(
     st.lists(
-        st.sampled_from(
-            ["/runs/first", "q7kd2m4x", "{{attractor:", "{{attractor:run}}", "text}}", "/restart-1", "a"]
-        ),
+        st.sampled_from(["/runs/first", "q7kd2m4x", "{{attractor:", "{{attractor:run}}", "text}}", "/restart-1", "a"]),
         max_size=8,
     )
 )

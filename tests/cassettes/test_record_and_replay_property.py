@@ -35,24 +35,14 @@ SOURCE = """digraph {
 }"""
 
 texts = st.text(max_size=30)
-usages = st.none() | st.builds(
-    Usage, st.integers(0, 99), st.integers(0, 99), st.none() | st.floats(0, 1), st.just(1)
-)
+usages = st.none() | st.builds(Usage, st.integers(0, 99), st.integers(0, 99), st.none() | st.floats(0, 1), st.just(1))
 replies = st.one_of(
-    st.builds(
-        lambda text, usage, cut: Response(text, usage=usage, is_truncated=cut), texts, usages, st.booleans()
-    ),
+    st.builds(lambda text, usage, cut: Response(text, usage=usage, is_truncated=cut), texts, usages, st.booleans()),
     st.builds(
         lambda status, label, value, usage: Outcome(
-            status,
-            preferred_label=label,
-            context_updates={"value": value},
-            usage=usage,
-            failure_reason="as scripted",
+            status, preferred_label=label, context_updates={"value": value}, usage=usage, failure_reason="as scripted"
         ),
-        st.sampled_from(
-            [StageStatus.SUCCESS, StageStatus.PARTIAL_SUCCESS, StageStatus.FAIL, StageStatus.RETRY]
-        ),
+        st.sampled_from([StageStatus.SUCCESS, StageStatus.PARTIAL_SUCCESS, StageStatus.FAIL, StageStatus.RETRY]),
         st.sampled_from(["", "again"]),
         st.none() | st.integers(0, 9) | st.lists(texts, max_size=2),
         usages,
@@ -61,9 +51,7 @@ replies = st.one_of(
     st.builds(TerminalError, texts),
     st.builds(ValueError, texts),
 )
-scripts = st.fixed_dictionaries(
-    {name: st.lists(replies, min_size=1, max_size=4) for name in ("work", "left", "right")}
-)
+scripts = st.fixed_dictionaries({name: st.lists(replies, min_size=1, max_size=4) for name in ("work", "left", "right")})
 files = st.dictionaries(st.sampled_from(["a.txt", "b.bin", "out/c.txt"]), st.binary(max_size=20), max_size=2)
 
 

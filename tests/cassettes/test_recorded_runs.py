@@ -50,9 +50,7 @@ def test_a_run_with_tools_gate_retry_loop_and_branches_replays_the_same_way(pipe
     assert not (tmp_path / "tried").exists()
     assert replayed.cassette.replayed == recorded.cassette.recorded == 12
     assert not replayed.cassette.unused
-    streamed = "".join(
-        event.text for event in events if isinstance(event, StageOutput) and event.name == "plan"
-    )
+    streamed = "".join(event.text for event in events if isinstance(event, StageOutput) and event.name == "plan")
     assert streamed == "First plan.Second plan.\nBetter."
 
 
@@ -159,9 +157,9 @@ def test_a_timed_out_call_is_replayed_as_one(tmp_path):
     events = []
     replayed = Pipeline(source).run(wait=True, cassette_mode="replay", observers=[events.append], **place)
     assert replayed.is_success, replayed.reason
-    assert [
-        event.attempt for event in events if type(event).__name__ == "StageCompleted" and event.name == "ask"
-    ] == [2]
+    assert [event.attempt for event in events if type(event).__name__ == "StageCompleted" and event.name == "ask"] == [
+        2
+    ]
 
 
 class Described:
@@ -184,13 +182,9 @@ def test_a_replayed_model_call_is_an_event_that_cost_nothing(tmp_path):
     place = {"cassette": tmp_path / "one.json", "durability": "none"}
     Pipeline(ONE).run(wait=True, backend=Described(), cassette_mode="record", **place)
     events = []
-    Pipeline(ONE).run(
-        wait=True, backend=Described(), cassette_mode="replay", observers=[events.append], **place
-    )
+    Pipeline(ONE).run(wait=True, backend=Described(), cassette_mode="replay", observers=[events.append], **place)
     calls = [event for event in events if isinstance(event, ModelCallEnded)]
-    assert [(call.model, call.finish, call.usage) for call in calls] == [
-        ("p:m", REPLAYED, Usage(cost_usd=0.0))
-    ]
+    assert [(call.model, call.finish, call.usage) for call in calls] == [("p:m", REPLAYED, Usage(cost_usd=0.0))]
 
 
 @pytest.mark.parametrize(
@@ -217,11 +211,7 @@ def test_each_thing_that_a_backend_names_makes_another_call(tmp_path, name, now)
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (
-            "Plan $goal",
-            "Plan $goal well",
-            ["the model call of plan", "its prompt changed", "Plan ship it well"],
-        ),
+        ("Plan $goal", "Plan $goal well", ["the model call of plan", "its prompt changed", "Plan ship it well"]),
         ('goal="ship it"', 'goal="sink it"', ["the model call of plan", '"Plan ship it" → "Plan sink it"']),
         ("Look left", "Look up", ["the model call of fan/left/left", "its prompt changed"]),
         ("&& echo passed", "&& echo good", ["the command call of test", "its command changed"]),
@@ -232,9 +222,7 @@ def test_each_thing_that_a_backend_names_makes_another_call(tmp_path, name, now)
 def test_a_miss_names_the_call_and_what_changed(recorded, tmp_path, old, new, said):
     assert old in scenario.SOURCE
     changed = Pipeline(scenario.SOURCE.replace(old, new))
-    result = changed.run(
-        wait=True, cassette=tmp_path / "ship.json", cassette_mode="replay", durability="none"
-    )
+    result = changed.run(wait=True, cassette=tmp_path / "ship.json", cassette_mode="replay", durability="none")
     assert result.status == "fail"
     told = result.reason
     for word in said:
@@ -244,9 +232,7 @@ def test_a_miss_names_the_call_and_what_changed(recorded, tmp_path, old, new, sa
 
 def test_a_stage_that_was_never_recorded_says_which_were(recorded, tmp_path):
     renamed = Pipeline(scenario.SOURCE.replace("plan", "draft"))
-    result = renamed.run(
-        wait=True, cassette=tmp_path / "ship.json", cassette_mode="replay", durability="none"
-    )
+    result = renamed.run(wait=True, cassette=tmp_path / "ship.json", cassette_mode="replay", durability="none")
     assert "no model call of this stage was recorded; stages with calls: fan/left/left" in result.reason
 
 
@@ -301,9 +287,7 @@ def test_a_run_that_is_resumed_gets_the_answers_of_its_own_visits(tmp_path):
     pipeline = Pipeline(LOOP)
     backend = ScriptedBackend({"ask": [again, again, "no"]})
     pipeline.run(wait=True, backend=backend, cassette_mode="record", durability="none", **place)
-    stopped = pipeline.run(
-        wait=True, backend=never(), cassette_mode="replay", stop_after=2, durability="fast", **place
-    )
+    stopped = pipeline.run(wait=True, backend=never(), cassette_mode="replay", stop_after=2, durability="fast", **place)
     assert stopped.status == "paused"
     result = pipeline.resume(stopped.logs_root, backend=never(), cassette_mode="replay", **place).result()
     assert result.is_success, result.reason

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from attractor_nb import Pipeline, Run
 from attractor_nb.cli.answer_gate import record_answer
-from attractor_nb.cli.given_answer import GivenAnswer
+from attractor_nb.cli.option_choices import GivenAnswer
 from attractor_nb.errors import AlreadyAnswered, RunLocked
 
 
@@ -44,9 +44,7 @@ def test_the_record_says_who_answered_and_carries_the_run_s_id(command, waiting)
     command("answer", "out", "gate", "A")
     last = json.loads((waiting / "events.jsonl").read_bytes().splitlines()[-1])
     asked = next(
-        json.loads(line)
-        for line in (waiting / "events.jsonl").read_bytes().splitlines()
-        if b"InterviewStarted" in line
+        json.loads(line) for line in (waiting / "events.jsonl").read_bytes().splitlines() if b"InterviewStarted" in line
     )
     assert (last["answered_by"], last["stage"], last["label"]) == ("command line", "gate", "[A] Approve")
     assert (last["run_id"], last["question_id"]) == (asked["run_id"], asked["question_id"])
@@ -87,16 +85,42 @@ def test_json_says_how_the_run_goes_on(command, waiting):
     assert (said["gate"], said["label"], said["resume"]) == ("gate", "[A] Approve", "attractor-nb resume out")
 
 
-def test_a_run_that_works_elsewhere_is_answered_there(command, sources):
+def test_a_run_that_somebody_works_at_is_handed_the_answer(command, sources):
     run = Pipeline(sources / "review.dot").run(wait=False, logs_root=sources / "out")
     run.wait_for_gate("gate", 60)
-    try:
+    refused = command("answer", "out", "gate", "perhaps")
+    assert (refused.code, "Approve" in refused.err) == (2, True)
+    ended = command("answer", "out", "gate", "A")
+    assert (ended.code, ended.out.splitlines()[0]) == (0, "✓ gate: Approve")
+    assert ended.out.splitlines()[1].endswith("its process continues the run")
+    assert run.result(60).status == "success"
+    assert command("answer", "out", "gate", "A").code == 2
+
+
+def test_a_form_is_filled_in_where_its_run_is_under_way(command, sources):
+    class Verdict(BaseModel):
+        score: int
+
+    text = (sources / "review.dot").read_text().replace("shape=hexagon", 'shape=hexagon, human.form="Verdict"')
+    run = Pipeline(text, schemas={"Verdict": Verdict}).run(wait=False, logs_root=sources / "out")
+    run.wait_for_gate("gate", 60)
+    refused = command("answer", "out", "gate", "A", "--field", "score=much")
+    assert (refused.code, "score" in refused.err) == (2, True)
+    assert command("answer", "out", "gate", "A", "--field", "score:=7").code == 0
+    assert run.result(60).context["human.gate.form.score"] == 7
+
+
+def test_a_run_that_takes_no_answer_from_here_is_named_with_its_process(command, sources, monkeypatch):
+    run = Pipeline(sources / "review.dot").run(wait=False, logs_root=sources / "out")
+    run.wait_for_gate("gate", 60)
+    with monkeypatch.context() as patch:
+        patch.setattr("socket.gethostname", lambda: "another-machine")
         ended = command("answer", "out", "gate", "A")
-        assert ended.code == 2
-        assert "answer it there" in ended.err
-    finally:
-        run.answer("gate", "A")
-        run.result(60)
+    assert ended.code == 2
+    assert "answer it there" in ended.err
+    assert run.gates, "it still waits"
+    run.answer("gate", "A")
+    run.result(60)
 
 
 def test_a_run_that_has_ended_has_no_question(command, sources):
@@ -139,9 +163,7 @@ def test_a_gate_with_a_form_is_asked_by_the_run(command, sources):
     class Verdict(BaseModel):
         score: int
 
-    text = (
-        (sources / "review.dot").read_text().replace("shape=hexagon", 'shape=hexagon, human.form="Verdict"')
-    )
+    text = (sources / "review.dot").read_text().replace("shape=hexagon", 'shape=hexagon, human.form="Verdict"')
     run = Pipeline(text, schemas={"Verdict": Verdict}).run(wait=False, logs_root=sources / "out")
     run.wait_for_gate("gate", 60)
     run.cancel()
@@ -158,11 +180,7 @@ def test_fields_are_refused_where_there_is_no_form(command, waiting):
 
 
 def test_behind_a_restart_the_question_is_answered_where_the_run_stands(command, sources):
-    text = (
-        (sources / "review.dot")
-        .read_text()
-        .replace('label="[R] Again"', 'label="[R] Again", loop_restart=true')
-    )
+    text = (sources / "review.dot").read_text().replace('label="[R] Again"', 'label="[R] Again", loop_restart=true')
     run = Pipeline(text).run(wait=False, logs_root=sources / "out")
     run.wait_for_gate("gate", 60)
     run.answer("gate", "R")

@@ -58,6 +58,4 @@ def test_rows_of_a_map_take_from_the_cache(command, sources):
     (sources / "rows.jsonl").write_text('{"x": 1}\n{"x": 2}\n{"x": 1}\n')
     ended = command("map", "straight.dot", "--params", "rows.jsonl", "--cache", "--max-parallel", "1", "-q")
     assert ended.code == 0
-    assert json.loads(command("cache", "--json").out)["held"]["entries"] == 2, (
-        "rows with the same inputs share"
-    )
+    assert json.loads(command("cache", "--json").out)["held"]["entries"] == 2, "rows with the same inputs share"

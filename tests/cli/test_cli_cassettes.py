@@ -5,9 +5,7 @@ def test_a_run_is_recorded_and_replayed(command, sources):
     first = command("run", "review.dot", "--auto-approve", "--cassette", "review.json")
     assert first.code == 0, first.err
     assert "cassette: 0 calls from review.json, 2 recorded" in first.err
-    again = command(
-        "run", "review.dot", "--gates", "refuse", "--cassette", "review.json", "--cassette-mode", "replay"
-    )
+    again = command("run", "review.dot", "--gates", "refuse", "--cassette", "review.json", "--cassette-mode", "replay")
     assert again.code == 0, again.err
     assert "replayed from review.json: no model is called, no command is run" in again.err
     assert "cassette: 2 calls from review.json" in again.err
@@ -41,10 +39,7 @@ def test_options_that_contradict_each_other_are_refused(command, sources):
             ["--simulate", "--cassette", "c.json"],
             "--simulate and --cassette contradict each other: a simulation makes no calls",
         ),
-        (
-            ["--cassette", "none.json", "--cassette-mode", "replay"],
-            "there is no cassette none.json to replay",
-        ),
+        (["--cassette", "none.json", "--cassette-mode", "replay"], "there is no cassette none.json to replay"),
     ):
         ended = command("run", "straight.dot", *options)
         assert ended.code == 2

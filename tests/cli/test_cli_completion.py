@@ -15,10 +15,7 @@ def test_each_shell_has_a_script(command, shell):
     ended = command("completion", shell)
     assert (ended.code, ended.err) == (0, "")
     assert "_ATTRACTOR_NB_COMPLETE" in ended.out
-    assert json.loads(command("completion", shell, "--json").out) == {
-        "shell": shell,
-        "script": ended.out[:-1],
-    }
+    assert json.loads(command("completion", shell, "--json").out) == {"shell": shell, "script": ended.out[:-1]}
 
 
 def test_another_shell_is_refused_with_those_there_are(command):
@@ -29,16 +26,9 @@ def test_another_shell_is_refused_with_those_there_are(command):
 
 def asked(words, position):
     """What bash is told to offer behind these words."""
-    environment = {
-        "_ATTRACTOR_NB_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(position),
-    }
+    environment = {"_ATTRACTOR_NB_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(position)}
     done = subprocess.run(
-        [sys.executable, "-m", "attractor_nb.cli"],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-m", "attractor_nb.cli"], env=os.environ | environment, capture_output=True, text=True
     )
     assert done.stderr == ""
     return done.stdout.split()

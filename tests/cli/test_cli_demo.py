@@ -17,9 +17,7 @@ def test_without_the_model_the_demo_says_how_to_get_it_and_how_to_do_without(com
     monkeypatch.setattr(demonstration, "check_server", lambda: None)
     ended = command("demo")
     assert ended.code == 2
-    assert (
-        "attractor-nb model install  (93 MB); or without a model: attractor-nb demo --simulate" in ended.err
-    )
+    assert "attractor-nb model install  (93 MB); or without a model: attractor-nb demo --simulate" in ended.err
     assert not (tmp_path / ".attractor").exists()
 
 

@@ -137,9 +137,7 @@ FAILING = SOURCE.replace("echo done >> ran", "exit 3")
     [(SOURCE, "", True), (FAILING, "", True), (SOURCE, "log", False), (SOURCE, "source", True)],
     ids=["completed", "failed_for_good", "completed_and_torn", "completed_without_its_manifest"],
 )
-def test_what_is_named_after_a_salvage_is_what_the_saved_run_takes(
-    command, tmp_path, source, damaged, is_ended
-):
+def test_what_is_named_after_a_salvage_is_what_the_saved_run_takes(command, tmp_path, source, damaged, is_ended):
     Pipeline(source).run(wait=True, logs_root=tmp_path / "run")
     if damaged == "log":
         lines = (tmp_path / "run/events.jsonl").read_bytes().splitlines()
@@ -218,8 +216,6 @@ def test_without_a_place_the_machine_is_looked_at(command):
     assert "this machine is ready" in ended.out
 
 
-@pytest.mark.parametrize(
-    "arguments", [("run", "--online"), ("--salvage", "new"), ("run", "--backend", "llm")]
-)
+@pytest.mark.parametrize("arguments", [("run", "--online"), ("--salvage", "new"), ("run", "--backend", "llm")])
 def test_options_of_the_other_kind_are_refused(command, run, arguments):
     assert command("doctor", *arguments).code == 2

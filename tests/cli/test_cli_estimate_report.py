@@ -34,9 +34,7 @@ def test_estimate_prints_a_line_for_each_node_and_the_total(command, styled):
 
 
 def test_estimate_prints_json(command, styled):
-    plain = json.loads(
-        command("estimate", styled, "--json", "--max-node-visits", "2", "--param", "lang=de").out
-    )
+    plain = json.loads(command("estimate", styled, "--json", "--max-node-visits", "2", "--param", "lang=de").out)
     by_node = {node["node"]: node for node in plain["nodes"]}
     assert by_node["check"]["worst_calls"] == 2
     assert by_node["write"]["worst_calls"] == 4

@@ -1,8 +1,6 @@
 """The frame: help, usage errors, codes, faults; and nothing slow before it is needed."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -105,12 +103,3 @@ def test_a_traceback_that_was_asked_for_steers_no_terminal(command, sources, mon
     ended = command("parse", "review.dot")
     assert "Traceback" in ended.err
     assert "\x1b" not in ended.err
-
-
-def test_the_help_loads_nothing_heavy():
-    program = (
-        "import sys\nfrom attractor_nb.cli import main\nmain(['--help'])\n"
-        "print([name for name in ('rich', 'pydantic', 'lark', 'networkx', 'IPython', 'asyncio') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"

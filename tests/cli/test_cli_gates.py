@@ -35,9 +35,7 @@ def test_a_wrong_answer_is_asked_again(command, sources):
     assert "perhaps" in ended.err
 
 
-@pytest.mark.parametrize(
-    "stdin", [b"", b"\n", b"perhaps"], ids=["nothing", "an empty line", "a wrong answer"]
-)
+@pytest.mark.parametrize("stdin", [b"", b"\n", b"perhaps"], ids=["nothing", "an empty line", "a wrong answer"])
 def test_the_end_of_stdin_never_approves(command, sources, stdin):
     ended = command("run", "review.dot", "--gates", "console", stdin=stdin)
     assert ended.code == 1

@@ -68,9 +68,7 @@ def test_validate_json_is_one_document(command, sources):
 
 
 def test_ruling_34_validate_says_what_a_pipeline_is_given_and_a_run_checks_it(command, sources, tmp_path):
-    text = (
-        'digraph P { inputs="ticket, tone=plain" start [shape=Mdiamond] done [shape=Msquare] start -> done }'
-    )
+    text = 'digraph P { inputs="ticket, tone=plain" start [shape=Mdiamond] done [shape=Msquare] start -> done }'
     (sources / "given.dot").write_text(text)
     assert command("validate", "given.dot").out.splitlines()[-1] == "inputs: ticket, tone=plain"
     told = json.loads(command("validate", "given.dot", "--json").out)["inputs"]

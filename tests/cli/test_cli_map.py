@@ -100,11 +100,7 @@ def test_commands_are_asked_about_before_anything_runs(command, tickets):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        (
-            "a.jsonl",
-            '{"n": 1}\n{"n": }\n',
-            ["line 2 is not JSON", "--> a.jsonl:2:7", "one object on each line"],
-        ),
+        ("a.jsonl", '{"n": 1}\n{"n": }\n', ["line 2 is not JSON", "--> a.jsonl:2:7", "one object on each line"]),
         ("a.jsonl", '{"n": 1}\n[1]\n', ["line 2 is an array, not an object", "--> a.jsonl:2:1"]),
         ("a.jsonl", '{"n": 1, "n": 2}\n', ["line 1", "--> a.jsonl:1:1", "^"]),
         ("a.jsonl", '{"n": NaN}\n', ["line 1", "--> a.jsonl:1:1"]),

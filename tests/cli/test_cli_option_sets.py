@@ -6,18 +6,15 @@ from typing import Annotated
 import pytest
 import typer
 
-from attractor_nb.cli.commands import fork_commands as forking
 from attractor_nb.cli.commands import map_commands as mapping
+from attractor_nb.cli.commands import run_commands as forking
 from attractor_nb.cli.commands import run_commands as running
-from attractor_nb.cli.option_sets import spread
-from attractor_nb.cli.shared_options import run_settings
+from attractor_nb.cli.shared_options import run_settings, spread
 from attractor_nb.runtime.prepare.run_options import BOUNDS
 
 
 def drink(
-    *,
-    sugar: Annotated[int, typer.Option("--sugar")] = 0,
-    has_milk: Annotated[bool, typer.Option("--milk")] = False,
+    *, sugar: Annotated[int, typer.Option("--sugar")] = 0, has_milk: Annotated[bool, typer.Option("--milk")] = False
 ):
     return f"{sugar} {has_milk}"
 

@@ -196,9 +196,7 @@ def test_a_reader_of_stdout_and_stderr_that_goes_away_is_no_error(
 
 
 @pytest.mark.parametrize("is_unbuffered", [False, True], ids=["buffered", "unbuffered"])
-def test_a_reader_of_progress_that_goes_away_does_not_stop_the_run(
-    started, sources, monkeypatch, is_unbuffered
-):
+def test_a_reader_of_progress_that_goes_away_does_not_stop_the_run(started, sources, monkeypatch, is_unbuffered):
     if is_unbuffered:
         monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     read_end, write_end = os.pipe()
@@ -280,9 +278,7 @@ SHOWING = [
 
 @pytest.fixture
 def hostile(tmp_path):
-    text = (
-        HOSTILE.replace("ESC", "\x1b").replace("DEL", "\x7f").replace("C1", "\x9b").replace("BIDI", "\u202e")
-    )
+    text = HOSTILE.replace("ESC", "\x1b").replace("DEL", "\x7f").replace("C1", "\x9b").replace("BIDI", "\u202e")
     (tmp_path / "hostile.dot").write_text(text)
     command = [sys.executable, "-m", "attractor_nb.cli", "run", "hostile.dot", "--trust", "--logs-root", "r"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
@@ -319,12 +315,8 @@ def test_ruling_38_json_escapes_by_itself_and_a_text_asked_for_is_raw_in_a_pipe(
     ask = [sys.executable, "-m", "attractor_nb.cli"]
     listed = subprocess.run([*ask, "resume", "r", "--json"], cwd=directory, capture_output=True, check=False)
     assert not STEERING_LEFT.search(listed.stdout.decode())
-    assert "\x1b]0;PWN" in json.dumps(json.loads(listed.stdout), ensure_ascii=False).replace(
-        "\\u001b", "\x1b"
-    )
-    raw = subprocess.run(
-        [*ask, "graph", "--format", "dot", "hostile.dot"], cwd=directory, capture_output=True
-    )
+    assert "\x1b]0;PWN" in json.dumps(json.loads(listed.stdout), ensure_ascii=False).replace("\\u001b", "\x1b")
+    raw = subprocess.run([*ask, "graph", "--format", "dot", "hostile.dot"], cwd=directory, capture_output=True)
     assert b"\x1b[31m" in raw.stdout
 
 

@@ -130,8 +130,7 @@ def test_the_summary_for_programs_has_usage_by_run_stage_and_attempt(tmp_path):
         return reply if isinstance(reply, Outcome) else Response("done", usage=reply)
 
     pipeline = Pipeline(
-        "digraph { start [shape=Mdiamond] a [max_retries=1] done [shape=Msquare] start -> a -> done }",
-        backend=answer,
+        "digraph { start [shape=Mdiamond] a [max_retries=1] done [shape=Msquare] start -> a -> done }", backend=answer
     )
     run = pipeline.run(logs_root=tmp_path / "run", clock=ManualClock())
     result = run.result(20)
@@ -357,9 +356,7 @@ def test_more_stages_than_fit_are_counted():
 @pytest.mark.parametrize(
     "end",
     [
-        InterviewCompleted(
-            question="?", answer="Y", duration=1.0, question_id="q", stage="a", branch="fan/a"
-        ),
+        InterviewCompleted(question="?", answer="Y", duration=1.0, question_id="q", stage="a", branch="fan/a"),
         InterviewTimeout(question="?", stage="a", duration=1.0, question_id="q", branch="fan/a"),
         StageCompleted(name="a", branch="fan/a", outcome=Outcome.success()),
         ParallelBranchCompleted(name="fan", id="a", branch="fan/a", status="skipped"),

@@ -70,18 +70,7 @@ def test_what_a_server_would_not_hear_of_is_refused_in_place_of_passed_over(comm
 
 def test_only_what_was_said_is_sent(command, stub):
     stub.says("POST", "/pipelines/r1/resume", {"id": "r1", "status": "running"}, status=202)
-    given = (
-        "--from",
-        "plan",
-        "--visit",
-        "2",
-        "--on-interrupted",
-        "rerun",
-        "--max-steps",
-        "9",
-        "--backend",
-        "llm",
-    )
+    given = ("--from", "plan", "--visit", "2", "--on-interrupted", "rerun", "--max-steps", "9", "--backend", "llm")
     ended = command("resume", "r1", "--server", stub.url, "--trust-hash", "0" * 12, *given)
     assert ended.code == 0, ended.err
     assert stub.asked[0].body == {

@@ -78,10 +78,7 @@ def test_simulate_runs_no_command(command, sources):
     ended = command("run", "failing.dot", "--simulate")
     assert ended.code == 0
     directory = only_run(sources / ".attractor/runs")
-    assert (
-        "[Simulated] echo no"
-        in json.loads((directory / "checkpoint.json").read_text())["context"]["tool.output"]
-    )
+    assert "[Simulated] echo no" in json.loads((directory / "checkpoint.json").read_text())["context"]["tool.output"]
 
 
 def test_simulate_and_a_model_contradict_each_other(command, sources):
@@ -108,11 +105,7 @@ def test_params_are_text_or_json(command, sources):
 
 @pytest.mark.parametrize(
     ("param", "message"),
-    [
-        ("ticket", "is not a key and a value"),
-        ("=42", "is not a key and a value"),
-        ("tries:=three", "is not JSON"),
-    ],
+    [("ticket", "is not a key and a value"), ("=42", "is not a key and a value"), ("tries:=three", "is not JSON")],
     ids=["no value", "no key", "bad JSON"],
 )
 def test_a_wrong_param_ends_with_2(command, sources, param, message):
@@ -223,15 +216,11 @@ def test_resuming_nothing_ends_with_2(command, sources):
 
 def test_a_changed_graph_is_refused_until_it_is_accepted(command, sources):
     command("run", "straight.dot", "--max-steps", "1", "--logs-root", "out")
-    (sources / "straight.dot").write_text(
-        (sources / "straight.dot").read_text().replace("Write it", "Write more")
-    )
+    (sources / "straight.dot").write_text((sources / "straight.dot").read_text().replace("Write it", "Write more"))
     refused = command("resume", "out", "--graph", "straight.dot")
     assert refused.code == 2
     assert "--on-graph-change accept" in refused.err
-    accepted = command(
-        "resume", "out", "--graph", "straight.dot", "--on-graph-change", "accept", "--max-steps", 9
-    )
+    accepted = command("resume", "out", "--graph", "straight.dot", "--on-graph-change", "accept", "--max-steps", 9)
     assert accepted.code == 0
 
 
@@ -339,13 +328,9 @@ def test_json_counts_visits_and_attempts_of_branches_as_the_log_does(command, so
     ended = command("run", "branches.dot", "--trust", "--json", "--logs-root", "out")
     log = [json.loads(line) for line in (sources / "out/events.jsonl").read_text().splitlines()]
     starts = Counter(
-        (entry["branch"], entry["name"])
-        for entry in log
-        if entry["type"] == "StageStarted" and entry.get("branch")
+        (entry["branch"], entry["name"]) for entry in log if entry["type"] == "StageStarted" and entry.get("branch")
     )
-    stages = [
-        (branch["path"], stage) for branch in json.loads(ended.out)["branches"] for stage in branch["stages"]
-    ]
+    stages = [(branch["path"], stage) for branch in json.loads(ended.out)["branches"] for stage in branch["stages"]]
     counted = {(path, stage["id"]): stage["attempts"] for path, stage in stages}
     assert counted == starts
     assert {stage["id"]: (stage["visits"], stage["attempts"]) for _, stage in stages} == {

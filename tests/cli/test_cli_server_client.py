@@ -44,16 +44,7 @@ def test_a_token_of_its_own_goes_before_that_of_the_url():
 
 @pytest.mark.parametrize(
     "given",
-    [
-        "",
-        "localhost:8765",
-        "ftp://h/",
-        "file:///etc/passwd",
-        "http://",
-        "http://h:port/",
-        "http://h:0/",
-        "http://[::1",
-    ],
+    ["", "localhost:8765", "ftp://h/", "file:///etc/passwd", "http://", "http://h:port/", "http://h:0/", "http://[::1"],
 )
 def test_what_is_no_address_is_refused(given):
     with pytest.raises(OptionError, match="is not the address of a server"):
@@ -131,9 +122,7 @@ def problem(kind, **more):
     ],
 )
 def test_a_problem_is_the_error_that_it_is_here(client, stub, status, kind, error):
-    stub.says(
-        "GET", "/pipelines", problem(kind, hint="do this"), status=status, kind="application/problem+json"
-    )
+    stub.says("GET", "/pipelines", problem(kind, hint="do this"), status=status, kind="application/problem+json")
     with pytest.raises(error) as caught:
         client.get()
     assert (caught.value.message, caught.value.hint) == ("what is wrong", "do this")
@@ -209,9 +198,7 @@ def test_a_stream_is_read_to_its_end(client, stub):
     assert stub.asked[0].headers["Accept"] == "text/event-stream"
 
 
-@pytest.mark.parametrize(
-    "cut", ["", "id: 0.2\ndata: {", "event: gap\ndata: {}\n\n"], ids=["between", "within", "gap"]
-)
+@pytest.mark.parametrize("cut", ["", "id: 0.2\ndata: {", "event: gap\ndata: {}\n\n"], ids=["between", "within", "gap"])
 def test_a_broken_stream_is_taken_up_behind_the_last_whole_event(client, stub, cut):
     waited, told = [], []
     stub.says("GET", STREAM, FRAMES[0] + cut, FRAMES[1] + FRAMES[2] + END, kind="text/event-stream")
@@ -237,9 +224,7 @@ def test_a_stream_that_never_brings_anything_is_given_up(client, stub):
 
 
 def test_an_event_of_a_newer_server_is_passed_on_as_it_is(client, stub):
-    stub.says(
-        "GET", STREAM, 'id: 0.9\ndata: {"type": "Sung"}\n\n' + FRAMES[2] + END, kind="text/event-stream"
-    )
+    stub.says("GET", STREAM, 'id: 0.9\ndata: {"type": "Sung"}\n\n' + FRAMES[2] + END, kind="text/event-stream")
     assert [event.type for event in follow_events(client, "r")] == ["Sung", "PipelineCompleted"]
 
 

@@ -4,17 +4,11 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 HEAVY = {
     "IPython", "anthropic", "dask", "distributed", "genai_prices", "graphviz", "httpx", "ipywidgets", "jsonschema",
     "lark", "networkx", "openai", "pandas", "pydantic_ai", "questionary", "rich", "xllamacpp",
 }  # fmt: skip
-ENGINE = {
-    "attractor_nb.pipeline.pipeline",
-    "attractor_nb.engine.runner",
-    "attractor_nb.handlers.handler_registry",
-}
+ENGINE = {"attractor_nb.pipeline.pipeline", "attractor_nb.engine.runner", "attractor_nb.handlers.handler_registry"}
 
 SERVE = """\
 import json, os, signal, sys, threading, urllib.request
@@ -90,38 +84,3 @@ def test_a_pipeline_is_read_and_linted_without_what_few_runs_need():
     assert top_level(said["modules"]) & (HEAVY | {"pydantic", "starlette"}) == set()
     assert "attractor_nb.sessions" not in said["modules"]
     assert "attractor_nb.pipeline.pipeline" in said["modules"]
-
-
-COUNT = """\
-import contextlib, io, json, sys
-with contextlib.redirect_stdout(io.StringIO()):
-    exec(sys.argv.pop(1))
-own = [name for name in sys.modules if name.startswith("attractor_nb")]
-print(json.dumps({"own": len(own), "foreign": sorted({name.partition(".")[0] for name in sys.modules})}))
-"""
-COMMAND = "from attractor_nb.cli import main; main(sys.argv[1:])"
-FOR_NO_START = HEAVY | {
-    "markdown_it",
-    "pygments",
-    "fast_sugiyama",
-    "anywidget",
-    "starlette",
-    "httpx",
-    "pydantic",
-}
-
-
-@pytest.mark.parametrize(
-    ("program", "words", "bound", "unneeded"),
-    [
-        ("from attractor_nb import Pipeline", "", 70, FOR_NO_START | {"asyncio", "typer", "pydantic_core"}),
-        (COMMAND, "--help", 40, FOR_NO_START | {"asyncio", "pydantic_core"}),
-        (COMMAND, "validate straight.dot", 240, FOR_NO_START | {"pydantic_core"}),
-        (COMMAND, "run straight.dot --simulate -q", 400, FOR_NO_START - {"rich"}),
-    ],
-    ids=["Pipeline", "help", "validate", "simulate"],
-)
-def test_a_start_loads_what_it_needs(program, words, bound, unneeded, sources):
-    said = said_by(COUNT, program, *words.split())
-    assert unneeded.intersection(said["foreign"]) == set()
-    assert said["own"] <= bound

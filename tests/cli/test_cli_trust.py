@@ -69,9 +69,7 @@ def at_a_terminal(tmp_path):
 def test_without_a_terminal_a_file_with_commands_is_refused(command, file, tmp_path):
     ended = command(*RUN)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(
-        f"error: {file} runs 1 command (hash {HASH[:12]}) that nobody has trusted yet\n"
-    )
+    assert ended.err.startswith(f"error: {file} runs 1 command (hash {HASH[:12]}) that nobody has trusted yet\n")
     assert '  build  tool_command  touch "$ATTRACTOR_LOGS_ROOT/../built"\n' in ended.err
     assert "--trust" in ended.err
     assert not (tmp_path / "out").exists()
@@ -204,13 +202,7 @@ def test_commands_of_a_run_directory_are_listed(command, file):
         "file": "out/run",
         "hash": HASH,
         "is_trusted": True,
-        "commands": [
-            {
-                "node": "build",
-                "attribute": "tool_command",
-                "text": 'touch "$ATTRACTOR_LOGS_ROOT/../built"',
-            }
-        ],
+        "commands": [{"node": "build", "attribute": "tool_command", "text": 'touch "$ATTRACTOR_LOGS_ROOT/../built"'}],
     }
 
 

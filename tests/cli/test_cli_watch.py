@@ -41,9 +41,7 @@ def end_with(session_dir, status):
         complete_session(session_dir)
 
 
-@pytest.mark.parametrize(
-    ("status", "code"), [("running", 0), ("complete", 0), ("failed", 1), ("cancelled", 130)]
-)
+@pytest.mark.parametrize(("status", "code"), [("running", 0), ("complete", 0), ("failed", 1), ("cancelled", 130)])
 def test_the_exit_code_says_how_the_session_stands(command, session_dir, status, code):
     end_with(session_dir, status)
     shown = command("watch", "--once")
@@ -84,9 +82,7 @@ def test_in_a_pipe_each_change_of_an_agent_is_a_line(started, session_dir):
     start_agent(session_dir, "001")
     assert re.match(r"● running +001  plan$", next(lines).decode().rstrip())
     fail_agent(session_dir, "001", "Exit code 1: no cheese\nsecond line")
-    assert re.match(
-        r"✕ failed +001  plan  .* s  Exit code 1: no cheese second line$", next(lines).decode().rstrip()
-    )
+    assert re.match(r"✕ failed +001  plan  .* s  Exit code 1: no cheese second line$", next(lines).decode().rstrip())
     complete_session(session_dir)
     assert re.match(r"‖ cancelled +002  write$", next(lines).decode().rstrip())
     assert next(lines).decode().startswith("✕ failed   1 failed, 1 cancelled")

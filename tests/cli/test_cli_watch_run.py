@@ -12,14 +12,12 @@ import pytest
 
 from attractor_nb import FunctionBackend, Pipeline, Run, Usage
 from attractor_nb.cli.watching.run_drawing import drawn_run
-from attractor_nb.cli.watching.run_following import RunFollower
-from attractor_nb.cli.watching.run_watched import WatchedRun
+from attractor_nb.cli.watching.run_watched import RunFollower, WatchedRun
 from attractor_nb.model.calls.response import Response
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.storage.log.event_log import read_log
-from attractor_nb.views.drawings.marks import STATUS_LETTERS
-from attractor_nb.views.state import NodeStatus
 
-PENDING = STATUS_LETTERS[NodeStatus.PENDING]
+PENDING = NodeStatus.PENDING.letter
 GATES = """\
 digraph Gates {
     start  [shape=Mdiamond]
@@ -178,9 +176,7 @@ def read_until(end, *expected):
 
 def test_a_run_whose_process_is_gone_is_said_to_have_been_left(command, waiting):
     lines = (waiting / "events.jsonl").read_bytes().splitlines(keepends=True)
-    (waiting / "events.jsonl").write_bytes(
-        b"".join(line for line in lines if b"PipelineInterrupted" not in line)
-    )
+    (waiting / "events.jsonl").write_bytes(b"".join(line for line in lines if b"PipelineInterrupted" not in line))
     for name in ("manifest.json", "manifest.previous.json", "checkpoint.json", "checkpoint.previous.json"):
         (waiting / name).unlink(missing_ok=True)
     ended = command("watch", "out")
@@ -202,11 +198,7 @@ def test_following_ends_when_nobody_works_at_the_run(gates):
             gates.result(60)
 
     batches = [[event.type for event in batch] for batch in RunFollower(gates.logs_root, wait=wait)]
-    assert [names[-1] for names in batches if names] == [
-        "InterviewStarted",
-        "InterviewStarted",
-        "PipelineCompleted",
-    ]
+    assert [names[-1] for names in batches if names] == ["InterviewStarted", "InterviewStarted", "PipelineCompleted"]
     sequences = [event.sequence for event in read_log(gates.logs_root).events]
     assert sum(len(names) for names in batches) == len(sequences)
 

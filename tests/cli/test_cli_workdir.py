@@ -16,9 +16,7 @@ def place(sources):
 
 
 def test_commands_run_in_the_directory_that_is_named_and_a_resume_finds_it_again(command, place):
-    ended = command(
-        "run", "where.dot", "--trust", "--workdir", "repo", "--logs-root", "out", "--max-steps", "1"
-    )
+    ended = command("run", "where.dot", "--trust", "--workdir", "repo", "--logs-root", "out", "--max-steps", "1")
     assert ended.code == 1, ended.err
     ended = command("resume", "out", "--trust", "--max-steps", "10")
     assert ended.code == 0, ended.err
@@ -66,11 +64,7 @@ def test_isolation_and_what_a_workspace_begins_with_are_options(command, place):
 
 def test_a_run_with_a_worktree_tells_its_branch_at_the_end(command, sources):
     (sources / "where.dot").write_text(WHERE)
-    for words in (
-        ["init", "-q"],
-        ["add", "-A"],
-        ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "x"],
-    ):
+    for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "x"]):
         subprocess.run(["git", *words], check=True, cwd=sources)
     ended = command("run", "where.dot", "--trust", "--isolation", "worktree")
     assert ended.code == 0, ended.err

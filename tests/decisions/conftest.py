@@ -18,15 +18,9 @@ def _edge(written: Sequence[Any]) -> Edge:
     return Edge(source, target, attrs[0] if attrs else {})
 
 
-def _graph(
-    edges: Sequence[Sequence[Any]] = (), nodes: dict[str, dict[str, Any]] | None = None, **attrs: Any
-) -> Graph:
+def _graph(edges: Sequence[Sequence[Any]] = (), nodes: dict[str, dict[str, Any]] | None = None, **attrs: Any) -> Graph:
     """A graph with ``start`` and ``done``; nodes that only edges name are made."""
-    known: dict[str, dict[str, Any]] = {
-        "start": {"shape": "Mdiamond"},
-        "done": {"shape": "Msquare"},
-        **(nodes or {}),
-    }
+    known: dict[str, dict[str, Any]] = {"start": {"shape": "Mdiamond"}, "done": {"shape": "Msquare"}, **(nodes or {})}
     for source, target, *_ in edges:
         known.setdefault(source, {})
         known.setdefault(target, {})
@@ -38,9 +32,7 @@ def _graph(
     )
 
 
-def _plan(
-    edges: Sequence[Sequence[Any]] = (), nodes: dict[str, dict[str, Any]] | None = None, **attrs: Any
-) -> Plan:
+def _plan(edges: Sequence[Sequence[Any]] = (), nodes: dict[str, dict[str, Any]] | None = None, **attrs: Any) -> Plan:
     return compile_plan(_graph(edges, nodes, **attrs))
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from attractor_nb.decisions.limits.bounds import RunBounds, bounds_of, cycle_of, exceeded
 from attractor_nb.errors import OptionError
@@ -25,19 +24,10 @@ CYCLE = "in the cycle plan -> implement -> review -> plan"
 
 REACHED = {
     "max_steps": (RunBounds(max_steps=4), f"max_steps=4 reached: 4 stages executed, {CYCLE}"),
-    "max_node_visits": (
-        RunBounds(max_node_visits=1),
-        f"max_node_visits=1 reached: plan had 1 visit, {CYCLE}",
-    ),
+    "max_node_visits": (RunBounds(max_node_visits=1), f"max_node_visits=1 reached: plan had 1 visit, {CYCLE}"),
     "max_budget_usd": (RunBounds(max_budget_usd=0.5), f"max_budget_usd=0.5 reached: $0.5000 spent, {CYCLE}"),
-    "max_tokens_total": (
-        RunBounds(max_tokens_total=1000),
-        f"max_tokens_total=1000 reached: 1000 tokens used, {CYCLE}",
-    ),
-    "max_duration": (
-        RunBounds(max_duration_seconds=60),
-        f"max_duration=1m reached: 60.0 s of running time, {CYCLE}",
-    ),
+    "max_tokens_total": (RunBounds(max_tokens_total=1000), f"max_tokens_total=1000 reached: 1000 tokens used, {CYCLE}"),
+    "max_duration": (RunBounds(max_duration_seconds=60), f"max_duration=1m reached: 60.0 s of running time, {CYCLE}"),
 }
 
 
@@ -79,10 +69,7 @@ CYCLES = {
     "no node twice": (["a", "b"], ""),
     "a node on itself": (["a", "a"], "a -> a"),
     "the innermost of nested cycles": (["a", "b", "c", "b", "c", "b"], "b -> c -> b"),
-    "a long one is cut": (
-        [*"abcdefghijklmnop", "a"],
-        "a -> b -> c -> d -> e -> f -> … -> l -> m -> n -> o -> p -> a",
-    ),
+    "a long one is cut": ([*"abcdefghijklmnop", "a"], "a -> b -> c -> d -> e -> f -> … -> l -> m -> n -> o -> p -> a"),
 }
 
 

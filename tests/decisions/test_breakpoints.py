@@ -9,12 +9,7 @@ from attractor_nb.decisions.breakpoints import WalkMoment, first_to_stop, holdin
 from attractor_nb.decisions.overrides import check_key, overrides_of, what_a_resume_loses
 from attractor_nb.errors import ConditionSyntaxError, OptionError
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.model.events import (
-    DebuggerChanged,
-    DebuggerStopped,
-    PipelineInterrupted,
-    StageStarted,
-)
+from attractor_nb.model.events import DebuggerChanged, DebuggerStopped, PipelineInterrupted, StageStarted
 from attractor_nb.model.outcome import Outcome
 
 GRAPH = parse_dot(

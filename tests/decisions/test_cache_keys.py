@@ -29,13 +29,7 @@ MODEL = {
 
 def _model(place: PlaceOfCall = RUN, **changes: object):
     given = {**MODEL, **changes}
-    return model_call(
-        "plan",
-        given["prompt"],
-        given["described"],
-        place=place,
-        conversation=given["conversation"],
-    )
+    return model_call("plan", given["prompt"], given["described"], place=place, conversation=given["conversation"])
 
 
 @pytest.mark.parametrize(
@@ -61,13 +55,7 @@ def test_each_field_of_a_model_call_is_in_its_key(name: str, change: dict) -> No
 COMMAND = {"command": "make", "context": {"a": 1}}
 
 
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("command", {"command": "make all"}),
-        ("context", {"context": {"a": 2}}),
-    ],
-)
+@pytest.mark.parametrize(("name", "change"), [("command", {"command": "make all"}), ("context", {"context": {"a": 2}})])
 def test_each_field_of_a_command_is_in_its_key(name: str, change: dict) -> None:
     def made(command, context):
         return command_call("t", command, context, place=RUN)
@@ -141,14 +129,7 @@ def test_a_context_counts_without_what_it_cost() -> None:
 
 
 def test_a_node_declares_what_it_reads() -> None:
-    values = {
-        "a": 1,
-        "b.c": 2,
-        "b.d": 3,
-        "internal.retry_count.x": 1,
-        "stack.child.status": "x",
-        "n.run_id": "r",
-    }
+    values = {"a": 1, "b.c": 2, "b.d": 3, "internal.retry_count.x": 1, "stack.child.status": "x", "n.run_id": "r"}
     assert read_values(values, None) == {"a": 1, "b.c": 2, "b.d": 3}
     assert read_values(values, ["a", "b.*"]) == {"a": 1, "b.c": 2, "b.d": 3}
     assert read_values(values, ["b.d"]) == {"b.d": 3}

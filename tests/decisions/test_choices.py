@@ -15,9 +15,7 @@ from attractor_nb.model.question import Answer, AnswerValue, Option, Question, Q
 
 
 def offer(*edges):
-    made = [
-        Edge("gate", target, {"label": label, **(rest[0] if rest else {})}) for label, target, *rest in edges
-    ]
+    made = [Edge("gate", target, {"label": label, **(rest[0] if rest else {})}) for label, target, *rest in edges]
     return [(choice.key, choice.label, choice.target) for choice in choices_of(made)]
 
 
@@ -39,21 +37,14 @@ OFFERS = {
         [("[A] Aa", "a"), ("[A] Ab", "b"), ("[A] A", "c")],
         [("A", "[A] Aa", "a"), ("B", "[A] Ab", "b"), ("1", "[A] A", "c")],
     ),
-    "a long accelerator": (
-        [("[OK] Fine", "a"), ("Other", "b")],
-        [("OK", "[OK] Fine", "a"), ("O", "Other", "b")],
-    ),
+    "a long accelerator": ([("[OK] Fine", "a"), ("Other", "b")], [("OK", "[OK] Fine", "a"), ("O", "Other", "b")]),
     "edges of one label are told apart by their targets": (
         [("Go", "a"), ("[G] go", "b")],
         [("O", "Go (a)", "a"), ("G", "[G] go (b)", "b")],
     ),
     "the same edge twice is one choice": ([("Go", "a"), ("Go", "a")], [("G", "Go", "a")]),
     "an edge for failures is no choice": (
-        [
-            ("Yes", "a"),
-            ("Late", "b", {"condition": "outcome=fail"}),
-            ("", "c", {"condition": "outcome!=success"}),
-        ],
+        [("Yes", "a"), ("Late", "b", {"condition": "outcome=fail"}), ("", "c", {"condition": "outcome!=success"})],
         [("Y", "Yes", "a")],
     ),
     "an edge with another condition is a choice": (
@@ -69,19 +60,13 @@ def test_choices_come_from_edges_with_distinct_keys_and_labels(edges, expected):
     assert offer(*edges) == expected
 
 
-@given(
-    st.lists(st.tuples(st.sampled_from(["Go", "[G] Go", "go on", "?", "1", ""]), st.text("abc", min_size=1)))
-)
+@given(st.lists(st.tuples(st.sampled_from(["Go", "[G] Go", "go on", "?", "1", ""]), st.text("abc", min_size=1))))
 def test_ruling_23_keys_are_always_distinct(edges):
     keys = [key.casefold() for key, _, _ in offer(*edges)]
     assert len(keys) == len(set(keys))
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["Go", "[S] Stop", "Wait", ""]), st.text("abc", min_size=1)), max_size=40
-    )
-)
+@given(st.lists(st.tuples(st.sampled_from(["Go", "[S] Stop", "Wait", ""]), st.text("abc", min_size=1)), max_size=40))
 def test_every_choice_is_found_by_its_key(edges):
     choices = choices_of([Edge("gate", target, {"label": label}) for label, target in edges])
     for choice in choices:
@@ -90,8 +75,7 @@ def test_every_choice_is_found_by_its_key(edges):
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["Go", "[G] go", "a", "Stop", ""]), st.sampled_from("abc"), st.booleans()),
-        min_size=1,
+        st.tuples(st.sampled_from(["Go", "[G] go", "a", "Stop", ""]), st.sampled_from("abc"), st.booleans()), min_size=1
     )
 )
 def test_ruling_23_the_run_follows_the_edge_that_was_chosen(build, written):
@@ -102,10 +86,7 @@ def test_ruling_23_the_run_follows_the_edge_that_was_chosen(build, written):
         assert step.target == choice.target
 
 
-CHOICES = (
-    GateChoice("Y", "[Y] Yes, deploy", "ship"),
-    GateChoice("N", "No", "fixes"),
-)
+CHOICES = (GateChoice("Y", "[Y] Yes, deploy", "ship"), GateChoice("N", "No", "fixes"))
 FOUND = {
     "key": ("Y", "ship"),
     "key in lower case": ("n", "fixes"),
@@ -167,11 +148,7 @@ ANSWERS = {
         Answer(selected_options=(THREE[2], THREE[1], THREE[2])),
         Answer("B,C", selected_options=THREE[1:]),
     ),
-    "several labels as text": (
-        MULTI,
-        Answer(text="apples,cheese"),
-        Answer("A,C", selected_options=THREE[::2]),
-    ),
+    "several labels as text": (MULTI, Answer(text="apples,cheese"), Answer("A,C", selected_options=THREE[::2])),
 }
 
 
@@ -186,11 +163,7 @@ def test_checking_a_checked_answer_changes_nothing(asked, given_answer, expected
 
 
 REFUSED = {
-    "no such choice": (
-        GATE,
-        Answer("maybe"),
-        '"maybe" is none of the choices: Y = "Yes, deploy", N = "No"',
-    ),
+    "no such choice": (GATE, Answer("maybe"), '"maybe" is none of the choices: Y = "Yes, deploy", N = "No"'),
     "an option of another question": (GATE, Answer(selected_option=THREE[0]), '"A" is none of the choices'),
     "nothing": (GATE, Answer(), "the answer names no choice"),
     "neither yes nor no": (YES_NO, Answer("perhaps"), '"perhaps" is neither yes nor no'),

@@ -43,12 +43,8 @@ def test_branches_are_aligned_each_for_itself_whatever_their_order():
 
 
 def test_what_differs_in_a_step_is_named():
-    a = ComparedVisit(
-        "a", "", 1, "success", label="yes", next_node="b", texts={"prompt": "p", "response": "r"}
-    )
-    b = ComparedVisit(
-        "a", "", 1, "fail", reason="x", attempts=2, next_node="c", texts={"prompt": "p", "response": "q"}
-    )
+    a = ComparedVisit("a", "", 1, "success", label="yes", next_node="b", texts={"prompt": "p", "response": "r"})
+    b = ComparedVisit("a", "", 1, "fail", reason="x", attempts=2, next_node="c", texts={"prompt": "p", "response": "q"})
     (pair,) = align([a], [b])
     assert pair.differences == ("outcome", "label", "way on", "attempts", "response")
 
@@ -68,9 +64,7 @@ def test_no_step_is_lost_or_told_twice_and_each_way_keeps_its_order(a, b):
 
 
 def test_two_graphs_as_one_have_each_edge_once_and_know_whose_it_is():
-    a = parse_dot(
-        'digraph { s [shape=Mdiamond] e [shape=Msquare] a s -> a -> e s -> e [condition="context.x=1"] }'
-    )
+    a = parse_dot('digraph { s [shape=Mdiamond] e [shape=Msquare] a s -> a -> e s -> e [condition="context.x=1"] }')
     b = parse_dot(
         'digraph { s [shape=Mdiamond] e [shape=Msquare] a b s -> a -> b -> e s -> e [condition="context.x=2"] }'
     )
@@ -91,7 +85,4 @@ def test_twin_edges_stay_two():
 def test_changed_values_leave_the_engines_counters_out():
     a = {"n": 1, "same": [1], "internal.retry_count.x": 1, "gone": "x"}
     b = {"n": 2, "same": [1]}
-    assert [(change.key, change.a, change.b) for change in changed_values(a, b)] == [
-        ("gone", "x", None),
-        ("n", 1, 2),
-    ]
+    assert [(change.key, change.a, change.b) for change in changed_values(a, b)] == [("gone", "x", None), ("n", 1, 2)]

@@ -107,9 +107,7 @@ def test_full_fidelity_sends_what_its_thread_has_said():
     assert apart.nodes[2].expected.input_tokens == 20
     narrow = {**asked, "c": NodeCalls(20, (CHEAP,), context_tokens=60)}
     assert (
-        estimate("default_fidelity=full thread_id=t start -> a -> b -> c -> end", narrow)
-        .nodes[2]
-        .expected.input_tokens
+        estimate("default_fidelity=full thread_id=t start -> a -> b -> c -> end", narrow).nodes[2].expected.input_tokens
         == 60
     )
 
@@ -138,20 +136,12 @@ def test_a_child_run_is_counted_for_each_visit_and_attempt():
 
 
 def test_all_branches_are_counted():
-    body = (
-        "fan [shape=component] j [shape=tripleoctagon] start -> fan fan -> a fan -> b a -> j b -> j j -> end"
-    )
+    body = "fan [shape=component] j [shape=tripleoctagon] start -> fan fan -> a fan -> b a -> j b -> j j -> end"
     found = estimate(body, {"a": NodeCalls(20, (CHEAP,)), "b": NodeCalls(20, (CHEAP,))})
     assert [node.expected.calls for node in found.nodes] == [1, 1]
 
 
-@given(
-    st.integers(1, 40),
-    st.integers(0, 3),
-    st.one_of(st.none(), st.integers(1, 30)),
-    st.booleans(),
-    st.booleans(),
-)
+@given(st.integers(1, 40), st.integers(0, 3), st.one_of(st.none(), st.integers(1, 30)), st.booleans(), st.booleans())
 def test_the_worst_is_never_less_than_what_is_expected(steps, retries, limit, has_tools, is_loop):
     asked = {name: NodeCalls(20, (CHEAP,), limit, None, has_tools) for name in "ab"}
     loop = "b -> a" if is_loop else ""

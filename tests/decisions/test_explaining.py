@@ -9,13 +9,7 @@ from attractor_nb.decisions.hindsight.journal import Journal
 from attractor_nb.decisions.hindsight.route_explanation import way_on_of, ways_on
 from attractor_nb.decisions.hindsight.visit_causes import arrival_of
 from attractor_nb.decisions.plan_compiling import compile_plan
-from attractor_nb.model.events import (
-    DebuggerChanged,
-    PipelineForked,
-    PipelineStarted,
-    StageCompleted,
-    StageStarted,
-)
+from attractor_nb.model.events import DebuggerChanged, PipelineForked, PipelineStarted, StageCompleted, StageStarted
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.storage.stored_run import read_run
 
@@ -165,9 +159,7 @@ def test_stages_in_branches_are_explained_by_the_context_of_their_branch(tmp_pat
 
 def test_what_a_person_did_before_a_visit_is_told_with_how_the_run_came_there():
     start = StageStarted(name="start", sequence=2)
-    ended = StageCompleted(
-        name="start", sequence=3, outcome=Outcome.success(), next_node="a", route="only_edge"
-    )
+    ended = StageCompleted(name="start", sequence=3, outcome=Outcome.success(), next_node="a", route="only_edge")
     forked = PipelineForked(node="a", visit=1, context={"n": 5}, prompt="Write it", sequence=4)
     changed = DebuggerChanged(change="context", context={"grade": "A"}, sequence=5)
     visit = StageStarted(name="a", sequence=6)
@@ -186,8 +178,7 @@ def test_a_goal_gate_that_sends_the_run_back_is_why_the_next_visit_began(tmp_pat
     journal, plan = ran(tmp_path, GATED, _fails_once("draft"))
     second = journal.visits_of("draft")[1]
     assert (
-        arrival_of(journal, second).words
-        == "goal gate draft was not satisfied at the end, and sent the run back here"
+        arrival_of(journal, second).words == "goal gate draft was not satisfied at the end, and sent the run back here"
     )
     for _, way in ways_on(plan, journal):
         assert way.mismatch == ""

@@ -28,13 +28,7 @@ def why(plan, outcome, seen=None, node="work"):
 
 RETRY_NODE = {"work": {"retry_target": "plan", "fallback_retry_target": "help"}, "plan": {}, "help": {}}
 FAILURES = {
-    "a condition that holds": (
-        [out("a", condition="outcome=fail"), out("b")],
-        {},
-        {},
-        LOST,
-        ("a", "condition"),
-    ),
+    "a condition that holds": ([out("a", condition="outcome=fail"), out("b")], {}, {}, LOST, ("a", "condition")),
     "any condition that holds": ([out("a", condition="flag=on")], {}, {}, LOST, ("a", "condition")),
     "the preferred label": (
         [out("a", label="Fix"), out("b")],
@@ -102,20 +96,8 @@ FAILURES = {
         LOST,
         ("a", "graph_fallback_retry_target"),
     ),
-    "an exhausted RETRY as a FAIL": (
-        [out("a")],
-        RETRY_NODE,
-        {},
-        Outcome.retry("busy"),
-        ("plan", "retry_target"),
-    ),
-    "on_fail=continue: an unconditional edge": (
-        [out("a")],
-        {},
-        {"on_fail": "continue"},
-        LOST,
-        ("a", "only_edge"),
-    ),
+    "an exhausted RETRY as a FAIL": ([out("a")], RETRY_NODE, {}, Outcome.retry("busy"), ("plan", "retry_target")),
+    "on_fail=continue: an unconditional edge": ([out("a")], {}, {"on_fail": "continue"}, LOST, ("a", "only_edge")),
     "on_fail=continue: a retry target at a dead end": (
         [out("a", condition="flag=off")],
         RETRY_NODE,
@@ -127,9 +109,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(("edges", "nodes", "attrs", "outcome", "expected"), FAILURES.values(), ids=FAILURES)
-def test_ruling_15_a_failure_goes_on_by_the_first_of_its_routes(
-    build, edges, nodes, attrs, outcome, expected
-):
+def test_ruling_15_a_failure_goes_on_by_the_first_of_its_routes(build, edges, nodes, attrs, outcome, expected):
     step = after(build.plan(edges, nodes, **attrs), outcome)
     assert (step.target, step.reason) == expected
 
@@ -152,9 +132,7 @@ def test_a_jump_has_no_edge(build):
 
 
 @pytest.mark.parametrize(
-    "status",
-    [StageStatus.SUCCESS, StageStatus.PARTIAL_SUCCESS, StageStatus.SKIPPED],
-    ids=lambda status: status.value,
+    "status", [StageStatus.SUCCESS, StageStatus.PARTIAL_SUCCESS, StageStatus.SKIPPED], ids=lambda status: status.value
 )
 def test_success_partial_success_and_skipped_leave_by_the_ordinary_rules(build, status):
     step = after(build.plan([out("a")], RETRY_NODE), Outcome(status))
@@ -167,9 +145,7 @@ def test_a_success_never_jumps_to_a_retry_target(build):
 
 def test_ruling_14_a_stage_whose_edges_all_refuse_fails_the_pipeline_with_the_values_they_saw(build):
     plan = build.plan([out("a", condition="flag=off")])
-    assert why(plan, Outcome.success()) == (
-        'no matching edge from work (outcome success): a when `flag=off` saw "on"'
-    )
+    assert why(plan, Outcome.success()) == ('no matching edge from work (outcome success): a when `flag=off` saw "on"')
 
 
 def test_ruling_14_a_stage_without_edges_may_end_the_run_with_its_outcome(build):
@@ -183,9 +159,7 @@ def routed_by_diamond(build, *edges, **attrs):
 
 
 def test_ruling_16_a_diamond_routes_on_the_outcome_of_the_stage_before_it(build):
-    _, step, _ = routed_by_diamond(
-        build, ("a", {"condition": "outcome=success"}), ("b", {"condition": "outcome=fail"})
-    )
+    _, step, _ = routed_by_diamond(build, ("a", {"condition": "outcome=success"}), ("b", {"condition": "outcome=fail"}))
     assert step.target == "b"
 
 
@@ -212,14 +186,7 @@ def test_a_diamond_of_its_own_outcome_leaves_as_any_stage(build):
     assert after(plan, Outcome.success(), Seen(StageStatus.FAIL), "check").target == "done"
 
 
-AROUND = [
-    ("start", "plan"),
-    ("plan", "fan"),
-    ("fan", "work"),
-    ("fan", "other"),
-    ("work", "join"),
-    ("other", "join"),
-]
+AROUND = [("start", "plan"), ("plan", "fan"), ("fan", "work"), ("fan", "other"), ("work", "join"), ("other", "join")]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from attractor_nb.decisions.fan_in_choice import (
     read_choice,
     winner_updates,
 )
-from attractor_nb.handlers.json_answers import json_values
+from attractor_nb.handlers.verdicts import json_values
 from attractor_nb.model.branch import BranchResult
 from attractor_nb.model.outcome import StageStatus
 
@@ -64,10 +64,7 @@ def test_what_a_fan_out_writes_is_read_back_and_cancelled_branches_are_no_candid
         BranchResult("c", FAIL, failure_reason="boom"),
     ]
     read = candidates_of([result.to_plain() for result in results])
-    assert read == (
-        Candidate("a", SUCCESS, 0.5, "fine", "", {"x": 1}),
-        Candidate("c", FAIL, 0.0, "", "boom"),
-    )
+    assert read == (Candidate("a", SUCCESS, 0.5, "fine", "", {"x": 1}), Candidate("c", FAIL, 0.0, "", "boom"))
     assert [each.id for each in eligible(read)] == ["a"]
 
 

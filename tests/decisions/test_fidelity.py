@@ -20,9 +20,7 @@ MODES = {
 @pytest.mark.parametrize(("edge", "node", "graph", "expected"), MODES.values(), ids=MODES)
 def test_fidelity_is_resolved_from_edge_node_and_graph(edge, node, graph, expected):
     mode = resolve_fidelity(
-        Edge("a", "b", {"fidelity": edge}),
-        Node("b", {"fidelity": node}),
-        Graph("g", {"default_fidelity": graph}),
+        Edge("a", "b", {"fidelity": edge}), Node("b", {"fidelity": node}), Graph("g", {"default_fidelity": graph})
     )
     assert mode == expected
 
@@ -41,9 +39,7 @@ THREADS = {
 
 
 @pytest.mark.parametrize(("node", "edge", "graph", "group", "expected"), THREADS.values(), ids=THREADS)
-def test_a_thread_is_resolved_from_node_edge_graph_group_and_the_node_before(
-    node, edge, graph, group, expected
-):
+def test_a_thread_is_resolved_from_node_edge_graph_group_and_the_node_before(node, edge, graph, group, expected):
     thread = resolve_thread(
         Edge("a", "b", {"thread_id": edge}),
         Node("b", {"thread_id": node}),

@@ -10,14 +10,9 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from attractor_nb.decisions.answers.form_answers import check_form, form_of, form_words, value_of_text
 from attractor_nb.decisions.answers.gate_choices import check_answer
-from attractor_nb.decisions.replays.recorded_answers import (
-    answer_of,
-    plain_answer,
-    question_inputs,
-    question_of,
-)
+from attractor_nb.decisions.replays.recorded_answers import answer_of, plain_answer, question_inputs, question_of
 from attractor_nb.errors import AnswerRefused, OptionError, TerminalError
-from attractor_nb.handlers.gate_forms import form_problems, named_form
+from attractor_nb.handlers.named_models import form_problems, named_form
 from attractor_nb.model.form import FieldKind, Form, FormField
 from attractor_nb.model.graph import Node
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
@@ -76,11 +71,7 @@ def test_each_field_has_its_kind_in_the_order_of_the_model():
         by_name["score"].limits == "at least 0, at most 10"
     )
     assert by_name["effort"].is_nullable
-    assert [by_name[name].choices for name in ("risk", "colour", "level")] == [
-        ("low", "high"),
-        ("red", "blue"),
-        (1, 2),
-    ]
+    assert [by_name[name].choices for name in ("risk", "colour", "level")] == [("low", "high"), ("red", "blue"), (1, 2)]
     assert [by_name[name].is_required for name in ("score", "risk")] == [True, False]
     assert (by_name["risk"].default, by_name["colour"].title) == ("low", "Colour")
 
@@ -218,9 +209,7 @@ def test_a_typed_line_becomes_a_value(kind, text, value):
     assert value_of_text(FormField("x", FieldKind(kind), choices=("a", "b", 1)), text) == value
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"), [("whole", "7.5"), ("number", "x"), ("yes_no", "maybe"), ("choice", "c")]
-)
+@pytest.mark.parametrize(("kind", "text"), [("whole", "7.5"), ("number", "x"), ("yes_no", "maybe"), ("choice", "c")])
 def test_a_typed_line_that_means_nothing_is_refused_with_what_is_expected(kind, text):
     with pytest.raises(AnswerRefused, match="x: takes "):
         value_of_text(FormField("x", FieldKind(kind), choices=("a", "b")), text)

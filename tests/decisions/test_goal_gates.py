@@ -57,9 +57,7 @@ TARGETS = {
 
 
 @pytest.mark.parametrize(("attrs", "graph_attrs", "expected"), TARGETS.values(), ids=TARGETS)
-def test_an_unsatisfied_gate_sends_the_run_to_the_first_target_that_is_set(
-    build, attrs, graph_attrs, expected
-):
+def test_an_unsatisfied_gate_sends_the_run_to_the_first_target_that_is_set(build, attrs, graph_attrs, expected):
     plan = build.plan(nodes={"test": {**GATE, **attrs}, "plan": {}, "help": {}}, **graph_attrs)
     step = redirect_target(plan, "test")
     assert (step.target, step.reason) == expected
@@ -80,9 +78,7 @@ PASSED = {
 
 
 @pytest.mark.parametrize(("completed", "target", "expected"), PASSED.values(), ids=PASSED)
-def test_ruling_17_a_gate_that_a_redirect_passed_over_must_be_executed_again(
-    build, completed, target, expected
-):
+def test_ruling_17_a_gate_that_a_redirect_passed_over_must_be_executed_again(build, completed, target, expected):
     assert passed_over(build.plan(nodes=NODES), completed, target) == expected
 
 

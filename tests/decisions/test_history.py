@@ -4,14 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.log_history import (
-    displaced,
-    find_points,
-    missing_visit,
-    pick,
-    reaches_behind,
-    way_taken,
-)
+from attractor_nb.decisions.log_history import displaced, find_points, missing_visit, pick, reaches_behind, way_taken
 from attractor_nb.model.events import PipelineRewound, StageCompleted, StageStarted
 from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.model.outcome import Outcome
@@ -95,22 +88,12 @@ def test_after_a_rewind_nothing_counts_that_came_after_its_place(events):
 
 
 LOOP = numbered(
-    began("a"),
-    began("a", 1, 2),
-    ended("a"),
-    began("b"),
-    ended("b"),
-    began("a", 2),
-    ended("a", 2),
-    began("b", 2),
+    began("a"), began("a", 1, 2), ended("a"), began("b"), ended("b"), began("a", 2), ended("a", 2), began("b", 2)
 )
 
 
 def test_a_place_is_before_the_first_attempt_of_a_visit():
-    assert [(point.visit, point.sequence, point.stages) for point in find_points(LOOP, "a")] == [
-        (1, 0, 3),
-        (2, 5, 1),
-    ]
+    assert [(point.visit, point.sequence, point.stages) for point in find_points(LOOP, "a")] == [(1, 0, 3), (2, 5, 1)]
 
 
 def test_the_latest_visit_is_meant_when_none_is_named():
@@ -131,7 +114,5 @@ def test_a_visit_that_is_not_there_is_answered_with_those_that_are(node_id, visi
 
 
 def test_files_of_visits_that_were_set_aside_are_told_from_those_that_count():
-    events = numbered(
-        began("a"), ended("a"), began("b"), ended("b"), began("a", 2), ended("a", 2), back(2, "b")
-    )
+    events = numbered(began("a"), ended("a"), began("b"), ended("b"), began("a", 2), ended("a", 2), back(2, "b"))
     assert displaced(events, way_taken(events)) == {"a": (1, 1), "b": None}

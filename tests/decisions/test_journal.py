@@ -21,9 +21,7 @@ FAN = """digraph fan {
 
 
 def journal_of(text, answer, tmp_path):
-    Pipeline(text, backend=FunctionBackend(answer)).run(
-        wait=True, logs_root=tmp_path / "run", params={"n": 0}
-    )
+    Pipeline(text, backend=FunctionBackend(answer)).run(wait=True, logs_root=tmp_path / "run", params={"n": 0})
     return Journal(read_run(tmp_path / "run").events, {"graph.goal": ""})
 
 

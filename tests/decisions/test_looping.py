@@ -44,9 +44,7 @@ def test_the_node_that_decided_is_found_behind_a_chain_of_only_edges(tmp_path):
     told = looping(tmp_path, body, counting)
     assert told.statement == "draft was visited twice because check found n=0"
     assert told.rounds[0].path == ("draft", "check", "fix", "polish", "draft")
-    assert looping(tmp_path / "2", body, counting, "fix").statement == (
-        "fix was visited once: nothing led back to it"
-    )
+    assert looping(tmp_path / "2", body, counting, "fix").statement == ("fix was visited once: nothing led back to it")
 
 
 def test_choices_failures_and_goal_gates_are_told_apart(tmp_path):
@@ -62,9 +60,7 @@ def test_choices_failures_and_goal_gates_are_told_apart(tmp_path):
     fails = [1, 1]
 
     def flaky(node, prompt, context):
-        return (
-            Outcome.fail("exit code 2") if node.id == "check" and fails and fails.pop() else Outcome.success()
-        )
+        return Outcome.fail("exit code 2") if node.id == "check" and fails and fails.pop() else Outcome.success()
 
     jump = "draft check [retry_target=draft] start -> draft -> check -> done"
     told = looping(tmp_path / "2", jump, flaky)

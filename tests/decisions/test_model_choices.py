@@ -7,7 +7,7 @@ from attractor_nb.decisions.model_choices import model_choices, nodes_that_ask
 from attractor_nb.languages.stylesheet import parse_stylesheet
 from attractor_nb.model.calls.providers import ModelName
 from attractor_nb.transforms import built_in_transforms
-from attractor_nb.transforms.stylesheet_application import StylesheetApplication
+from attractor_nb.transforms.node_attributes import StylesheetApplication
 
 ENDS = "start [shape=Mdiamond] exit [shape=Msquare]"
 
@@ -17,8 +17,7 @@ def choices(body, default=None):
     for transform in built_in_transforms():
         graph = transform.apply(graph)
     return {
-        choice.node_id: choice
-        for choice in model_choices(graph, parse_stylesheet(graph.model_stylesheet), default)
+        choice.node_id: choice for choice in model_choices(graph, parse_stylesheet(graph.model_stylesheet), default)
     }
 
 

@@ -28,27 +28,20 @@ TOLD = {
     ),
     "a failure without a reason": (StageFailed(name="test", outcome=FAIL), ("failure", "test failed")),
     "an answer": (
-        InterviewCompleted(
-            question="?", answer="Y", duration=3.5, stage="ok", label="Yes", answered_by="ann"
-        ),
+        InterviewCompleted(question="?", answer="Y", duration=3.5, stage="ok", label="Yes", answered_by="ann"),
         ("answer", "ok was answered: Yes"),
     ),
     "a text": (
         InterviewCompleted(question="?", answer="", duration=3.5, stage="ok", text="use tabs"),
         ("answer", "ok was answered: use tabs"),
     ),
-    "no answer": (
-        InterviewTimeout(question="?", stage="ok", duration=60),
-        ("answer", "ok got no answer in time"),
-    ),
+    "no answer": (InterviewTimeout(question="?", stage="ok", duration=60), ("answer", "ok got no answer in time")),
     "a way back": (
         GoalGateUnsatisfied(gate="test", target="plan", redirects=1),
         ("way back", "goal gate test was not satisfied: back to plan"),
     ),
     "a tool call": (
-        ToolCallEnded(
-            name="code", tool="write", arguments={"path": "a.py", "text": "x" * 99}, result="1 line"
-        ),
+        ToolCallEnded(name="code", tool="write", arguments={"path": "a.py", "text": "x" * 99}, result="1 line"),
         ("tool call", f'code: write(path="a.py", text="{"x" * 58}…): 1 line'),
     ),
     "a tool that failed": (

@@ -6,6 +6,7 @@ from attractor_nb.decisions.open_questions import open_questions
 from attractor_nb.model.events import (
     InterviewCompleted,
     InterviewStarted,
+    InterviewTimeout,
     PipelineRewound,
     StageCompleted,
     StageStarted,
@@ -31,18 +32,18 @@ def ended(name, branch=""):
         pytest.param([], [], id="an empty log"),
         pytest.param([asked("gate#1")], ["gate#1"], id="one that nobody answered"),
         pytest.param([asked("gate#1"), answered("gate#1")], [], id="one with its answer"),
-        pytest.param(
-            [asked("gate#1"), answered("gate#1"), asked("gate#1")], ["gate#1"], id="one asked again"
-        ),
+        pytest.param([asked("gate#1"), answered("gate#1"), asked("gate#1")], ["gate#1"], id="one asked again"),
         pytest.param([asked("a#1"), asked("b#1"), answered("a#1")], ["b#1"], id="one of two"),
         pytest.param([asked("gate#1"), ended("gate")], [], id="one whose stage has ended"),
         pytest.param(
-            [asked("gate#1"), StageStarted(name="gate")], ["gate#1"], id="one whose stage began again"
+            [asked("gate#1"), InterviewTimeout(question_id="gate#1", stage="gate", duration=1.0)],
+            [],
+            id="one whose time ran out",
         ),
+        pytest.param([asked("a#1", "fan/a"), ended("fan")], [], id="one in a fan-out that has ended"),
+        pytest.param([asked("gate#1"), StageStarted(name="gate")], ["gate#1"], id="one whose stage began again"),
         pytest.param(
-            [asked("a#1", "fan/a"), asked("b#1", "fan/b"), ended("a", "fan/a")],
-            ["b#1"],
-            id="one of two branches",
+            [asked("a#1", "fan/a"), asked("b#1", "fan/b"), ended("a", "fan/a")], ["b#1"], id="one of two branches"
         ),
         pytest.param(
             [

@@ -21,12 +21,7 @@ from attractor_nb.model.branch import BranchResult
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import StageStatus
 
-STATUS = {
-    "S": StageStatus.SUCCESS,
-    "P": StageStatus.PARTIAL_SUCCESS,
-    "F": StageStatus.FAIL,
-    "C": StageStatus.SKIPPED,
-}
+STATUS = {"S": StageStatus.SUCCESS, "P": StageStatus.PARTIAL_SUCCESS, "F": StageStatus.FAIL, "C": StageStatus.SKIPPED}
 
 
 def results_of(letters):
@@ -80,32 +75,16 @@ def test_a_quorum_that_is_a_fraction_of_the_branches_needs_just_these(part, coun
             2,
             "fan: join_policy must be one of wait_all, first_success, k_of_n, quorum, not 'some'",
         ),
-        (
-            {"error_policy": "shrug"},
-            2,
-            "fan: error_policy must be one of continue, fail_fast, ignore, not 'shrug'",
-        ),
+        ({"error_policy": "shrug"}, 2, "fan: error_policy must be one of continue, fail_fast, ignore, not 'shrug'"),
         ({"join_policy": "k_of_n"}, 2, "fan: join_policy=k_of_n needs join_k"),
         ({"join_policy": "k_of_n", "join_k": 3}, 2, "fan: join_k=3 of 2 branches cannot be reached"),
         ({"join_policy": "k_of_n", "join_k": 2}, 1, "fan: join_k=2 of 1 branch cannot be reached"),
         ({"join_policy": "k_of_n", "join_k": 0}, 2, "fan: join_k=0 of 2 branches cannot be reached"),
         ({"join_policy": "k_of_n", "join_k": -1}, 2, "fan: join_k=-1 of 2 branches cannot be reached"),
         ({"join_policy": "quorum"}, 2, "fan: join_policy=quorum needs join_quorum"),
-        (
-            {"join_policy": "quorum", "join_quorum": 0.0},
-            2,
-            "fan: join_quorum=0 is not a fraction of the branches",
-        ),
-        (
-            {"join_policy": "quorum", "join_quorum": -0.5},
-            2,
-            "fan: join_quorum=-0.5 is not a fraction of the branches",
-        ),
-        (
-            {"join_policy": "quorum", "join_quorum": 1.01},
-            2,
-            "fan: join_quorum=1.01 is not a fraction of the branches",
-        ),
+        ({"join_policy": "quorum", "join_quorum": 0.0}, 2, "fan: join_quorum=0 is not a fraction of the branches"),
+        ({"join_policy": "quorum", "join_quorum": -0.5}, 2, "fan: join_quorum=-0.5 is not a fraction of the branches"),
+        ({"join_policy": "quorum", "join_quorum": 1.01}, 2, "fan: join_quorum=1.01 is not a fraction of the branches"),
     ],
 )
 def test_a_policy_that_cannot_be_met_is_refused(attrs, count, message):
@@ -159,10 +138,7 @@ def test_the_table_has_every_join_policy_with_every_error_policy():
 
 
 @given(
-    st.sampled_from(JOIN_POLICIES),
-    st.sampled_from(ERROR_POLICIES),
-    st.text("SPFC", min_size=1, max_size=8),
-    st.data(),
+    st.sampled_from(JOIN_POLICIES), st.sampled_from(ERROR_POLICIES), st.text("SPFC", min_size=1, max_size=8), st.data()
 )
 def test_no_policy_makes_a_success_of_branches_none_of_which_succeeded(join, error, letters, data):
     count = len(letters)
@@ -195,8 +171,7 @@ def test_a_fan_out_that_failed_says_how_many_and_why(join, letters, reason):
 
 def test_the_exits_that_branches_came_to_are_suggested_once_each():
     results = [
-        BranchResult(name, StageStatus.SUCCESS, exit_id=end)
-        for name, end in zip("abc", ["x", "", "x"], strict=True)
+        BranchResult(name, StageStatus.SUCCESS, exit_id=end) for name, end in zip("abc", ["x", "", "x"], strict=True)
     ]
     assert judged(policy("wait_all"), results).suggested_next_ids == ("x",)
 
@@ -235,9 +210,7 @@ def test_ruling_22_ignore_hands_on_successful_results_alone(error, names):
 RETURNS = BranchResult("b", StageStatus.FAIL, failure_reason="b broke", veto="b broke", return_target="plan")
 
 
-@pytest.mark.parametrize(
-    ("join", "error"), list(product(["wait_all", "first_success", "quorum"], ERROR_POLICIES))
-)
+@pytest.mark.parametrize(("join", "error"), list(product(["wait_all", "first_success", "quorum"], ERROR_POLICIES)))
 def test_ruling_36_a_branch_that_leads_back_stops_the_others_and_fails_the_fan_out(join, error):
     fan = policy(join, error, count=2, join_quorum=0.5)
     assert settled(fan, [RETURNS]) == "cancelled: b leads back to plan"

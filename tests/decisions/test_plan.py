@@ -46,17 +46,12 @@ def test_labels_are_normalised_once(build):
 
 
 def test_equal_conditions_are_parsed_once(build):
-    work = build.plan([("work", "a", {"condition": "x=1"}), ("work", "b", {"condition": "x=1"})]).nodes[
-        "work"
-    ]
+    work = build.plan([("work", "a", {"condition": "x=1"}), ("work", "b", {"condition": "x=1"})]).nodes["work"]
     assert work.edges[0].condition is work.edges[1].condition
 
 
 NODE_FACTS = {
-    "a box": (
-        {},
-        {"handler_type": "codergen", "is_conditional": False, "is_exit": False, "timeout_seconds": None},
-    ),
+    "a box": ({}, {"handler_type": "codergen", "is_conditional": False, "is_exit": False, "timeout_seconds": None}),
     "a diamond": ({"shape": "diamond"}, {"handler_type": "conditional", "is_conditional": True}),
     "an exit": ({"shape": "Msquare"}, {"handler_type": "exit", "is_exit": True}),
     "an explicit type before the shape": ({"shape": "diamond", "type": "tool"}, {"is_conditional": False}),
@@ -65,10 +60,7 @@ NODE_FACTS = {
         {"goal_gate": True, "allow_partial": True, "auto_status": True},
         {"is_goal_gate": True, "allow_partial": True, "auto_status": True},
     ),
-    "ruling 16: a diamond is no goal gate": (
-        {"shape": "diamond", "goal_gate": True},
-        {"is_goal_gate": False},
-    ),
+    "ruling 16: a diamond is no goal gate": ({"shape": "diamond", "goal_gate": True}, {"is_goal_gate": False}),
     "retry targets that exist": (
         {"retry_target": "nowhere", "fallback_retry_target": "start"},
         {"retry_targets": ("start",)},
@@ -80,14 +72,8 @@ NODE_FACTS = {
     "ruling 29: a cut-off stage is run again": ({}, {"on_interrupted": "rerun"}),
     "a cut-off command is asked about": ({"shape": "parallelogram"}, {"on_interrupted": "ask"}),
     "a cut-off command by its attribute": ({"type": "my", "tool_command": "make"}, {"on_interrupted": "ask"}),
-    "an idempotent command is run again": (
-        {"shape": "parallelogram", "idempotent": True},
-        {"on_interrupted": "rerun"},
-    ),
-    "what is written holds": (
-        {"shape": "parallelogram", "on_interrupted": "fail"},
-        {"on_interrupted": "fail"},
-    ),
+    "an idempotent command is run again": ({"shape": "parallelogram", "idempotent": True}, {"on_interrupted": "rerun"}),
+    "what is written holds": ({"shape": "parallelogram", "on_interrupted": "fail"}, {"on_interrupted": "fail"}),
     "an unknown word counts as unset": ({"on_interrupted": "hope"}, {"on_interrupted": "rerun"}),
 }
 
@@ -99,10 +85,7 @@ def test_a_planned_node_has_its_facts_resolved(build, attrs, facts):
 
 
 def test_a_node_belongs_to_the_class_of_its_innermost_group():
-    nodes = {
-        "start": Node("start", {"shape": "Mdiamond"}),
-        "work": Node("work", derived_classes=("outer", "inner")),
-    }
+    nodes = {"start": Node("start", {"shape": "Mdiamond"}), "work": Node("work", derived_classes=("outer", "inner"))}
     plan = compile_plan(Graph("demo", nodes=nodes))
     assert (plan.nodes["work"].subgraph_class, plan.nodes["start"].subgraph_class) == ("inner", "")
 
@@ -181,12 +164,7 @@ def test_what_is_planned_on_demand_is_a_mapping_of_all_nodes_and_edges(build):
     plan = build.plan([("start", "work"), ("work", "done")])
     assert set(plan.nodes) == {"start", "work", "done"}
     assert [plan.nodes[name].id for name in plan.nodes] == list(plan.nodes)
-    assert ("ghost" in plan.nodes, plan.nodes.get("ghost"), 2 in plan.edges, len(plan.edges)) == (
-        False,
-        None,
-        False,
-        2,
-    )
+    assert ("ghost" in plan.nodes, plan.nodes.get("ghost"), 2 in plan.edges, len(plan.edges)) == (False, None, False, 2)
     with pytest.raises(KeyError):
         plan.nodes["ghost"]
 

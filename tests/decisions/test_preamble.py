@@ -31,9 +31,7 @@ VALUES = {
     "tool.output": "collected 2 items\n\nE   assert 4 == 5\n1 failed",
     "tool.stderr": "",
 }
-PLAN = StageSummary(
-    "plan", "Plan the work", "success", "Stage completed: plan", "1. read", 16, ("plan.response",)
-)
+PLAN = StageSummary("plan", "Plan the work", "success", "Stage completed: plan", "1. read", 16, ("plan.response",))
 COUNT = StageSummary("count", "count", "success", "counted", keys=("tests.failed", "files"))
 TEST = StageSummary(
     "test",
@@ -183,8 +181,7 @@ def test_the_room_that_one_leaves_goes_to_one_that_was_cut():
 @pytest.mark.parametrize("mode", FULLY_TOLD)
 def test_what_is_left_out_is_said_with_its_size_and_its_variable(mode):
     stages = [
-        StageSummary(f"s{number}", "", "success", size=12_480, keys=(f"s{number}.response",))
-        for number in range(3)
+        StageSummary(f"s{number}", "", "success", size=12_480, keys=(f"s{number}.response",)) for number in range(3)
     ]
     values = {f"s{number}.response": "word " * 2496 for number in range(3)}
     text = tell(mode, values, inputs=(), stages=stages)
@@ -248,11 +245,7 @@ FAN = StageSummary("fan", "Reviews", "success", "3 of 3 branches succeeded", key
 
 def branches(**texts):
     return [
-        {
-            "id": name,
-            "status": "success",
-            "context_updates": {"last_response": text[:200], f"{name}.response": text},
-        }
+        {"id": name, "status": "success", "context_updates": {"last_response": text[:200], f"{name}.response": text}}
         for name, text in texts.items()
     ]
 
@@ -299,9 +292,7 @@ def test_what_a_node_names_is_told_whole_outside_the_budget_in_its_order(mode):
 
 @pytest.mark.parametrize("mode", FIDELITY_MODES)
 def test_what_a_node_names_and_nobody_has_set_is_said(mode):
-    assert "### Carried in full\n\n- nothing.response: there is none yet" in tell(
-        mode, wanted=("nothing.response",)
-    )
+    assert "### Carried in full\n\n- nothing.response: there is none yet" in tell(mode, wanted=("nothing.response",))
 
 
 def test_what_is_carried_in_full_is_not_told_twice():
@@ -312,9 +303,7 @@ def test_what_is_carried_in_full_is_not_told_twice():
 
 def test_a_response_within_a_branch_can_be_named():
     values = {"parallel.results": branches(security="Fine.\nReally.")}
-    assert "- security.response:\n\n```\nFine.\nReally.\n```" in tell(
-        "truncate", values, wanted=("security.response",)
-    )
+    assert "- security.response:\n\n```\nFine.\nReally.\n```" in tell("truncate", values, wanted=("security.response",))
 
 
 def test_what_is_carried_in_full_ends_at_a_models_window():
@@ -354,8 +343,7 @@ SUMMARIES = st.lists(
     max_size=30,
 )
 NOTES = st.lists(
-    st.builds(Note, st.sampled_from(["failure", "answer", "way back", "retry", "tool call"]), TEXTS),
-    max_size=40,
+    st.builds(Note, st.sampled_from(["failure", "answer", "way back", "retry", "tool call"]), TEXTS), max_size=40
 )
 PASTS = st.fixed_dictionaries(
     {
@@ -398,17 +386,12 @@ def test_without_incidents_a_preamble_is_that_of_a_run_that_had_none(mode, past)
 
 @given(st.sampled_from(("compact", "summary:medium", "summary:high")), SUMMARIES)
 def test_of_the_stages_the_newest_are_kept_without_a_gap(mode, stages):
-    stages = [
-        replace(stage, node_id=f"stage_{number:03}", status="success") for number, stage in enumerate(stages)
-    ]
+    stages = [replace(stage, node_id=f"stage_{number:03}", status="success") for number, stage in enumerate(stages)]
     lines = [line for line, _ in outside_fences(tell(mode, {}, stages=stages, events=()))]
     told = [
         number
         for number in range(len(stages))
-        if any(
-            line.startswith((f"- stage_{number:03}", f"### The stage before: stage_{number:03}"))
-            for line in lines
-        )
+        if any(line.startswith((f"- stage_{number:03}", f"### The stage before: stage_{number:03}")) for line in lines)
     ]
     assert told == list(range(len(stages)))[len(stages) - len(told) :]
 

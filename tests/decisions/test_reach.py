@@ -68,18 +68,12 @@ def test_a_visit_knows_the_way_to_it_and_not_other_branches():
         pytest.param("start -> a -> b -> end", {"a": 1, "b": 1}, id="line"),
         pytest.param("start -> a a -> b a -> end b -> end", {"b": 1}, id="not-on-the-likely-path"),
         pytest.param("max_steps=50 start -> a a -> a a -> b -> end", {"a": 50, "b": 1}, id="loop"),
+        pytest.param("max_steps=50 max_node_visits=3 start -> a -> b b -> a b -> end", {"a": 3, "b": 3}, id="visits"),
         pytest.param(
-            "max_steps=50 max_node_visits=3 start -> a -> b b -> a b -> end", {"a": 3, "b": 3}, id="visits"
+            "max_steps=50 start -> a -> b -> c -> end b [retry_target=a]", {"a": 50, "b": 50, "c": 1}, id="retry-target"
         ),
         pytest.param(
-            "max_steps=50 start -> a -> b -> c -> end b [retry_target=a]",
-            {"a": 50, "b": 50, "c": 1},
-            id="retry-target",
-        ),
-        pytest.param(
-            "max_steps=50 retry_target=b start -> a -> b -> c -> end",
-            {"a": 1, "b": 50, "c": 50},
-            id="of-the-graph",
+            "max_steps=50 retry_target=b start -> a -> b -> c -> end", {"a": 1, "b": 50, "c": 50}, id="of-the-graph"
         ),
         pytest.param(
             "max_goal_gate_redirects=4 a [goal_gate=true] b [goal_gate=true, retry_target=c] "
@@ -88,15 +82,11 @@ def test_a_visit_knows_the_way_to_it_and_not_other_branches():
             id="redirects",
         ),
         pytest.param(
-            "max_restarts=2 start -> a -> b -> end b -> a [loop_restart=true]",
-            {"a": 3, "b": 3},
-            id="restarts",
+            "max_restarts=2 start -> a -> b -> end b -> a [loop_restart=true]", {"a": 3, "b": 3}, id="restarts"
         ),
         pytest.param(f"{FAN} join -> c -> end", {"a": 1, "b": 1, "join": 1, "c": 1}, id="branches"),
         pytest.param(
-            "fan [shape=component] start -> fan fan -> a fan -> b a -> c b -> c c -> end",
-            {"c": 1},
-            id="common-node",
+            "fan [shape=component] start -> fan fan -> a fan -> b a -> c b -> c c -> end", {"c": 1}, id="common-node"
         ),
         pytest.param(
             "fan [shape=component] start -> fan fan -> a fan -> b fan -> d a -> c b -> c d -> d2 c -> c2",

@@ -2,12 +2,7 @@
 
 import pytest
 
-from attractor_nb.decisions.replays.recorded_answers import (
-    answer_of,
-    plain_answer,
-    question_inputs,
-    question_of,
-)
+from attractor_nb.decisions.replays.recorded_answers import answer_of, plain_answer, question_inputs, question_of
 from attractor_nb.decisions.replays.recordings import MAX_SHORT, find_call, miss_report, shortened
 from attractor_nb.model.calls.call_content import CallInputs
 from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
@@ -34,16 +29,7 @@ def recorded(visit=1, attempt=1, **values):
         ([(1, 1)], (), (2, 1), None),
         ([(1, 1)], (0,), (1, 1), None),
     ],
-    ids=[
-        "first",
-        "in-order",
-        "own-visit",
-        "own-attempt",
-        "a-later-one",
-        "the-next-first",
-        "no-earlier-one",
-        "used",
-    ],
+    ids=["first", "in-order", "own-visit", "own-attempt", "a-later-one", "the-next-first", "no-earlier-one", "used"],
 )
 def test_equal_calls_are_given_in_their_turn(turns, used, now, found):
     calls = [recorded(*turn) for turn in turns]
@@ -82,13 +68,7 @@ def test_a_long_prompt_is_shown_as_the_lines_that_changed():
     before = "\n".join(f"line {number}" for number in range(30))
     text, names = said([recorded(prompt=before)], inputs(prompt=before.replace("line 7", "line seven")))
     assert names == ("prompt",)
-    assert text.splitlines()[1:] == [
-        "  prompt:",
-        "     line 6",
-        "    -line 7",
-        "    +line seven",
-        "     line 8",
-    ]
+    assert text.splitlines()[1:] == ["  prompt:", "     line 6", "    -line 7", "    +line seven", "     line 8"]
 
 
 def test_changes_within_the_context_are_named_and_bounded():
@@ -101,10 +81,7 @@ def test_changes_within_the_context_are_named_and_bounded():
 
 
 def test_a_call_that_is_made_once_more_is_told_as_that():
-    assert (
-        said([recorded(), recorded(2)], inputs(), {0, 1})[0]
-        == "it was recorded twice, and is made more often now"
-    )
+    assert said([recorded(), recorded(2)], inputs(), {0, 1})[0] == "it was recorded twice, and is made more often now"
 
 
 def test_a_stage_without_calls_says_where_there_are_some():

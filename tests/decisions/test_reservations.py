@@ -171,9 +171,7 @@ def test_ruling_18_what_nobody_knows_holds_the_bound_while_nothing_costs_twice_t
     dearest = 0.0
     while desk.granted:
         claim = data.draw(st.sampled_from(desk.granted))
-        cost = min(
-            costs[claims.index(claim)], claim.most[0]
-        )  # of the first, which is alone, nothing is known
+        cost = min(costs[claims.index(claim)], claim.most[0])  # of the first, which is alone, nothing is known
         dearest = max(cost, dearest)
         desk.end(claim, cost)
     assert bounded.usd <= bound + dearest + 1e-9

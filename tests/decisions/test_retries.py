@@ -45,23 +45,11 @@ POLICIES = {
     "a negative number counts as zero": ({"max_retries": -2}, {}, 1, 200, True),
     "default_max_retries on the graph": ({}, {"default_max_retries": 2}, 3, 200, True),
     "its alias": ({}, {"default_max_retry": 2}, 3, 200, True),
-    "the canonical name before its alias": (
-        {},
-        {"default_max_retry": 9, "default_max_retries": 2},
-        3,
-        200,
-        True,
-    ),
+    "the canonical name before its alias": ({}, {"default_max_retry": 9, "default_max_retries": 2}, 3, 200, True),
     "the node before the graph": ({"max_retries": 1}, {"default_max_retries": 5}, 2, 200, True),
     "a preset on the node": ({"retry_policy": "patient"}, {}, 3, 2000, False),
     "a preset on the graph": ({}, {"retry_policy": "aggressive"}, 5, 500, False),
-    "the node's preset before the graph's": (
-        {"retry_policy": "linear"},
-        {"retry_policy": "patient"},
-        3,
-        500,
-        False,
-    ),
+    "the node's preset before the graph's": ({"retry_policy": "linear"}, {"retry_policy": "patient"}, 3, 500, False),
     "the node's preset before the graph's number": (
         {"retry_policy": "none"},
         {"default_max_retries": 5},
@@ -69,13 +57,7 @@ POLICIES = {
         200,
         False,
     ),
-    "a number with the delays of a preset": (
-        {"max_retries": 7, "retry_policy": "patient"},
-        {},
-        8,
-        2000,
-        True,
-    ),
+    "a number with the delays of a preset": ({"max_retries": 7, "retry_policy": "patient"}, {}, 8, 2000, True),
     "the graph's number with the graph's delays": (
         {},
         {"default_max_retries": 1, "retry_policy": "linear"},
@@ -114,9 +96,7 @@ PRESET_DELAYS = {
 def test_presets_have_the_attempts_and_delays_of_spec_3_6(name, delays):
     preset = PRESETS[name]
     no_jitter = lambda low, high: 1.0  # noqa: E731 - one word for the table
-    assert [
-        delay_seconds(preset.backoff, attempt, no_jitter) for attempt in range(1, len(delays) + 1)
-    ] == delays
+    assert [delay_seconds(preset.backoff, attempt, no_jitter) for attempt in range(1, len(delays) + 1)] == delays
     assert preset.max_attempts == len(delays)
 
 
@@ -143,13 +123,7 @@ def test_jitter_multiplies_by_half_to_one_and_a_half():
 
 
 @given(
-    st.builds(
-        BackoffConfig,
-        st.integers(0, 10**6),
-        st.floats(0.0, 100.0),
-        st.integers(0, 10**6),
-        st.booleans(),
-    ),
+    st.builds(BackoffConfig, st.integers(0, 10**6), st.floats(0.0, 100.0), st.integers(0, 10**6), st.booleans()),
     st.integers(1, 10_000),
     st.floats(0.5, 1.5),
 )
@@ -187,12 +161,7 @@ TERMINAL_RETRY = Outcome(StageStatus.RETRY, is_terminal=True)
 UNTOLD = "it asked to be tried again, and no retry is allowed"
 EXHAUSTED = {
     "retries made": ({"max_retries": 1}, RETRY, 2, "max retries exceeded: later"),
-    "retries made, without a reason": (
-        {"max_retries": 1},
-        Outcome(StageStatus.RETRY),
-        2,
-        "max retries exceeded",
-    ),
+    "retries made, without a reason": ({"max_retries": 1}, Outcome(StageStatus.RETRY), 2, "max retries exceeded"),
     "no retry allowed": ({"max_retries": 0}, RETRY, 1, "later"),
     "no retry written": ({}, RETRY, 1, "later"),
     "no retry allowed, without a reason": ({"max_retries": 0}, Outcome(StageStatus.RETRY), 1, UNTOLD),
@@ -221,11 +190,7 @@ def test_a_retry_that_is_not_made_is_a_failure_and_says_max_retries_only_where_s
     ("attrs", "outcome", "expected"),
     [
         ({"max_retries": 1}, Outcome(StageStatus.RETRY), "retries exhausted, partial accepted"),
-        (
-            {"max_retries": 1},
-            Outcome(StageStatus.RETRY, notes="2 of 3"),
-            "retries exhausted, partial accepted: 2 of 3",
-        ),
+        ({"max_retries": 1}, Outcome(StageStatus.RETRY, notes="2 of 3"), "retries exhausted, partial accepted: 2 of 3"),
         ({"max_retries": 0}, Outcome(StageStatus.RETRY, notes="2 of 3"), "partial accepted: 2 of 3"),
         ({"max_retries": 1, "goal_gate": True}, RETRY, "retries exhausted, partial accepted"),
         ({"max_retries": 1}, REFUSED, "retries exhausted, partial accepted"),
@@ -238,9 +203,7 @@ def test_allow_partial_accepts_exhausted_retries_as_partial_success(build, attrs
     assert (final.status, final.notes, final.complaint) == (StageStatus.PARTIAL_SUCCESS, expected, "")
 
 
-@pytest.mark.parametrize(
-    "outcome", [FAIL, TERMINAL, Outcome.success("fine")], ids=["fail", "terminal", "success"]
-)
+@pytest.mark.parametrize("outcome", [FAIL, TERMINAL, Outcome.success("fine")], ids=["fail", "terminal", "success"])
 def test_any_other_outcome_is_final_as_it_is(build, outcome):
     planned = build.plan(nodes={"work": {"allow_partial": True}}).nodes["work"]
     assert final_outcome(planned, outcome, 1) is outcome

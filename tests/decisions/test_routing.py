@@ -40,16 +40,8 @@ ROUTES = {
         {},
         ("a", "condition"),
     ),
-    "a condition on a prefixed key": (
-        [out("a"), out("b", condition="context.stage=late")],
-        {},
-        ("b", "condition"),
-    ),
-    "the preferred label": (
-        [out("a", weight=9), out("b", label="Fix")],
-        {"label": "Fix"},
-        ("b", "preferred_label"),
-    ),
+    "a condition on a prefixed key": ([out("a"), out("b", condition="context.stage=late")], {}, ("b", "condition")),
+    "the preferred label": ([out("a", weight=9), out("b", label="Fix")], {"label": "Fix"}, ("b", "preferred_label")),
     "labels compare without accelerators and case": (
         [out("a", weight=9), out("b", label="[F] Fix it")],
         {"label": " fix IT "},
@@ -71,11 +63,7 @@ ROUTES = {
         {"suggested": ("nowhere", "c", "b")},
         ("c", "suggested_id"),
     ),
-    "ruling 12: default before weight": (
-        [out("a", weight=9), out("b", default=True)],
-        {},
-        ("b", "default"),
-    ),
+    "ruling 12: default before weight": ([out("a", weight=9), out("b", default=True)], {}, ("b", "default")),
     "ruling 12: suggested ids before default": (
         [out("a"), out("b", default=True)],
         {"suggested": ("a",)},
@@ -152,12 +140,7 @@ EDGES = st.lists(
 )
 
 
-@given(
-    EDGES,
-    st.randoms(use_true_random=False),
-    st.sampled_from(["", "go", "Stop"]),
-    st.sampled_from(["", "b", "c"]),
-)
+@given(EDGES, st.randoms(use_true_random=False), st.sampled_from(["", "go", "Stop"]), st.sampled_from(["", "b", "c"]))
 def test_selection_does_not_depend_on_the_order_of_edges(build, edges, random, label, suggested):
     shuffled = list(edges)
     random.shuffle(shuffled)

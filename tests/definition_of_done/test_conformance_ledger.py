@@ -14,19 +14,7 @@ ROWS = [
 ]
 PROOFS = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", LEDGER)))
 
-SECTIONS = {
-    1: 4,
-    2: 13,
-    3: 8,
-    4: 12,
-    5: 6,
-    6: 5,
-    7: 4,
-    8: 6,
-    9: 7,
-    10: 7,
-    11: 13,
-}
+SECTIONS = {1: 4, 2: 13, 3: 8, 4: 12, 5: 6, 6: 5, 7: 4, 8: 6, 9: 7, 10: 7, 11: 13}
 """Chapters of the specification's table of contents, and how many sections each has."""
 
 

@@ -39,13 +39,10 @@ def test_11_1_what_is_outside_the_subset_is_refused_with_its_place(text):
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
-    [("goal", "Ship"), ("label", "Demo"), ("model_stylesheet", "* { llm_model: a; }")],
+    ("name", "expected"), [("goal", "Ship"), ("label", "Demo"), ("model_stylesheet", "* { llm_model: a; }")]
 )
 def test_11_1_graph_attributes_are_extracted(name, expected):
-    graph = parse_dot(
-        'digraph g { graph [goal="Ship", label="Demo", model_stylesheet="* { llm_model: a; }"] }'
-    )
+    graph = parse_dot('digraph g { graph [goal="Ship", label="Demo", model_stylesheet="* { llm_model: a; }"] }')
     assert getattr(graph, name) == expected
 
 
@@ -61,10 +58,7 @@ def test_11_1_edge_attributes_are_parsed(dot):
 
 def test_11_1_a_chain_is_one_edge_for_each_pair(dot):
     edges = parse_dot(dot('a -> b -> c [label="next"] a b c')).edges
-    assert [(edge.source, edge.target, edge.label) for edge in edges] == [
-        ("a", "b", "next"),
-        ("b", "c", "next"),
-    ]
+    assert [(edge.source, edge.target, edge.label) for edge in edges] == [("a", "b", "next"), ("b", "c", "next")]
 
 
 def test_11_1_default_blocks_apply_to_what_follows(dot):

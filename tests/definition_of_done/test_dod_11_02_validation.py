@@ -16,26 +16,18 @@ def errors_of(body):
     [
         pytest.param("a [shape=Msquare] b b -> a", "start_node", id="no_start"),
         pytest.param(
-            "s [shape=Mdiamond] t [shape=Mdiamond] e [shape=Msquare] s -> e t -> e",
-            "start_node",
-            id="two_starts",
+            "s [shape=Mdiamond] t [shape=Mdiamond] e [shape=Msquare] s -> e t -> e", "start_node", id="two_starts"
         ),
         pytest.param("s [shape=Mdiamond] b s -> b", "terminal_node", id="no_exit"),
         pytest.param(
-            "s [shape=Mdiamond] e [shape=Msquare] f [shape=Msquare] s -> e s -> f",
-            "terminal_node",
-            id="two_exits",
+            "s [shape=Mdiamond] e [shape=Msquare] f [shape=Msquare] s -> e s -> f", "terminal_node", id="two_exits"
         ),
         pytest.param(f"{ENDS} a start -> a -> done a -> start", "start_no_incoming", id="into_the_start"),
         pytest.param(f"{ENDS} a start -> a -> done -> a", "exit_no_outgoing", id="out_of_the_exit"),
         pytest.param(f"{ENDS} a start -> done", "reachability", id="orphan"),
         pytest.param(f"{ENDS} start -> nowhere", "edge_target_exists", id="unknown_target"),
-        pytest.param(
-            f'{ENDS} start -> done [condition="outcome ~ success"]', "condition_syntax", id="condition"
-        ),
-        pytest.param(
-            f'{ENDS} model_stylesheet="* llm_model" start -> done', "stylesheet_syntax", id="stylesheet"
-        ),
+        pytest.param(f'{ENDS} start -> done [condition="outcome ~ success"]', "condition_syntax", id="condition"),
+        pytest.param(f'{ENDS} model_stylesheet="* llm_model" start -> done', "stylesheet_syntax", id="stylesheet"),
     ],
 )
 def test_11_2_what_keeps_a_pipeline_from_running_is_an_error(body, rule):
@@ -69,9 +61,7 @@ def test_11_2_a_pipeline_with_errors_is_never_run(tmp_path):
 
 def test_11_2_a_finding_has_rule_severity_place_and_message():
     (found,) = (
-        each
-        for each in validate(parse_dot(f"digraph g {{ {ENDS} a start -> done }}"))
-        if each.rule == "reachability"
+        each for each in validate(parse_dot(f"digraph g {{ {ENDS} a start -> done }}")) if each.rule == "reachability"
     )
     assert (found.rule, found.severity, found.node_id) == ("reachability", "error", "a")
     assert "unreachable" in found.message

@@ -41,10 +41,7 @@ def test_11_3_a_handler_gets_node_context_graph_and_logs_root(run_dot, tmp_path)
         return Outcome.success()
 
     result = run_dot(
-        'a [type="own"] start -> a -> done',
-        handlers={"own": execute},
-        durability="fast",
-        logs_root=tmp_path / "run",
+        'a [type="own"] start -> a -> done', handlers={"own": execute}, durability="fast", logs_root=tmp_path / "run"
     )
     node, context, graph, logs_root = seen
     assert isinstance(node, Node)

@@ -35,10 +35,7 @@ def test_11_6_wait_human_offers_the_edge_labels_and_returns_the_one_chosen(run_d
     )
     (question,) = interviewer.questions
     assert question.text == "Fine?"
-    assert [(option.key, option.label) for option in question.options] == [
-        ("A", "[A] Approve"),
-        ("R", "[R] Reject"),
-    ]
+    assert [(option.key, option.label) for option in question.options] == [("A", "[A] Approve"), ("R", "[R] Reject")]
     assert result.outcomes["gate"].preferred_label == "[R] Reject"
     assert result.completed_nodes == ("start", "gate", "fix", "done")
 

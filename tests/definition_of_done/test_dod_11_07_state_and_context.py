@@ -57,8 +57,4 @@ def test_11_7_a_run_resumes_from_its_checkpoint(dot, tmp_path):
 
 def test_11_7_artifacts_are_written_to_the_stage_directory(run_dot, tmp_path):
     run_dot("a start -> a -> done", durability="fast", logs_root=tmp_path / "run")
-    assert {path.name for path in (tmp_path / "run/a").iterdir()} == {
-        "prompt.md",
-        "response.md",
-        "status.json",
-    }
+    assert {path.name for path in (tmp_path / "run/a").iterdir()} == {"prompt.md", "response.md", "status.json"}

@@ -25,14 +25,9 @@ from attractor_nb import Outcome, StageStatus
     ],
 )
 def test_11_9_a_condition_decides(run_dot, condition, is_taken):
-    reply = Outcome(
-        StageStatus.SUCCESS,
-        preferred_label="Ship",
-        context_updates={"env": "prod", "n": 3, "ready": True},
-    )
+    reply = Outcome(StageStatus.SUCCESS, preferred_label="Ship", context_updates={"env": "prod", "n": 3, "ready": True})
     result = run_dot(
-        f'a yes no start -> a a -> yes [condition="{condition}"] a -> no yes -> done no -> done',
-        {"a": reply},
+        f'a yes no start -> a a -> yes [condition="{condition}"] a -> no yes -> done no -> done', {"a": reply}
     )
     assert result.completed_nodes[2] == ("yes" if is_taken else "no")
 

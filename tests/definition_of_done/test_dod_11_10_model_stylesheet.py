@@ -18,10 +18,7 @@ def model_of(dot, sheet, attrs=""):
         pytest.param("* { llm_model: any; }", "", "any", id="from_the_graph_attribute"),
         pytest.param('box { model = "claude-opus-4-6" }', "shape=box", "claude-opus-4-6", id="by_shape"),
         pytest.param(
-            '.fast { model = "gemini-3-flash-preview" }',
-            "class=fast",
-            "gemini-3-flash-preview",
-            id="by_class",
+            '.fast { model = "gemini-3-flash-preview" }', "class=fast", "gemini-3-flash-preview", id="by_class"
         ),
         pytest.param("#a { llm_model: mine; }", "", "mine", id="by_id"),
         pytest.param("box { llm_model: s; } * { llm_model: u; }", "", "s", id="shape_over_universal"),

@@ -47,9 +47,7 @@ def test_11_11_a_transform_changes_the_graph_between_parsing_and_validation():
 
 
 def test_11_11_goal_is_replaced_in_prompts():
-    source = served.FRAME.format(
-        body='graph [goal="rest"]\n plan [prompt="Plan $goal"]\n start -> plan -> done'
-    )
+    source = served.FRAME.format(body='graph [goal="rest"]\n plan [prompt="Plan $goal"]\n start -> plan -> done')
     assert Pipeline(source).graph.nodes["plan"].prompt == "Plan rest"
 
 

@@ -8,11 +8,7 @@ from attractor_nb.testing import ManualClock, ScriptedBackend, ScriptedInterview
 
 def test_11_12_parse_a_simple_linear_pipeline(dot):
     graph = parse_dot(dot("A B start -> A -> B -> done"))
-    assert [(edge.source, edge.target) for edge in graph.edges] == [
-        ("start", "A"),
-        ("A", "B"),
-        ("B", "done"),
-    ]
+    assert [(edge.source, edge.target) for edge in graph.edges] == [("start", "A"), ("A", "B"), ("B", "done")]
 
 
 def test_11_12_parse_graph_level_attributes():
@@ -31,9 +27,7 @@ def test_11_12_parse_multi_line_node_attributes(dot):
         pytest.param("digraph g { A done [shape=Msquare] A -> done }", "start_node", id="missing_start"),
         pytest.param("digraph g { start [shape=Mdiamond] A start -> A }", "terminal_node", id="missing_exit"),
         pytest.param(
-            "digraph g { start [shape=Mdiamond] done [shape=Msquare] A start -> done }",
-            "reachability",
-            id="orphan",
+            "digraph g { start [shape=Mdiamond] done [shape=Msquare] A start -> done }", "reachability", id="orphan"
         ),
     ],
 )
@@ -68,9 +62,7 @@ def test_11_12_execute_with_retry_on_failure(run_dot):
 
 
 def test_11_12_a_goal_gate_blocks_the_exit_when_unsatisfied(run_dot):
-    result = run_dot(
-        'A [goal_gate=true] start -> A A -> done [condition="outcome=fail"]', {"A": Outcome.fail("no")}
-    )
+    result = run_dot('A [goal_gate=true] start -> A A -> done [condition="outcome=fail"]', {"A": Outcome.fail("no")})
     assert (result.status, "done" in result.completed_nodes) == ("fail", False)
 
 
@@ -93,9 +85,7 @@ def test_11_12_wait_human_presents_choices_and_routes_on_selection(run_dot, key,
 @pytest.mark.parametrize(
     ("edges", "expected"),
     [
-        pytest.param(
-            'A -> x [condition="outcome=success"] A -> y [weight=99]', "x", id="condition_over_weight"
-        ),
+        pytest.param('A -> x [condition="outcome=success"] A -> y [weight=99]', "x", id="condition_over_weight"),
         pytest.param("A -> x [weight=1] A -> y [weight=2]", "y", id="weight"),
         pytest.param("A -> y A -> x", "x", id="lexical"),
     ],
@@ -143,9 +133,7 @@ def test_11_12_the_goal_is_expanded_in_prompts(run_dot):
 
 def test_11_12_a_custom_handler_is_registered_and_executed(dot):
     pipeline = Pipeline(dot('A [type="mine"] start -> A -> done'))
-    pipeline.register(
-        "mine", lambda node, context, graph, logs_root: Outcome.success(context_updates={"mine": True})
-    )
+    pipeline.register("mine", lambda node, context, graph, logs_root: Outcome.success(context_updates={"mine": True}))
     assert pipeline.run(wait=True, durability="none").context["mine"] is True
 
 
@@ -160,10 +148,7 @@ def test_11_12_parallel_fan_out_and_fan_in_complete_correctly(run_dot):
     result = run_dot(
         "fan [shape=component] A B B2 C join [shape=tripleoctagon] D start -> fan"
         " fan -> A -> join fan -> B -> B2 -> join fan -> C -> join join -> D -> done",
-        {
-            "B2": Outcome(StageStatus.SUCCESS, notes="best", context_updates={"score": 2}),
-            "C": Outcome.fail("no"),
-        },
+        {"B2": Outcome(StageStatus.SUCCESS, notes="best", context_updates={"score": 2}), "C": Outcome.fail("no")},
     )
     assert (result.status, result.completed_nodes) == ("success", ("start", "fan", "join", "D", "done"))
     assert [(each["id"], each["status"]) for each in result.context["parallel.results"]] == [

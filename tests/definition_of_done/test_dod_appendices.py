@@ -12,10 +12,7 @@ ATTRIBUTES = [
     *((Scope.GRAPH, name, "") for name in ("stack.child_workdir", "tool_hooks.pre", "tool_hooks.post")),
     (Scope.GRAPH, "default_max_retry", 0),
     (Scope.NODE, "shape", "box"),
-    *(
-        (Scope.NODE, name, "")
-        for name in ("label", "type", "prompt", "retry_target", "fallback_retry_target")
-    ),
+    *((Scope.NODE, name, "") for name in ("label", "type", "prompt", "retry_target", "fallback_retry_target")),
     *((Scope.NODE, name, "") for name in ("fidelity", "thread_id", "class", "timeout")),
     *((Scope.NODE, name, "") for name in ("llm_model", "llm_provider", "max_retries")),
     (Scope.NODE, "goal_gate", False),

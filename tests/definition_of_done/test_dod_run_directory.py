@@ -73,10 +73,7 @@ def test_run_directory_4_there_is_one_checkpoint_that_is_overwritten(dot, tmp_pa
 
     def look(node, context, graph, logs_root):
         seen.append(
-            (
-                plain(logs_root / "checkpoint.json")["current_node"],
-                len(list(logs_root.glob("checkpoint.json"))),
-            )
+            (plain(logs_root / "checkpoint.json")["current_node"], len(list(logs_root.glob("checkpoint.json"))))
         )
         return Outcome.success()
 

@@ -38,9 +38,7 @@ WAVES = [{"wave": 1, "agents": ["001"]}, {"wave": 2, "agents": ["002"]}]
 
 @pytest.fixture
 def session_dir(tmp_path):
-    return create_session(
-        tmp_path, "orchestrate", "prompts/000.md", AGENTS, WAVES, now=ManualClock(START).time
-    )
+    return create_session(tmp_path, "orchestrate", "prompts/000.md", AGENTS, WAVES, now=ManualClock(START).time)
 
 
 def agent(session_dir, agent_id="001"):
@@ -73,10 +71,7 @@ SESSION_FIELDS = {
     "completed_at": None,
     "status": "running",
     "summary": {"total": 2, "queued": 2, "running": 0, "complete": 0, "failed": 0, "cancelled": 0},
-    "waves": [
-        {"wave": 1, "status": "pending", "agents": ["001"]},
-        {"wave": 2, "status": "pending", "agents": ["002"]},
-    ],
+    "waves": [{"wave": 1, "status": "pending", "agents": ["001"]}, {"wave": 2, "status": "pending", "agents": ["002"]}],
 }
 
 
@@ -86,9 +81,7 @@ def test_status_schema_a_field_of_the_session_is_as_described(session_dir, field
 
 
 def test_status_schema_a_session_has_the_fields_of_the_schema_in_its_order(session_dir):
-    expected = (
-        "schema_version session_id source source_file started_at completed_at status agents summary waves"
-    )
+    expected = "schema_version session_id source source_file started_at completed_at status agents summary waves"
     assert list(load_session_status(session_dir)) == expected.split()
     written = json.loads((session_dir / "status.json").read_text())
     assert list(written) == [*expected.split(), "checksum"]
@@ -136,8 +129,7 @@ STEPS["failed"] = lambda session_dir, agent_id: fail_agent(session_dir, agent_id
 
 
 @pytest.mark.parametrize(
-    "way",
-    ["queued running complete", "queued running failed", "queued cancelled", "queued running cancelled"],
+    "way", ["queued running complete", "queued running failed", "queued cancelled", "queued running cancelled"]
 )
 def test_status_schema_an_agent_goes_the_ways_of_the_table(session_dir, way):
     first, *rest = way.split()
@@ -157,9 +149,7 @@ def test_status_schema_an_agent_goes_the_ways_of_the_table(session_dir, way):
     ],
 )
 def test_status_schema_an_agent_goes_no_other_way(session_dir, source, target):
-    for status in {"queued": [], "running": ["running"], "cancelled": ["cancelled"]}.get(
-        source, ["running", source]
-    ):
+    for status in {"queued": [], "running": ["running"], "cancelled": ["cancelled"]}.get(source, ["running", source]):
         STEPS[status](session_dir, "001")
     before = load_session_status(session_dir)
     with pytest.raises(IllegalTransition, match=f"cannot go from {source} to {target}"):
@@ -214,10 +204,7 @@ def test_status_schema_a_wave_goes_from_pending_over_running_to_complete(tmp_pat
     waves = [{"wave": 1, "agents": ["001", "002"]}]
     session_dir = create_session(tmp_path, "orchestrate", "a.md", [{"id": "001"}, {"id": "002"}], waves)
     seen = []
-    for step, agent_id in [
-        (None, ""),
-        *((STEPS[s], a) for a in ("001", "002") for s in ("running", "complete")),
-    ]:
+    for step, agent_id in [(None, ""), *((STEPS[s], a) for a in ("001", "002") for s in ("running", "complete"))]:
         if step:
             step(session_dir, agent_id)
         seen.append(load_session_status(session_dir)["waves"][0]["status"])
@@ -348,12 +335,7 @@ EXAMPLES = {
             {"id": "001", "name": "status-schema", "status": "complete", "duration_seconds": 154},
             {"id": "003", "name": "table-renderer", "status": "complete", "duration_seconds": 192},
             {"id": "002", "name": "status-writer", "status": "running", "started_at": "2026-02-01T14:33:00Z"},
-            {
-                "id": "004",
-                "name": "executor-integration",
-                "status": "running",
-                "started_at": "2026-02-01T14:33:05Z",
-            },
+            {"id": "004", "name": "executor-integration", "status": "running", "started_at": "2026-02-01T14:33:05Z"},
             {"id": "005", "name": "log-utilities", "status": "queued"},
         ],
         [*TWO_WAVES, {"wave": 2, "status": "running", "agents": ["002", "004", "005"]}],

@@ -38,20 +38,15 @@ def test_7_2_an_unknown_type_refuses_the_run_and_not_the_text(dot):
     assert pipeline.lint().errors == ()
     (found,) = [found for found in pipeline.lint().warnings if found.rule == "handler_missing"]
     assert found.message == 'no handler is registered for the type "team.review" of "a": a run is refused'
-    assert found.fix.title.startswith(
-        'register a handler for "team.review", or use one of the types codergen, '
-    )
+    assert found.fix.title.startswith('register a handler for "team.review", or use one of the types codergen, ')
 
 
 @pytest.mark.parametrize(
-    ("option", "value"),
-    [("max_steps", 5), ("max_node_visits", 3), ("max_budget_usd", 1.0), ("max_tokens_total", 100)],
+    ("option", "value"), [("max_steps", 5), ("max_node_visits", 3), ("max_budget_usd", 1.0), ("max_tokens_total", 100)]
 )
 def test_task_verification_1_a_runaway_loop_is_stopped_with_a_clear_reason(run_dot, option, value):
     spent = Outcome(StageStatus.SUCCESS, usage=Usage(input_tokens=20, output_tokens=20, cost_usd=0.4))
-    result = run_dot(
-        'a b start -> a -> b b -> a b -> done [condition="outcome=fail"]', {"a": spent}, **{option: value}
-    )
+    result = run_dot('a b start -> a -> b b -> a b -> done [condition="outcome=fail"]', {"a": spent}, **{option: value})
     assert result.status == "fail"
     assert option in result.reason
     assert "a -> b -> a" in result.reason or "b -> a -> b" in result.reason
@@ -67,9 +62,7 @@ def test_task_verification_1_a_failure_without_a_way_on_ends_the_pipeline(run_do
     "garbage", [42, "text", {"status": "success"}, object()], ids=lambda value: type(value).__name__
 )
 def test_task_verification_2_what_is_no_outcome_is_a_failure_that_says_so(run_dot, garbage):
-    result = run_dot(
-        'a [type="own"] start -> a -> done', handlers={"own": lambda node, context, graph, root: garbage}
-    )
+    result = run_dot('a [type="own"] start -> a -> done', handlers={"own": lambda node, context, graph, root: garbage})
     assert result.status == "fail"
     assert f"returned {type(garbage).__name__}, not an Outcome" in result.reason
 
@@ -102,8 +95,7 @@ def test_task_verification_3_the_example_loops_until_the_gate_is_satisfied():
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"),
-    [("fail", "fix_path"), ("success", "next_step"), ("partial_success", "review")],
+    ("status", "expected"), [("fail", "fix_path"), ("success", "next_step"), ("partial_success", "review")]
 )
 def test_task_verification_4_the_path_follows_the_outcome(run_dot, status, expected):
     result = run_dot(
@@ -118,9 +110,7 @@ def test_task_verification_4_the_path_follows_the_outcome(run_dot, status, expec
 
 
 def test_task_verification_4_the_default_edge_is_taken_when_nothing_else_matches(run_dot):
-    result = run_dot(
-        'a x y start -> a a -> x [condition="context.env=prod"] a -> y [default=true] x -> done y -> done'
-    )
+    result = run_dot('a x y start -> a a -> x [condition="context.env=prod"] a -> y [default=true] x -> done y -> done')
     assert result.completed_nodes[2] == "y"
 
 
@@ -133,9 +123,7 @@ def test_task_verification_5_the_context_says_where_the_run_is(run_dot):
 
 
 def test_task_verification_5_costs_are_added_up(run_dot):
-    spent = Outcome(
-        StageStatus.SUCCESS, usage=Usage(input_tokens=10, output_tokens=5, cost_usd=0.25, calls=1)
-    )
+    spent = Outcome(StageStatus.SUCCESS, usage=Usage(input_tokens=10, output_tokens=5, cost_usd=0.25, calls=1))
     result = run_dot("a b start -> a -> b -> done", {"a": spent, "b": spent})
     assert (result.usage.cost_usd, result.usage.total_tokens, result.usage.calls) == (0.5, 30, 2)
 

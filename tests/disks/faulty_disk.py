@@ -57,9 +57,7 @@ class FaultyDisk(Disk):
         self._is_halfway = is_halfway
         self._names: dict[int, str] = {}
 
-    def _count(
-        self, operation: str, name: Path | str = "", *, halfway: Callable[[], Any] | None = None
-    ) -> None:
+    def _count(self, operation: str, name: Path | str = "", *, halfway: Callable[[], Any] | None = None) -> None:
         self.operations.append((operation, str(name)))
         number = len(self.operations)
         if number == self._kill_at:

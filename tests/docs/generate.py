@@ -24,11 +24,14 @@ from attractor_nb import errors
 from attractor_nb.languages.dot.literals import KEYWORDS
 from attractor_nb.lint import BUILT_IN_RULES
 from attractor_nb.maps.map_options import MapOptions
+from attractor_nb.model.inputs import ENGINE_KEYS, STAGE_KEYS
 from attractor_nb.model.terminal_text import shown
 from attractor_nb.model.vocabulary.attributes import TABLE, AttributeSpec, Scope, literal_text
 from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
 from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
+from attractor_nb.model.vocabulary.variables import GOAL, NAMING_ATTRIBUTES
+from attractor_nb.notebook.fitting_values import CONDITIONS
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import RunOptions
 
@@ -82,11 +85,7 @@ def code(text: str) -> str:
 def prose(text: str) -> str:
     """Text of ours in a Markdown table: an angle bracket is no markup."""
     return (
-        shown(" ".join(text.split()))
-        .replace("|", "\\|")
-        .replace("<", "&lt;")
-        .replace("*", "\\*")
-        .replace("_", "\\_")
+        shown(" ".join(text.split())).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_")
     )
 
 
@@ -102,11 +101,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def shapes_table() -> str:
     aliases = {shape: alias for alias, shape in SHAPE_ALIASES.items()}
     rows = [
-        (
-            code(shape) + (f" (also {code(aliases[shape])})" if shape in aliases else ""),
-            code(kind),
-            TYPES[kind],
-        )
+        (code(shape) + (f" (also {code(aliases[shape])})" if shape in aliases else ""), code(kind), TYPES[kind])
         for shape, kind in SHAPE_TO_TYPE.items()
     ]
     return table(("shape", "type", "the stage is"), rows)
@@ -203,8 +198,7 @@ def _error_row(case: dict[str, Any]) -> tuple[str, str, str]:
 
 def rules_page() -> str:
     rows = [
-        (f"[{rule.name}](#{rule.name})", rule.severity.value, rule.page.partition("\n")[0])
-        for rule in BUILT_IN_RULES
+        (f"[{rule.name}](#{rule.name})", rule.severity.value, rule.page.partition("\n")[0]) for rule in BUILT_IN_RULES
     ]
     parts = [
         "# Lint rules\n",
@@ -228,9 +222,7 @@ def fenced(page: str) -> str:
         lines = [line.removeprefix("    ") for line in found[0].strip("\n").splitlines()]
         return "\n```dot\n" + "\n".join(lines) + "\n```\n\n"
 
-    return re.sub(
-        r"(?:^(?:    .*)?\n?)*^    .*(?:\n|\Z)(?:^(?:    .*)?\n)*", fence, page, flags=re.MULTILINE
-    ).strip()
+    return re.sub(r"(?:^(?:    .*)?\n?)*^    .*(?:\n|\Z)(?:^(?:    .*)?\n)*", fence, page, flags=re.MULTILINE).strip()
 
 
 # -- words.js ----------------------------------------------------------------------------------------
@@ -243,9 +235,17 @@ def words_module() -> str:
         row |= {"default": _default(spec).strip("`"), "meaning": prose_with_code(spec).replace("\\|", "|")}
         attributes.setdefault(spec.name, []).append(row)
     shapes = {shape: f"{kind}: {TYPES[kind]}" for shape, kind in SHAPE_TO_TYPE.items()}
-    tables = {"ATTRIBUTES": attributes, "SHAPES": shapes, "KEYWORDS": sorted(KEYWORDS)}
+    tables = {
+        "ATTRIBUTES": attributes,
+        "SHAPES": shapes,
+        "KEYWORDS": sorted(KEYWORDS),
+        "RULES": {rule.name: rule.page.partition("\n")[0].replace("`", "") for rule in BUILT_IN_RULES},
+        "CONTEXT_KEYS": {GOAL: "the goal of the graph", **ENGINE_KEYS, **STAGE_KEYS},
+        "CONDITIONS": sorted(CONDITIONS),
+        "WITH_VARIABLES": sorted(NAMING_ATTRIBUTES),
+    }
     return (
-        "// The words of DOT, made by `make docs` from the tables of attributes, shapes and keywords.\n"
+        "// The words of DOT, made by `make docs` from the tables of attributes, shapes, keywords, rules and context keys.\n"
         + "".join(
             f"\nexport const {name} = {json.dumps(values, indent=2, ensure_ascii=False)};\n"
             for name, values in tables.items()

@@ -23,7 +23,7 @@ from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions
 
 PACKAGE = Path(__file__).resolve().parents[2] / "attractor_nb"
-WIDTH = 110
+WIDTH = 120
 TAIL = "unknown"
 TAIL_MEANING = "Any other keyword: an error that names the nearest option."
 
@@ -91,10 +91,7 @@ TARGETS = {
     "Starting.run": Target("pipeline/methods/start_run.py", RUN),
     "Starting.run_async": Target("pipeline/methods/start_run.py", RUN, defaults={"host": '"kernel"'}),
     "Trying.check": Target(
-        "pipeline/methods/try_out.py",
-        RUN,
-        frozenset({"cassette"}),
-        {"durability": '"none"', "is_shown": "False"},
+        "pipeline/methods/try_out.py", RUN, frozenset({"cassette"}), {"durability": '"none"', "is_shown": "False"}
     ),
     "Trying.step": Target("pipeline/methods/try_out.py", RUN, frozenset({"stop_after"}), {"*": "None"}),
     "Trying.form": Target("pipeline/methods/try_out.py", RUN, INPUTS),
@@ -106,10 +103,7 @@ TARGETS = {
     "GoingOn.rewind": Target("pipeline/methods/run_again.py", RUN, INPUTS),
     "GoingOn.fork": Target("pipeline/methods/run_again.py", RUN, INPUTS),
     "Rerunning.rerun": Target(
-        "studio/debug/rerun_options.py",
-        RUN,
-        INPUTS | {"stop_after", "breakpoints", "host"},
-        {"is_shown": "False"},
+        "studio/debug/rerun.py", RUN, INPUTS | {"stop_after", "breakpoints", "host"}, {"is_shown": "False"}
     ),
     "Resumable.resume": Target("pipeline/methods/resume_row.py", RUN, INPUTS),
     "run_pipeline": Target("pipeline/spec_names.py", RUN),
@@ -125,9 +119,7 @@ def find(tree, name):
     for owner in owners:
         tree = next(each for each in tree.body if isinstance(each, ast.ClassDef) and each.name == owner)
     return [
-        each
-        for each in tree.body
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == last
+        each for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == last
     ][-1]
 
 
@@ -197,9 +189,7 @@ def written_keywords(source):
     for name, options in KEYWORDS.items():
         fields = [f"    {option}: {options[option].annotation}" for option in options]
         what = "``Pipeline.run``" if name == "RunKeywords" else "``Pipeline.map``"
-        parts.append(
-            f'class {name}(TypedDict, total=False):\n    """Options of {what}."""\n\n' + "\n".join(fields)
-        )
+        parts.append(f'class {name}(TypedDict, total=False):\n    """Options of {what}."""\n\n' + "\n".join(fields))
     return "\n\n\n".join(parts) + "\n"
 
 

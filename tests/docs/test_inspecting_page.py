@@ -35,11 +35,7 @@ def test_the_calls_of_the_page_work_and_the_loop_says_what_stands_there(tmp_path
 
 def test_the_fields_and_figures_of_the_page_are_those_of_the_code():
     table = PAGE.split("| field | meaning |", 1)[1].split("\n\n", 1)[0]
-    named = {
-        name
-        for row in table.splitlines()[2:]
-        for name in re.findall(r"`(\w+)(?:\(\w+\))?`", row.split("|")[1])
-    }
+    named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)(?:\(\w+\))?`", row.split("|")[1])}
     known = {entry.name for entry in fields(StageInspection) if not entry.name.startswith("_")} | {"read"}
     assert named <= known
     assert known - named == {"node", "label", "handler", "visit", "attempt", "directory", "workdir"}

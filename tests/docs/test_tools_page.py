@@ -8,8 +8,7 @@ import pytest
 from attractor_nb import Pipeline
 from attractor_nb.backends.llm.tools.catalog import DEFAULT_COMMAND_SECONDS, MAX_COMMAND_SECONDS, TOOLS
 from attractor_nb.backends.llm.tools.file_tools import MAX_LISTED
-from attractor_nb.backends.llm.tools.hooks import NOT_STARTED, TIMED_OUT
-from attractor_nb.backends.llm.tools.tool_calls import MAX_CALLS
+from attractor_nb.backends.llm.tools.tool_calls import MAX_CALLS, NOT_STARTED, TIMED_OUT
 from attractor_nb.backends.llm.tools.tool_problems import MAX_RESULT_CHARACTERS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "tools.md").read_text("utf-8")

@@ -74,9 +74,6 @@ def test_the_trace_on_the_page_of_runs_is_made():
         "pipeline = Pipeline('digraph shown { start [shape=Mdiamond] done [shape=Msquare] start -> done }')\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", f"{before}{code}\nprovider.shutdown()"],
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", f"{before}{code}\nprovider.shutdown()"], capture_output=True, text=True, check=True
     )
     assert "invoke_workflow shown" in done.stdout

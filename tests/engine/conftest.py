@@ -90,22 +90,11 @@ def replay():
     """Replay statements from a table of outcomes by node, without a clock, disk or loop."""
 
     def run(
-        body,
-        script=None,
-        *,
-        seconds=1.0,
-        state=None,
-        inputs=None,
-        answer=None,
-        uniform=lambda low, high: 1.0,
-        **bounds,
+        body, script=None, *, seconds=1.0, state=None, inputs=None, answer=None, uniform=lambda low, high: 1.0, **bounds
     ):
         graph = parse_dot(FRAME.format(body=body))
         plan = compile_plan(graph, bounds=bounds_of(graph, bounds))
-        left = {
-            name: list(given) if isinstance(given, list) else [given]
-            for name, given in (script or {}).items()
-        }
+        left = {name: list(given) if isinstance(given, list) else [given] for name, given in (script or {}).items()}
 
         def reply(node_id):
             queue = left.get(node_id) or [Outcome.success()]

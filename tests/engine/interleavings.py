@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from copy import copy
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -39,12 +39,7 @@ from attractor_nb.decisions.plan_compiling import compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.branch_walks import FanOut
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.model.events import (
-    ParallelBranchCompleted,
-    ParallelBranchStarted,
-    StageEnd,
-    StageStarted,
-)
+from attractor_nb.model.events import ParallelBranchCompleted, ParallelBranchStarted, StageEnd, StageStarted
 from attractor_nb.model.outcome import Outcome, StageStatus
 
 NAMES = "abcd"
@@ -136,8 +131,7 @@ class Scheduler:
         return None
 
 
-@dataclass
-class World:
+class World(Struct):
     """What branches run in: the part of attempts, store, clock and runner that they need."""
 
     plan: Any
@@ -145,12 +139,12 @@ class World:
     context: Context
     script: dict
     scheduler: Scheduler
-    events: list = field(default_factory=list)
-    ran: list = field(default_factory=list)
+    events: list = []
+    ran: list = []
     branch: str = ""
     run_id: str = "run"
     is_stepping: bool = False
-    tries: dict = field(default_factory=dict)
+    tries: dict = {}
 
     clock = store = setup = property(lambda self: self)
     uniform = staticmethod(lambda low, high: low)
@@ -212,9 +206,7 @@ def graph_text(branches, stages):
 def as_value(thing):
     """A thing as a value that can be compared: dicts without their order, records without their numbers."""
     if is_dataclass(thing):
-        names = (
-            each.name for each in fields(thing) if each.compare and each.name not in {"root", "sequence"}
-        )
+        names = (each.name for each in fields(thing) if each.compare and each.name not in {"root", "sequence"})
         return tuple((name, as_value(getattr(thing, name))) for name in names)
     if isinstance(thing, Struct):
         names = [name for name in thing.__struct_fields__ if name != "sequence"]
@@ -290,9 +282,7 @@ class Course:
         while planned:
             choices = planned.pop()
             new = []
-            results, _ = self.check(
-                choices, is_cut=count % every == 0, look=partial(self._look, known, new, choices)
-            )
+            results, _ = self.check(choices, is_cut=count % every == 0, look=partial(self._look, known, new, choices))
             planned += new
             count += 1
             yield results

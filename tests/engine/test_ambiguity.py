@@ -33,11 +33,7 @@ def in_flight(node_id="t", *, is_started=True):
 
 @pytest.mark.parametrize(
     ("option", "tries", "path"),
-    [
-        (FAILED, ["m", "done"], "m done"),
-        (DONE, ["done"], "t done"),
-        (AGAIN, ["t", "done"], "t done"),
-    ],
+    [(FAILED, ["m", "done"], "m done"), (DONE, ["done"], "t done"), (AGAIN, ["t", "done"], "t done")],
     ids=["failed", "done", "again"],
 )
 def test_a_person_decides_about_a_command_that_was_cut_off(replay, option, tries, path):

@@ -61,12 +61,7 @@ def test_the_engine_goes_on_with_other_runs_after_a_handler_left_by_system_exit(
 
 @pytest.mark.parametrize(
     ("error", "tries"),
-    [
-        (RetryableError("busy"), 3),
-        (ValueError("wrong"), 3),
-        (TerminalError("no key"), 1),
-        (ConnectionError(), 3),
-    ],
+    [(RetryableError("busy"), 3), (ValueError("wrong"), 3), (TerminalError("no key"), 1), (ConnectionError(), 3)],
     ids=lambda value: type(value).__name__,
 )
 def test_appendix_d_an_exception_is_retried_as_its_class_says(make, seams, error, tries):
@@ -153,14 +148,10 @@ def written(**plain):
         pytest.param({}, 'has no "outcome"', id="no_outcome"),
         pytest.param({"outcome": "success", "notes": 3}, "notes is a number", id="wrong_type"),
         pytest.param(
-            {"outcome": "success", "context_updates": {"graph.goal": "x"}},
-            "belongs to the engine",
-            id="reserved",
+            {"outcome": "success", "context_updates": {"graph.goal": "x"}}, "belongs to the engine", id="reserved"
         ),
         pytest.param(
-            {"outcome": "success", "suggested_next_ids": ["nowhere"]},
-            "which no outgoing edge",
-            id="no_target",
+            {"outcome": "success", "suggested_next_ids": ["nowhere"]}, "which no outgoing edge", id="no_target"
         ),
     ],
 )
@@ -192,9 +183,7 @@ def test_ruling_27_a_status_file_of_an_earlier_attempt_never_counts(make, seams,
             raise RetryableError("after the file was written")
         return
 
-    result = run_one(
-        make, execute, ", max_retries=1", durability="fast", logs_root=tmp_path / "run", **seams()
-    )
+    result = run_one(make, execute, ", max_retries=1", durability="fast", logs_root=tmp_path / "run", **seams())
     assert calls[0] is False
     assert result.visits["a"] == 1
 
@@ -211,12 +200,7 @@ def test_ruling_27_precedence_is_file_then_outcome(make):
 
 def test_ruling_27_status_json_says_attempt_visit_duration_and_reason(make, seams, tmp_path):
     run_one(
-        make,
-        lambda *_: Outcome.fail("no"),
-        ", max_retries=1",
-        durability="fast",
-        logs_root=tmp_path / "run",
-        **seams(),
+        make, lambda *_: Outcome.fail("no"), ", max_retries=1", durability="fast", logs_root=tmp_path / "run", **seams()
     )
     status = json.loads((tmp_path / "run/a/status.json").read_text())
     assert (status["attempt"], status["visit"], status["failure_reason"]) == (2, 1, "no")

@@ -23,9 +23,7 @@ class World:
     """What stages answer, by node; a list is used up, and its last answer stays. ``waits``: in the first round."""
 
     def __init__(self, replies):
-        self.replies = {
-            name: list(given) if isinstance(given, list) else [given] for name, given in replies.items()
-        }
+        self.replies = {name: list(given) if isinstance(given, list) else [given] for name, given in replies.items()}
         self.visited = []
 
     async def work(self, node, context, graph, logs_root):
@@ -84,9 +82,7 @@ def test_ruling_36_a_retry_target_before_the_fan_out_is_taken_by_the_run(make):
     assert world.visited.count("plan") == 2
 
 
-@pytest.mark.parametrize(
-    "policy", ["join_policy=first_success, max_parallel=1", "join_policy=k_of_n, join_k=1"]
-)
+@pytest.mark.parametrize("policy", ["join_policy=first_success, max_parallel=1", "join_policy=k_of_n, join_k=1"])
 def test_ruling_36_whatever_the_join_policy(make, policy):
     pipeline, _, _ = make({"t1": [BROKEN, Outcome.success()]}, nodes=TARGET, fan=policy)
     result = pipeline.run(wait=True, durability="none")
@@ -111,9 +107,7 @@ def test_ruling_36_with_error_policy_ignore_the_branch_fails_and_nothing_else_ha
 @pytest.mark.parametrize("branches", [1, 2])
 def test_ruling_36_returns_count_against_the_bounds_and_a_reached_bound_is_fail(make, branches):
     second = "t2 [type=work, retry_target=plan] p -> i2 -> t2 -> j" if branches == 2 else "p -> i2 -> j"
-    pipeline, world, _ = make(
-        {"t1": BROKEN, "t2": BROKEN}, nodes=TARGET, edges=f"p -> i1 -> t1 -> j {second}"
-    )
+    pipeline, world, _ = make({"t1": BROKEN, "t2": BROKEN}, nodes=TARGET, edges=f"p -> i1 -> t1 -> j {second}")
     result = pipeline.run(wait=True, durability="none", max_node_visits=3)
     assert result.status == "fail"
     assert "max_node_visits=3 reached: plan had 3 visits, in the cycle plan -> p -> plan" in result.reason
@@ -136,9 +130,7 @@ def test_ruling_18_a_bound_that_is_reached_in_a_branch_names_the_cycle_around_it
     ],
     ids=["before-it", "the-fan-out-itself", "after-another-stage", "a-way-within-the-branch"],
 )
-def test_ruling_36_an_edge_that_leads_back_ends_the_branch_with_the_outcome_of_its_stage(
-    make, nodes, status, reason
-):
+def test_ruling_36_an_edge_that_leads_back_ends_the_branch_with_the_outcome_of_its_stage(make, nodes, status, reason):
     pipeline, world, events = make({"t1": [BROKEN, Outcome.success()]}, nodes=nodes)
     result = pipeline.run(wait=True, durability="none", max_steps=100)
     assert ended(events) == {"p/i1": (status, reason, ""), "p/i2": ("success", "", "")}
@@ -147,9 +139,7 @@ def test_ruling_36_an_edge_that_leads_back_ends_the_branch_with_the_outcome_of_i
 
 
 def test_ruling_36_a_branch_that_begins_before_its_fan_out_fails(make):
-    pipeline, world, events = make(
-        edges=f"{EDGES} p -> plan plan -> j [condition='context.no=1']".replace("'", '"')
-    )
+    pipeline, world, events = make(edges=f"{EDGES} p -> plan plan -> j [condition='context.no=1']".replace("'", '"'))
     result = pipeline.run(wait=True, durability="none", max_steps=50)
     assert ended(events)["p/plan"] == ("fail", "the branch begins at plan, which is p or before it", "")
     assert result.completed_nodes == ("start", "plan", "p", "j", "done")
@@ -213,9 +203,7 @@ def test_ruling_22_a_fan_in_where_the_branches_do_not_meet_fails_the_fan_out(mak
     )
     result = pipeline.run(wait=True, durability="none")
     assert result.status == "fail"
-    assert (
-        result.reason == "the branch came to the fan-in early, where the branches of its fan-out do not meet"
-    )
+    assert result.reason == "the branch came to the fan-in early, where the branches of its fan-out do not meet"
     assert ended(events)["p/i1"][0] == "fail"
 
 
@@ -244,11 +232,7 @@ def test_ruling_39_under_strict_gates_a_human_gate_that_nobody_answered_fails_th
     make, fan, replies, answer, status
 ):
     pipeline, _, _ = make(
-        replies,
-        nodes=f"graph [strict_gates=true] {GATED}",
-        edges=GATED_EDGES,
-        fan=fan,
-        interviewer=answering(answer),
+        replies, nodes=f"graph [strict_gates=true] {GATED}", edges=GATED_EDGES, fan=fan, interviewer=answering(answer)
     )
     result = pipeline.run(wait=True, durability="none")
     assert result.status == status
@@ -265,9 +249,7 @@ def test_ruling_39_without_strict_gates_the_fan_out_goes_on(make):
 @pytest.mark.parametrize("is_strict", [False, True])
 def test_ruling_17a_a_goal_gate_that_was_skipped_is_not_satisfied_under_strict_gates(make, place, is_strict):
     strict = "graph [strict_gates=true]" if is_strict else ""
-    pipeline, _, events = make(
-        {place: Outcome(StageStatus.SKIPPED)}, nodes=f"{strict} {place} [goal_gate=true]"
-    )
+    pipeline, _, events = make({place: Outcome(StageStatus.SKIPPED)}, nodes=f"{strict} {place} [goal_gate=true]")
     result = pipeline.run(wait=True, durability="none")
     assert result.status == ("fail" if is_strict else "success")
     told = [each.message for each in events if isinstance(each, RunWarning)]
@@ -291,7 +273,5 @@ def test_ruling_35_a_partial_success_is_a_success_to_edges_that_do_not_name_it(t
     text = f"""digraph {{ start [shape=Mdiamond] done [shape=Msquare] plan [type=work] p [type=work] t1 [type=work]
         start -> plan {edges} p -> done t1 -> done }}"""
     world = World({"plan": Outcome(StageStatus.PARTIAL_SUCCESS)})
-    result = Pipeline(text, handlers={"work": world.work}, runs_dir=tmp_path).run(
-        wait=True, durability="none"
-    )
+    result = Pipeline(text, handlers={"work": world.work}, runs_dir=tmp_path).run(wait=True, durability="none")
     assert result.completed_nodes == ("start", "plan", way, "done")

@@ -37,9 +37,7 @@ def written(body, attrs=""):
 
 def worker(replies=None, seen=None):
     """A handler that answers by node: an outcome, a list of them, or a function of the context."""
-    left = {
-        name: list(given) if isinstance(given, list) else given for name, given in (replies or {}).items()
-    }
+    left = {name: list(given) if isinstance(given, list) else given for name, given in (replies or {}).items()}
 
     async def work(node, context, graph, logs_root):
         if seen is not None:
@@ -63,9 +61,7 @@ def run(tmp_path):
     def start(body=THREE, replies=None, *, attrs="", seen=None, **options):
         events = []
         pipeline = Pipeline(
-            written(body, attrs),
-            handlers={"work": worker(replies, seen), "note": worker()},
-            runs_dir=tmp_path,
+            written(body, attrs), handlers={"work": worker(replies, seen), "note": worker()}, runs_dir=tmp_path
         )
         pipeline.on_event(events.append)
         result = pipeline.run(wait=True, **{"durability": "none", **options})
@@ -352,9 +348,7 @@ def test_a_bound_that_is_reached_in_a_branch_ends_the_run_and_a_higher_one_goes_
 
     assert (result.status, result.bound) == ("fail", "max_steps")
     first = list(seen)
-    pipeline = Pipeline(
-        written(body, "max_parallel=1"), handlers={"work": worker(seen=seen), "note": worker()}
-    )
+    pipeline = Pipeline(written(body, "max_parallel=1"), handlers={"work": worker(seen=seen), "note": worker()})
     again = pipeline.resume(result.logs_root, max_steps=50, durability="fast").result()
 
     assert again.status == "success", again.reason
@@ -363,9 +357,7 @@ def test_a_bound_that_is_reached_in_a_branch_ends_the_run_and_a_higher_one_goes_
 
 def test_stepping_runs_one_stage_at_a_time_in_branches_too(tmp_path):
     seen = []
-    pipeline = Pipeline(
-        written(THREE), handlers={"work": worker(seen=seen), "note": worker()}, runs_dir=tmp_path
-    )
+    pipeline = Pipeline(written(THREE), handlers={"work": worker(seen=seen), "note": worker()}, runs_dir=tmp_path)
     statuses, counts = [], []
     for _ in range(6):
         result = pipeline.step(durability="fast")
@@ -423,11 +415,7 @@ def test_events_tell_of_the_fan_out_and_its_branches_in_order(run):
     _, events = run(replies={"b": Outcome.fail("broken")})
 
     assert [event.branch_count for event in events[ParallelStarted]] == [3]
-    assert [(event.id, event.index) for event in events[ParallelBranchStarted]] == [
-        ("a", 0),
-        ("b", 1),
-        ("c", 2),
-    ]
+    assert [(event.id, event.index) for event in events[ParallelBranchStarted]] == [("a", 0), ("b", 1), ("c", 2)]
     completed = events[ParallelCompleted][0]
     assert (completed.success_count, completed.failure_count) == (2, 1)
     assert completed.branch == ""
@@ -456,9 +444,7 @@ def test_a_resume_with_a_changed_graph_walks_the_branches_that_there_are_now(tmp
 
     def build(body):
         return Pipeline(
-            written(body, "max_parallel=1"),
-            handlers={"work": worker(seen=seen), "note": worker()},
-            runs_dir=tmp_path,
+            written(body, "max_parallel=1"), handlers={"work": worker(seen=seen), "note": worker()}, runs_dir=tmp_path
         )
 
     before = build(THREE)

@@ -71,9 +71,9 @@ def test_a_run_is_stopped_at_a_gate(make, is_inner_asked):
         async def ask(self, question):
             await reached.coroutine()
 
-    run = make(
-        "g [shape=hexagon] start -> g -> done", interviewer=Asking() if is_inner_asked else "deferred"
-    ).run(durability="fast")
+    run = make("g [shape=hexagon] start -> g -> done", interviewer=Asking() if is_inner_asked else "deferred").run(
+        durability="fast"
+    )
     run.wait_for_gate("g", 20)
     run.cancel()
     assert run.result(20).status == "interrupted"

@@ -89,9 +89,7 @@ def test_a_resumed_run_tells_what_an_uninterrupted_one_tells(cut, dot, tmp_path)
 
 def test_ruling_31_a_large_value_is_told_by_its_text(told, tmp_path):
     answer = "\n".join(f"{number}. step of the plan" for number in range(20_000))
-    body = (
-        'plan [prompt="Plan."] write [prompt="Write.", carry="plan.response"] start -> plan -> write -> done'
-    )
+    body = 'plan [prompt="Plan."] write [prompt="Write.", carry="plan.response"] start -> plan -> write -> done'
     (text,) = told(body, {"plan": answer}, logs_root=tmp_path / "run", durability="fast")["write"]
     assert "artifact_ref" not in text
     assert "- plan.response (the first " in text

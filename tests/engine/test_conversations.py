@@ -62,9 +62,7 @@ def test_a_stage_goes_on_with_what_its_thread_has_said(make, durability):
 
 
 def test_spec_5_4_nodes_with_different_threads_start_fresh(talk):
-    body = (
-        "default_fidelity=full a [thread_id=x] b [thread_id=y] c [thread_id=x] start -> a -> b -> c -> done"
-    )
+    body = "default_fidelity=full a [thread_id=x] b [thread_id=y] c [thread_id=x] start -> a -> b -> c -> done"
     talker, run = talk(body)
     assert talker.heard == [("a", ""), ("b", ""), ("c", "a")]
     assert sorted(path.name for path in (run.logs_root / "threads").iterdir()) == ["x.json", "y.json"]

@@ -39,14 +39,7 @@ def test_a_retry_is_told_as_failure_retrying_and_start(make, seams):
     pipeline = make("a [max_retries=1] start -> a -> done", {"a": [Outcome.retry("busy"), "fine"]})
     _, seen = run_and_listen(pipeline, **seams(), durability="none")
     of_a = [type(event).__name__ for event in seen if getattr(event, "name", "") == "a"]
-    assert of_a == [
-        "StageStarted",
-        "StageFailed",
-        "StageRetrying",
-        "StageStarted",
-        "StageOutput",
-        "StageCompleted",
-    ]
+    assert of_a == ["StageStarted", "StageFailed", "StageRetrying", "StageStarted", "StageOutput", "StageCompleted"]
 
 
 def test_a_failed_run_ends_with_its_reason(make, seams):
@@ -197,9 +190,7 @@ def test_a_feed_that_is_opened_after_the_end_ends_at_once(stream):
 def test_an_observer_that_comes_after_the_end_leaves_no_thread(stream):
     stream.close()
     stream.observe(lambda event: None)
-    assert not [
-        thread for thread in threading.enumerate() if thread.name == "attractor-observer" and _lives(thread)
-    ]
+    assert not [thread for thread in threading.enumerate() if thread.name == "attractor-observer" and _lives(thread)]
 
 
 def _lives(thread):

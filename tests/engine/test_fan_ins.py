@@ -35,10 +35,7 @@ def run(tmp_path):
 
 
 def test_the_fan_in_sees_the_results_and_what_it_merges_is_there_for_the_next_stage(run):
-    replies = {
-        "a": outcome("a", design="round", score=1),
-        "b": outcome("b", design="square", score=2, extra=True),
-    }
+    replies = {"a": outcome("a", design="round", score=1), "b": outcome("b", design="square", score=2, extra=True)}
     result, backend, _ = run(replies=replies, join="merge=best")
     assert result.completed_nodes == ("start", "fan", "join", "after", "done")
     assert result.outcomes["join"].notes == "Selected best candidate: b"
@@ -121,15 +118,10 @@ def test_ruling_22_a_restart_within_a_branch_fails_the_branch_and_restarts_nothi
 
 @pytest.mark.parametrize(
     ("edges", "status"),
-    [
-        ("check -> join", "fail"),
-        ('check -> mend [condition="outcome=fail"] check -> join mend -> join', "success"),
-    ],
+    [("check -> join", "fail"), ('check -> mend [condition="outcome=fail"] check -> join mend -> join', "success")],
     ids=["let-through", "judged"],
 )
-def test_ruling_22_a_failure_that_only_a_diamond_let_through_stays_a_failure_of_the_branch(
-    run, edges, status
-):
+def test_ruling_22_a_failure_that_only_a_diamond_let_through_stays_a_failure_of_the_branch(run, edges, status):
     body = f"fan -> b -> join fan -> a -> check check [shape=diamond] mend {edges}"
     if "mend ->" not in edges:
         body = body.replace("mend ", "")
@@ -140,8 +132,7 @@ def test_ruling_22_a_failure_that_only_a_diamond_let_through_stays_a_failure_of_
 
 def test_ruling_22_fan_outs_nest_at_most_eight_deep(run):
     inner = " ".join(
-        f"f{n} [shape=component] f{n} -> f{n + 1} k{n} [shape=tripleoctagon] k{n + 1} -> k{n}"
-        for n in range(8)
+        f"f{n} [shape=component] f{n} -> f{n + 1} k{n} [shape=tripleoctagon] k{n + 1} -> k{n}" for n in range(8)
     )
     body = f"{inner} f8 [shape=component] x f8 -> x -> k8 k8 [shape=tripleoctagon] k0 -> join fan -> a -> f0 fan -> b -> join"
     _, _, events = run(body, max_steps=500)

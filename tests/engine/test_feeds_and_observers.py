@@ -71,8 +71,7 @@ def test_a_slow_observer_of_one_run_does_not_hold_up_another(tmp_path):
     pipeline = Pipeline(SOURCE, handlers={"custom": lambda *_: Outcome.success()})
     ended = threading.Event()
     first = pipeline.run(
-        logs_root=tmp_path / "first",
-        observers=[slow, lambda event: event.type == "PipelineCompleted" and ended.set()],
+        logs_root=tmp_path / "first", observers=[slow, lambda event: event.type == "PipelineCompleted" and ended.set()]
     )
     assert blocked.wait(LIMIT_SECONDS)
     assert ended.wait(LIMIT_SECONDS)

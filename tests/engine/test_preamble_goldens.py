@@ -46,9 +46,7 @@ class Worker(ScriptedBackend):
     async def run(self, node, prompt, context):
         if node.id == "implement":
             _tool("read", {"path": "importer.py"}, result="214 lines")
-            _tool(
-                "write", {"path": "importer.py", "text": "def pieces(file):\n    ..." * 9}, result="written"
-            )
+            _tool("write", {"path": "importer.py", "text": "def pieces(file):\n    ..." * 9}, result="written")
         if node.id == "verify" and context.get("tests.failed") != 0:
             _tool("run", {"command": "make test"}, error="exit code 2: 3 failed, 118 passed")
             context.set("tests.failed", 3)
@@ -61,12 +59,7 @@ def _tool(name, arguments, **came_to):
     scope = current_stage()
     scope.announce(
         ToolCallEnded(
-            name=scope.node_id,
-            visit=scope.visit,
-            attempt=scope.attempt,
-            tool=name,
-            arguments=arguments,
-            **came_to,
+            name=scope.node_id, visit=scope.visit, attempt=scope.attempt, tool=name, arguments=arguments, **came_to
         )
     )
 
@@ -77,14 +70,10 @@ SCRIPT = {
         Outcome.retry("the answer was cut off after 4096 tokens"),
         Outcome.success("read in pieces", context_updates={"files.changed": ["importer.py"]}),
         Outcome.success(
-            "the index is closed now",
-            context_updates={"files.changed": ["importer.py", "index.py"], "tests.failed": 0},
+            "the index is closed now", context_updates={"files.changed": ["importer.py", "index.py"], "tests.failed": 0}
         ),
     ],
-    "verify": [
-        Outcome.fail("3 tests are red: the index is left open"),
-        Outcome.success("121 tests are green"),
-    ],
+    "verify": [Outcome.fail("3 tests are red: the index is left open"), Outcome.success("121 tests are green")],
     "security": "Paths are checked before they are opened. Nothing to add.",
     "speed": "Eight gigabytes in 94 seconds; before it ran out of memory.",
     "report": "Done.",

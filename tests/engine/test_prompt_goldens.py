@@ -75,9 +75,7 @@ class Situation:
         (project / "prices.py").write_text(MODULE)
         (project / "test_prices.py").write_text(TEST)
         options = {"logs_root": self.root / "run", "workdir": project, **options}
-        return self.pipeline.run(
-            wait=True, trust=True, clock=ManualClock(), randomness=SeededRandomness(), **options
-        )
+        return self.pipeline.run(wait=True, trust=True, clock=ManualClock(), randomness=SeededRandomness(), **options)
 
     def prompt(self, node, number=-1):
         """The prompt, without what differs between machines."""
@@ -118,8 +116,7 @@ def thirty_stages(at):
         f"""{nodes} edit [prompt="Write the last chapter."] start -> {" -> ".join(names)} -> edit -> done""",
         {
             **{
-                name: f"# {name}\n\n"
-                + " ".join(f"Sentence {n} of {name} tells a little more." for n in range(12))
+                name: f"# {name}\n\n" + " ".join(f"Sentence {n} of {name} tells a little more." for n in range(12))
                 for name in names
             },
             "edit": "Done.",
@@ -130,17 +127,12 @@ def thirty_stages(at):
 
 
 def child_result(at):
-    (at.root / "child.dot").write_text(
-        f'digraph c {{ {ENDS} look [prompt="Look it up."] start -> look -> done }}'
-    )
+    (at.root / "child.dot").write_text(f'digraph c {{ {ENDS} look [prompt="Look it up."] start -> look -> done }}')
     at.run(
         f"""research [type=pipeline, pipeline.dotfile="{at.root / "child.dot"}", pipeline.inputs="subject='rounding'",
             pipeline.outputs="found=context.look.response"]
         write [prompt="Write the advice."] start -> research -> write -> done""",
-        {
-            "look": "Half up: 2.5 is 3.\nHalf even: 2.5 is 2, 3.5 is 4.\n\nBanks use half even.",
-            "write": "Done.",
-        },
+        {"look": "Half up: 2.5 is 3.\nHalf even: 2.5 is 2, 3.5 is 4.\n\nBanks use half even.", "write": "Done."},
     )
     return at.prompt("write")
 
@@ -170,9 +162,7 @@ def two_megabytes(at):
 
 def map_row(at):
     at.backend = ScriptedBackend({"triage": ["Hardware."]})
-    pipeline = Pipeline(
-        f'digraph g {{ {ENDS} triage [prompt="Which team is this for?"] start -> triage -> done }}'
-    )
+    pipeline = Pipeline(f'digraph g {{ {ENDS} triage [prompt="Which team is this for?"] start -> triage -> done }}')
     result = pipeline.map(
         [
             {
@@ -221,11 +211,7 @@ def resumed_run(at):
 
 
 def first_stage_with_inputs(at):
-    at.run(
-        BOOK,
-        {"plan": PLAN, "write": "Done."},
-        params={"currency": "EUR", "digits": 2, "files": ["prices.py"]},
-    )
+    at.run(BOOK, {"plan": PLAN, "write": "Done."}, params={"currency": "EUR", "digits": 2, "files": ["prices.py"]})
     return at.prompt("plan")
 
 
@@ -234,12 +220,7 @@ def within_a_branch(at):
         """plan [prompt="Plan it."] fan [shape=component] one [prompt="Take the first way."] more [prompt="Go on."]
         two [prompt="Take the second way."] gather [shape=tripleoctagon]
         start -> plan -> fan fan -> one -> more -> gather fan -> two -> gather -> done""",
-        {
-            "plan": PLAN,
-            "one": "The first way works:\n- decimals\n- rounding",
-            "more": "Done.",
-            "two": "It does not.",
-        },
+        {"plan": PLAN, "one": "The first way works:\n- decimals\n- rounding", "more": "Done.", "two": "It does not."},
         params={"currency": "EUR"},
     )
     return at.prompt("more")

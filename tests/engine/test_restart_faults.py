@@ -25,10 +25,7 @@ def answer(node, prompt, context):
 def test_the_directory_of_a_restart_is_free_after_every_fault(tmp_path):
     pipeline = Pipeline(RESTARTING, backend=answer)
     whole = FaultyDisk()
-    assert (
-        pipeline.run(wait=True, logs_root=tmp_path / "whole", disk=whole, clock=ManualClock()).status
-        == "success"
-    )
+    assert pipeline.run(wait=True, logs_root=tmp_path / "whole", disk=whole, clock=ManualClock()).status == "success"
     moving = next(place for place, (_, name) in enumerate(whole.operations) if name.endswith("restart-1"))
     refused = 0
     for operation in range(moving + 1, len(whole.operations) + 1):

@@ -17,13 +17,7 @@ from attractor_nb.model.events import PipelineResumed, RunWarning, StageStarted
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.testing import ManualClock, ScriptedBackend, SeededRandomness
 
-STATUSES = [
-    StageStatus.SUCCESS,
-    StageStatus.FAIL,
-    StageStatus.PARTIAL_SUCCESS,
-    StageStatus.RETRY,
-    StageStatus.SKIPPED,
-]
+STATUSES = [StageStatus.SUCCESS, StageStatus.FAIL, StageStatus.PARTIAL_SUCCESS, StageStatus.RETRY, StageStatus.SKIPPED]
 
 
 class Replies:
@@ -76,9 +70,7 @@ def options():
 
 def told(result):
     """What two runs must agree in."""
-    context = {
-        key: value for key, value in result.context.snapshot().items() if not key.startswith("internal.")
-    }
+    context = {key: value for key, value in result.context.snapshot().items() if not key.startswith("internal.")}
     return (
         result.status,
         result.reason,
@@ -248,12 +240,7 @@ def test_ruling_18_a_run_that_a_bound_ended_goes_on_with_a_higher_one(make, tmp_
     pipeline = make("a b start -> a -> b -> done")
     result = pipeline.run(wait=True, logs_root=tmp_path / "run", max_steps=2)
     assert (result.status, result.next_node) == ("fail", "b")
-    assert pipeline.resume(tmp_path / "run", max_steps=9).result(20).completed_nodes == (
-        "start",
-        "a",
-        "b",
-        "done",
-    )
+    assert pipeline.resume(tmp_path / "run", max_steps=9).result(20).completed_nodes == ("start", "a", "b", "done")
 
 
 def test_a_resume_warns_when_the_file_of_the_run_was_edited(make, tmp_path):
@@ -365,9 +352,7 @@ def test_a_command_that_was_cut_off_is_not_repeated_unasked(make, tmp_path):
         (", on_interrupted=rerun", None, "success"),
     ],
 )
-def test_what_happens_to_a_command_that_was_cut_off_is_the_authors_choice(
-    make, tmp_path, more, choice, status
-):
+def test_what_happens_to_a_command_that_was_cut_off_is_the_authors_choice(make, tmp_path, more, choice, status):
     pipeline, root = cut_off_in_a_tool(make, tmp_path, more)
     assert pipeline.resume(root, on_interrupted=choice).result(20).status == status
 

@@ -89,9 +89,7 @@ ENDED = {
 
 
 @pytest.mark.parametrize(("work", "attrs", "spent"), ENDED.values(), ids=ENDED)
-def test_an_attempt_that_ends_without_a_usage_has_spent_what_its_calls_say(
-    make, tmp_path, work, attrs, spent
-):
+def test_an_attempt_that_ends_without_a_usage_has_spent_what_its_calls_say(make, tmp_path, work, attrs, spent):
     """A call that failed and said nothing of its usage had no answer to be paid for."""
     root = tmp_path / "run"
     result = make(f"a [{attrs}] start -> a -> done", backend=work).run(wait=True, logs_root=root)
@@ -106,9 +104,7 @@ def test_a_usage_that_a_backend_returns_goes_before_the_sum_of_its_calls(make):
         ask(usage=SPENT)
         return Response("done", usage=SPENT + SPENT)
 
-    assert (
-        make("a start -> a -> done", backend=answer).run(wait=True, durability="none").usage == SPENT + SPENT
-    )
+    assert make("a start -> a -> done", backend=answer).run(wait=True, durability="none").usage == SPENT + SPENT
 
 
 def test_a_budget_counts_calls_whose_attempt_failed(make):
@@ -132,9 +128,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("answer", REFUSED.values(), ids=REFUSED)
 def test_what_a_refused_outcome_cost_is_counted(make, answer):
-    pipeline = make(
-        "a start -> a -> done", backend=lambda node, prompt, context: answer(current_stage().files)
-    )
+    pipeline = make("a start -> a -> done", backend=lambda node, prompt, context: answer(current_stage().files))
     assert pipeline.run(wait=True, durability="none").usage == SPENT
 
 
@@ -197,9 +191,7 @@ def test_a_bound_that_cannot_see_what_is_spent_says_so_once(make, tmp_path, boun
 )
 def test_task_verification_5_a_cost_among_the_context_updates_is_accumulated(make, usage, declared, cost):
     outcome = Outcome(StageStatus.SUCCESS, context_updates={"cost_usd": declared}, usage=usage)
-    result = make("a b start -> a -> b -> done", {"a": outcome, "b": outcome}).run(
-        wait=True, durability="none"
-    )
+    result = make("a b start -> a -> b -> done", {"a": outcome, "b": outcome}).run(wait=True, durability="none")
     assert (result.status, result.usage.cost_usd) == ("success", cost)
 
 

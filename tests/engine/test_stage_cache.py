@@ -14,10 +14,10 @@ from attractor_nb.model.calls.call_content import InputChange
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import RunWarning, StageEnd
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.cache_store import CacheStore
-from attractor_nb.views.state import NodeStatus
-from attractor_nb.views.status_line import status_line
+from attractor_nb.views.summary_line import status_line
 from attractor_nb.views.text_table import text_table
 
 SPENT = Usage(input_tokens=100, output_tokens=20, cost_usd=0.5, calls=1)
@@ -35,11 +35,7 @@ class Asked:
         self.lock = threading.Lock()
 
     def call_inputs(self, node, context):
-        return {
-            "model": node.llm_model or "m",
-            "temperature": node.get("llm.temperature", float),
-            **self.described,
-        }
+        return {"model": node.llm_model or "m", "temperature": node.get("llm.temperature", float), **self.described}
 
     async def run(self, node, prompt, context):
         with self.lock:
@@ -118,14 +114,10 @@ def test_nothing_is_paid_for_twice(place):
     assert (before.usage.calls, after.usage) == (6, Usage())
     assert after.saved == before.usage == Usage(600, 120, 3.0, 6)
     assert after.cached_nodes == tuple(NAMES)
-    assert {key: after.context[key] for key in after.context} == {
-        key: before.context[key] for key in before.context
-    }
+    assert {key: after.context[key] for key in after.context} == {key: before.context[key] for key in before.context}
     assert after["build"].response == "answer of build"
     assert after["build"].prompt.replace(after.run_id, before.run_id) == before["build"].prompt
-    told = [
-        (event.name, event.is_cached, event.saved, event.outcome.usage) for event in ends(after.logs_root)
-    ]
+    told = [(event.name, event.is_cached, event.saved, event.outcome.usage) for event in ends(after.logs_root)]
     assert told == [
         ("start", False, None, None),
         *[(name, True, SPENT, None) for name in NAMES],
@@ -213,7 +205,7 @@ LOOP = graph(
     """ node [fidelity=truncate]
     draft [prompt="Draft."] judge [prompt="Judge.", verdict=json] gate [shape=diamond]
     start -> draft -> judge -> gate
-    gate -> done [condition="preferred_label=good"] gate -> draft [condition="preferred_label=bad"]""",
+    gate -> done [condition="preferred_label=good"] gate -> draft [condition="preferred_label=bad"]"""
 )
 
 
@@ -428,9 +420,7 @@ def test_a_command_depends_on_the_context_that_it_declares(place):
     counter = place.root / "count"
     body = f'a [shape=parallelogram, cache=true, cache.context="{{reads}}", tool_command="echo x >> {counter}"] start -> a -> done'
     for other in (1, 2):
-        place.run(
-            graph(body.format(reads="ticket")), Asked(), trust=True, params={"ticket": 7, "other": other}
-        )
+        place.run(graph(body.format(reads="ticket")), Asked(), trust=True, params={"ticket": 7, "other": other})
     assert counter.read_text().count("x") == 1
     result = place.run(graph(body.format(reads="ticket")), Asked(), trust=True, params={"ticket": 8})
     assert result.why("a").changes == (InputChange("context.ticket", "7", "8"),)
@@ -682,9 +672,7 @@ def test_the_usual_place_is_beside_the_runs(tmp_path, monkeypatch):
 def test_runs_at_the_same_time_share_one_cache(place):
     async def both():
         runs = [
-            Pipeline(six()).run(
-                backend=Asked(), cache=place.cache, logs_root=place.root / f"c{number}", wait=False
-            )
+            Pipeline(six()).run(backend=Asked(), cache=place.cache, logs_root=place.root / f"c{number}", wait=False)
             for number in range(3)
         ]
         return [await asyncio.to_thread(run.result, 30) for run in runs]
@@ -711,9 +699,7 @@ def test_a_rewound_stage_is_executed(place):
 
 def test_beside_a_cassette_there_is_no_cache(place):
     for number in range(2):
-        result = place.run(
-            LINE, "simulated", cassette=place.root / "calls.json", logs_root=place.root / f"k{number}"
-        )
+        result = place.run(LINE, "simulated", cassette=place.root / "calls.json", logs_root=place.root / f"k{number}")
         assert result.status == "success"
         assert result.cached_nodes == ()
     assert place.entries == []

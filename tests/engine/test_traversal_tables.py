@@ -49,22 +49,10 @@ def suggest(*ids):
         ),
         pytest.param("a b start -> a -> b -> done", {"a": FAIL}, "start a", "broken", id="fail_ends_the_run"),
         pytest.param(
-            "on_fail=continue a b start -> a -> b -> done",
-            {"a": FAIL},
-            "start a b done",
-            "",
-            id="on_fail_continue",
+            "on_fail=continue a b start -> a -> b -> done", {"a": FAIL}, "start a b done", "", id="on_fail_continue"
         ),
-        pytest.param(
-            "a b start -> a -> b -> done", {"a": PARTIAL}, "start a b done", "", id="partial_success_goes_on"
-        ),
-        pytest.param(
-            "a b start -> a -> b -> done",
-            {"a": RETRY},
-            "start a",
-            "busy",
-            id="retry_is_fail",
-        ),
+        pytest.param("a b start -> a -> b -> done", {"a": PARTIAL}, "start a b done", "", id="partial_success_goes_on"),
+        pytest.param("a b start -> a -> b -> done", {"a": RETRY}, "start a", "busy", id="retry_is_fail"),
         pytest.param(
             "a [retry_target=b] b start -> b -> a -> done",
             {"a": [FAIL, Outcome.success()]},
@@ -111,10 +99,7 @@ def test_a_run_takes_its_way(replay, body, script, path, reason):
 def test_ruling_13_a_stage_is_tried_as_often_as_its_policy_says(replay, attrs, replies, tries, status):
     found = replay(f"a [{attrs}] start -> a -> done", {"a": replies})
     assert [attempt for node, _, attempt in found.tries if node == "a"] == list(range(1, tries + 1))
-    assert (
-        next(event for event in found.of(StageEnd) if event.name == "a" and event.is_commit).outcome.status
-        == status
-    )
+    assert next(event for event in found.of(StageEnd) if event.name == "a" and event.is_commit).outcome.status == status
     assert len(found.waits) == tries - 1
 
 
@@ -141,25 +126,21 @@ def test_ruling_14_no_matching_edge_fails_naming_conditions_and_values(replay, b
     assert '`context.x=1` saw "2"' in found.end.reason
 
 
-@pytest.mark.parametrize(
-    ("outcome", "is_success"), [(Outcome.success(), True), (FAIL, False), (SKIPPED, True)]
-)
+@pytest.mark.parametrize(("outcome", "is_success"), [(Outcome.success(), True), (FAIL, False), (SKIPPED, True)])
 def test_ruling_14_without_edges_the_run_ends_with_that_stages_outcome(replay, outcome, is_success):
     assert replay("a start -> a", {"a": outcome}).end.is_success is is_success
 
 
 def test_ruling_14_gates_are_checked_before_a_dead_end_too(replay):
     found = replay(
-        'g [goal_gate=true] a start -> g g -> a [condition="outcome=fail"]',
-        {"g": FAIL, "a": Outcome.success()},
+        'g [goal_gate=true] a start -> g g -> a [condition="outcome=fail"]', {"g": FAIL, "a": Outcome.success()}
     )
     assert "goal_gate_unsatisfied: g" in found.end.reason
 
 
 def test_ruling_16_the_outcome_of_a_diamond_does_not_reach_the_context(replay):
     found = replay(
-        'a check [shape=diamond] b start -> a -> check check -> b [condition="outcome=fail"] b -> done',
-        {"a": FAIL},
+        'a check [shape=diamond] b start -> a -> check check -> b [condition="outcome=fail"] b -> done', {"a": FAIL}
     )
     at_check = next(event for event in found.of(StageEnd) if event.name == "check")
     assert at_check.outcome.status is StageStatus.SUCCESS
@@ -178,8 +159,7 @@ def test_ruling_16_conditional_outcome_own_gives_the_letter_of_4_7(replay):
 
 def test_ruling_16_a_diamond_counts_for_no_gate(replay):
     found = replay(
-        'd [shape=diamond, goal_gate=true] a start -> a -> d d -> done [condition="outcome=fail"]',
-        {"a": FAIL},
+        'd [shape=diamond, goal_gate=true] a start -> a -> d d -> done [condition="outcome=fail"]', {"a": FAIL}
     )
     assert found.end.is_success
 
@@ -237,9 +217,7 @@ def test_ruling_17_a_gate_that_a_redirect_passed_over_is_executed_again(replay):
 def test_ruling_17_a_gate_never_visited_is_a_warning(replay):
     found = replay('a g [goal_gate=true] start -> a a -> done a -> g [condition="outcome=fail"] g -> done')
     assert found.end.is_success
-    assert [(event.node, event.message) for event in found.of(RunWarning)] == [
-        ("g", "goal gate g was never visited")
-    ]
+    assert [(event.node, event.message) for event in found.of(RunWarning)] == [("g", "goal gate g was never visited")]
 
 
 def test_ruling_17_a_gate_never_visited_is_an_error_with_strict_gates(replay):
@@ -291,8 +269,7 @@ def test_ruling_19_gates_come_before_the_exit_handler(replay):
 
 def test_ruling_20_skipped_routes_like_success_and_leaves_no_outcome(replay):
     found = replay(
-        'f a start -> f -> a a -> done [condition="outcome=success"]',
-        {"f": Outcome(StageStatus.SUCCESS), "a": SKIPPED},
+        'f a start -> f -> a a -> done [condition="outcome=success"]', {"f": Outcome(StageStatus.SUCCESS), "a": SKIPPED}
     )
     assert found.path == ["start", "f", "a", "done"]
     assert "a" not in found.state.outcomes
@@ -329,8 +306,7 @@ def test_ruling_21_restarts_are_bounded(replay):
 
 def test_a_value_that_the_context_refuses_fails_the_stage(replay):
     found = replay(
-        "a start -> a -> done",
-        {"a": Outcome(StageStatus.SUCCESS, context_updates={"bad": {1, 2}, "good": 1})},
+        "a start -> a -> done", {"a": Outcome(StageStatus.SUCCESS, context_updates={"bad": {1, 2}, "good": 1})}
     )
     assert "context key 'bad'" in found.end.reason
     assert "good" not in found.context
@@ -344,18 +320,14 @@ def test_a_stage_that_was_cut_off_is_tried_again_as_the_next_attempt(replay):
 
 
 def test_a_stage_that_counts_as_lost_is_not_run_again(replay):
-    state = RunState(
-        "a", completed=["start"], in_flight=InFlight("a", 1, 1, 0, is_started=True), on_interrupted="fail"
-    )
+    state = RunState("a", completed=["start"], in_flight=InFlight("a", 1, 1, 0, is_started=True), on_interrupted="fail")
     found = replay('a b start -> a a -> b [condition="outcome=fail"] b -> done', state=state)
     assert found.tries == [("b", 1, 1), ("done", 1, 1)]
     assert "interrupted" in found.of(StageFailed)[0].error
 
 
 def test_visits_and_indexes_count_through_loops(replay):
-    found = replay(
-        'a b start -> a -> b b -> a [condition="outcome=fail"] b -> done', {"b": [FAIL, Outcome.success()]}
-    )
+    found = replay('a b start -> a -> b b -> a [condition="outcome=fail"] b -> done', {"b": [FAIL, Outcome.success()]})
     assert [(event.name, event.index, event.visit) for event in found.of(StageEnd)] == [
         ("start", 1, 1),
         ("a", 2, 1),

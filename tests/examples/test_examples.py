@@ -60,11 +60,7 @@ TABLE = [
             ("unused_class", "plan"),
         ),
     ),
-    Example(
-        "spec_11_13_smoke",
-        "start plan implement review done",
-        (("goal_gate_has_retry", "implement"),),
-    ),
+    Example("spec_11_13_smoke", "start plan implement review done", (("goal_gate_has_retry", "implement"),)),
     Example("verification_3_goal_gate", "start implement test done"),
     Example("verification_4_multi_path", "start check next_step done"),
     Example("demo", "start plan implement measure long_enough review done"),
@@ -77,21 +73,12 @@ TABLE = [
     ),
     Example("research_fact_check", "start questions research draft check_claims polish done"),
     Example("data_pipeline", "start extract clean check report comment done"),
-    Example(
-        "release_approval",
-        "start draft_notes seal product_gate operations_gate verify announce finished",
-    ),
+    Example("release_approval", "start draft_notes seal product_gate operations_gate verify announce finished"),
     Example("measure_texts", "start measure is_counted summarize done", params={"text": "One day."}),
-    Example(
-        "answer_ticket",
-        "start sort answer is_good done",
-        params={"ticket": "It blinks.", "product": "LX-4"},
-    ),
+    Example("answer_ticket", "start sort answer is_good done", params={"ticket": "It blinks.", "product": "LX-4"}),
     Example("read_invoice", "start read check done", params={"invoice": INVOICE}),
     Example("bug_triage", "start classify triage_gate ask_reporter done"),
-    Example(
-        "spec_to_code", "start requirements completeness tests_first implement no_placeholders audit done"
-    ),
+    Example("spec_to_code", "start requirements completeness tests_first implement no_placeholders audit done"),
     Example("write_article", "start outline draft check done"),
     Example("supervised_article", "start editor publish done"),
     Example("article_and_summary", "start choose article summary done"),
@@ -116,9 +103,7 @@ def test_every_file_is_in_the_table_of_contents():
 
 @every_example
 def test_an_example_has_exactly_the_expected_findings(example):
-    found = [
-        (finding.rule, finding.node_id or " -> ".join(finding.edge or ())) for finding in load(example).lint()
-    ]
+    found = [(finding.rule, finding.node_id or " -> ".join(finding.edge or ())) for finding in load(example).lint()]
     assert sorted(found) == sorted(example.findings)
 
 
@@ -128,9 +113,7 @@ def test_an_example_is_drawn_with_all_its_nodes(example):
     drawing = ET.fromstring(pipeline.to_svg())
     children = {element.get("data-child"): element for element in drawing.iter() if element.get("data-child")}
     below = {id(element) for child in children.values() for element in child.iter()}
-    assert set(nodes_in(element for element in drawing.iter() if id(element) not in below)) == set(
-        pipeline.graph.nodes
-    )
+    assert set(nodes_in(element for element in drawing.iter() if id(element) not in below)) == set(pipeline.graph.nodes)
     assert {name: set(nodes_in(child.iter())) for name, child in children.items()} == {
         name: set(child.nodes) for name, child in pipeline.graph.children.items()
     }

@@ -31,8 +31,7 @@ WORKERS = Path(__file__).with_name("workers")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers",
-        "protects(path, snippet, instead): without that snippet of that file the test fails (make prove)",
+        "markers", "protects(path, snippet, instead): without that snippet of that file the test fails (make prove)"
     )
     mutated = os.environ.get("ATTRACTOR_PROVED_PACKAGE")
     if mutated and not attractor_nb.__file__.startswith(mutated):
@@ -224,9 +223,7 @@ class Planted:
                 secret = form.removeprefix("github_pat_").removeprefix("-----BEGIN RSA PRIVATE KEY-----")
                 secret = secret.removesuffix("-----END RSA PRIVATE KEY-----")
                 pieces = [secret[at : at + WINDOW] for at in range(len(secret) - WINDOW + 1)]
-                hits += [
-                    f"{name} in {sink}" for sink, text in sinks if any(piece in text for piece in pieces)
-                ]
+                hits += [f"{name} in {sink}" for sink, text in sinks if any(piece in text for piece in pieces)]
         return sorted(set(hits))
 
     @staticmethod

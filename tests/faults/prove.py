@@ -62,14 +62,7 @@ class _Collector:
 def collect(words: str) -> _Collector:
     """The claims of all tests of this folder."""
     collector = _Collector()
-    arguments = [
-        str(HERE),
-        "--collect-only",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:randomly",
-    ]
+    arguments = [str(HERE), "--collect-only", "-p", "no:cacheprovider", "-p", "no:randomly"]
     if words:
         arguments += ["-k", words]
     with contextlib.redirect_stdout(io.StringIO()):  # of the list of tests, which nobody asked for
@@ -81,15 +74,11 @@ def collect(words: str) -> _Collector:
 
 def mutated_copy(claim: Claim, place: Path) -> None:
     """A copy of the package without the snippet."""
-    shutil.copytree(
-        REPOSITORY / "attractor_nb", place / "attractor_nb", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(REPOSITORY / "attractor_nb", place / "attractor_nb", ignore=shutil.ignore_patterns("__pycache__"))
     path = place / claim.path
     text = path.read_text(encoding="utf-8")
     if text.count(claim.snippet) != 1:
-        sys.exit(
-            f"{claim.path} has the snippet {text.count(claim.snippet)} times, not once:\n{claim.snippet}"
-        )
+        sys.exit(f"{claim.path} has the snippet {text.count(claim.snippet)} times, not once:\n{claim.snippet}")
     path.write_text(text.replace(claim.snippet, claim.instead), encoding="utf-8")
 
 
@@ -98,36 +87,16 @@ def run(test: str, package: Path) -> subprocess.CompletedProcess[str]:
     # The copy first; the repository is there for `tests`, which tests import from one another.
     path = os.pathsep.join((str(package), str(REPOSITORY)))
     environment = {**os.environ, "PYTHONPATH": path, "ATTRACTOR_PROVED_PACKAGE": str(package)}
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "pytest",
-        test,
-        "-x",
-        "-q",
-        "-n0",
-        "-p",
-        "no:cacheprovider",
-        "--no-header",
-    ]
+    command = [sys.executable, "-P", "-m", "pytest", test, "-x", "-q", "-n0", "-p", "no:cacheprovider", "--no-header"]
     return subprocess.run(
-        command,
-        cwd=REPOSITORY,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=SECONDS_PER_TEST,
+        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS_PER_TEST
     )
 
 
 def main() -> int:
     """Prove all claims; the number of those that do not hold, at most 1 as an exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "-k", default="", metavar="WORDS", help="only tests whose name has them, as of pytest"
-    )
+    parser.add_argument("-k", default="", metavar="WORDS", help="only tests whose name has them, as of pytest")
     found = collect(parser.parse_args().k)
     broken = 0
     for claim in found.claims:
@@ -145,9 +114,7 @@ def main() -> int:
             print(textwrap.indent(output[-2000:], "    "))
     for test in found.unmarked:
         print(f"{'NO CLAIM':14} {test.removeprefix('tests/faults/')}")
-    print(
-        f"{len(found.claims) - broken} of {len(found.claims)} claims hold; {len(found.unmarked)} tests make none"
-    )
+    print(f"{len(found.claims) - broken} of {len(found.claims)} claims hold; {len(found.unmarked)} tests make none")
     return min(broken, 1)
 
 

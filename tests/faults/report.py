@@ -63,9 +63,7 @@ def table(figures: dict[int, list[dict[str, Any]]]) -> str:
         lines.append(f"| {number} | {fault} | {promise} | {_cell(figures.get(number, []))} |")
     if others := figures.get(0, []):
         lines += ["", "Beside the list:", "", "| subject | measured |", "| --- | --- |"]
-        lines += [
-            f"| {figure['subject']} | {figure['figure']} (`{_short(figure['test'])}`) |" for figure in others
-        ]
+        lines += [f"| {figure['subject']} | {figure['figure']} (`{_short(figure['test'])}`) |" for figure in others]
     when = datetime.now(UTC).strftime("%Y-%m-%d")
     machine = f"Python {platform.python_version()}, {platform.system()} {platform.release()}"
     lines += ["", f"Measured on {when}, two processors, {machine}.", ""]

@@ -79,9 +79,7 @@ def asked(place):
 
 def answers_of(place):
     """The durable answers, by the id of their question."""
-    return {
-        event.question_id: event.answer for event in events_of(place) if isinstance(event, InterviewCompleted)
-    }
+    return {event.question_id: event.answer for event in events_of(place) if isinstance(event, InterviewCompleted)}
 
 
 def runs_of(place):
@@ -94,9 +92,7 @@ def runs_of(place):
     instead='    if state.on_interrupted:\n        return ""\n',
 )
 @pytest.mark.parametrize(("answer", "runs"), [(AGAIN, 2), (DONE, 1), (FAILED, 1)])
-def test_a_command_that_was_cut_off_is_run_again_only_when_a_person_says_so(
-    live, cut, tmp_path, answer, runs
-):
+def test_a_command_that_was_cut_off_is_run_again_only_when_a_person_says_so(live, cut, tmp_path, answer, runs):
     """Protected by the question that comes before the command: without it each resume repeats it."""
     root = copy_of(cut, tmp_path / "case")
     ended = live(root, answer=answer)
@@ -112,9 +108,7 @@ def test_a_command_that_was_cut_off_is_run_again_only_when_a_person_says_so(
     instead="if (recorded := None):",
 )
 @pytest.mark.timeout(600)
-def test_killed_between_question_answer_and_re_run_nobody_is_asked_twice(
-    live, cut, tmp_path, campaign, figures
-):
+def test_killed_between_question_answer_and_re_run_nobody_is_asked_twice(live, cut, tmp_path, campaign, figures):
     """Killed at each operation of the disk in the resume, then resumed: a durable answer is never asked for again.
 
     Protected by the answers that a log holds: without them the next resume asks anew, and may be told
@@ -152,25 +146,13 @@ def test_killed_between_question_answer_and_re_run_nobody_is_asked_twice(
 
 
 @pytest.mark.protects(
-    "attractor_nb/decisions/ambiguity.py",
-    "options=(FAILED, DONE, AGAIN)",
-    instead="options=(AGAIN, DONE, FAILED)",
+    "attractor_nb/decisions/ambiguity.py", "options=(FAILED, DONE, AGAIN)", instead="options=(AGAIN, DONE, FAILED)"
 )
 def test_who_approves_the_first_choice_of_everything_records_a_failure(cut, tmp_path):
     """Protected by the order of the choices: with "run it again" first, --auto-approve repeats the command."""
     root = copy_of(cut, tmp_path / "case")
     ended = subprocess.run(
-        [
-            sys.executable,
-            "-P",
-            "-m",
-            "attractor_nb.cli",
-            "resume",
-            str(root),
-            "--auto-approve",
-            "--trust",
-            "--json",
-        ],
+        [sys.executable, "-P", "-m", "attractor_nb.cli", "resume", str(root), "--auto-approve", "--trust", "--json"],
         capture_output=True,
         text=True,
         timeout=60,

@@ -92,9 +92,7 @@ def stage_of(operations, graph, node):
     'context.set(f"internal.retry_count.{node_id}", visit.failures)\n    outcome',
     instead="pass\n    outcome",
 )
-@pytest.mark.protects(
-    "attractor_nb/processes/descendants.py", "read -r group\n        read -r word", instead="exit"
-)
+@pytest.mark.protects("attractor_nb/processes/descendants.py", "read -r group\n        read -r word", instead="exit")
 @pytest.mark.parametrize("graph", WITH_CHILDREN)
 def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, figures, graph):
     """Protected by: a recorded answer is taken in place of a question; the number of failures is in the context
@@ -129,8 +127,7 @@ def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, fi
     instead="            return self._begin(pipeline, options, scope, next_place(home, scope.visit, len(there)))",
 )
 @pytest.mark.protects(
-    "attractor_nb/runtime/child_runs.py",
-    "complete_end(pipeline, place, options, self._household.seams)",
+    "attractor_nb/runtime/child_runs.py", "complete_end(pipeline, place, options, self._household.seams)"
 )
 @pytest.mark.protects("attractor_nb/storage/child_directories.py", "sweep(disk, place.descriptor)")
 def test_killed_around_the_beginning_and_the_end_of_a_child(kill_worker, campaign, figures):
@@ -226,9 +223,7 @@ def test_nothing_is_written_beside_the_storage_seam(preloaded_worker, tmp_path, 
 
 @pytest.mark.protects("attractor_nb/storage/files/atomic.py", "disk.remove(second, parent)")
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_killed_after_every_operation_that_the_c_library_sees(
-    preloaded_worker, campaign, figures, tmp_path, graph
-):
+def test_killed_after_every_operation_that_the_c_library_sees(preloaded_worker, campaign, figures, tmp_path, graph):
     """Protected by: a temporary name of a file that has its final name already is removed, not renamed.
 
     The other killer kills before each operation; this one after each, and half-way through the first write.
@@ -248,9 +243,7 @@ def test_killed_after_every_operation_that_the_c_library_sees(
     )
 
 
-@pytest.mark.protects(
-    "attractor_nb/storage/log/event_log.py", "os.lseek(self._descriptor, scan.offset, os.SEEK_SET)"
-)
+@pytest.mark.protects("attractor_nb/storage/log/event_log.py", "os.lseek(self._descriptor, scan.offset, os.SEEK_SET)")
 def test_killed_in_a_process_that_was_started_for_it(preloaded_worker, campaign, figures, tmp_path):
     """Protected by: a log is written on behind its last whole record.
 
@@ -258,9 +251,7 @@ def test_killed_in_a_process_that_was_started_for_it(preloaded_worker, campaign,
     """
     seen, _ = traced(preloaded_worker, "stages", tmp_path)
     writes = [
-        number
-        for number, (call, path) in enumerate(seen, 1)
-        if call == "write" and path.endswith("events.jsonl")
+        number for number, (call, path) in enumerate(seen, 1) if call == "write" and path.endswith("events.jsonl")
     ]
     tally = Tally()
     chosen = campaign.pick(range(1, len(seen) + 1, 20), sample=2)
@@ -272,9 +263,7 @@ def test_killed_in_a_process_that_was_started_for_it(preloaded_worker, campaign,
     figures.record(1, "killed in whole processes of their own", str(tally))
 
 
-@pytest.mark.protects(
-    "attractor_nb/runtime/handles/recorded_state.py", "context.restore(values, tuple(logs))"
-)
+@pytest.mark.protects("attractor_nb/runtime/handles/recorded_state.py", "context.restore(values, tuple(logs))")
 @pytest.mark.parametrize("graph", WITH_CHILDREN)
 def test_killed_again_while_it_resumes_and_once_more(kill_worker, campaign, figures, graph):
     """Protected by: what the log says after the checkpoint is in the context again."""
@@ -290,15 +279,11 @@ def test_killed_again_while_it_resumes_and_once_more(kill_worker, campaign, figu
         verdict = kill_worker.judge(graph, *faults)
         tally.add(f"killed at {first}, {second}, {third}", verdict)
     tally.check()
-    figures.record(
-        1, f"killed, killed again in the resume, and in the resume of that, graph {graph!r}", str(tally)
-    )
+    figures.record(1, f"killed, killed again in the resume, and in the resume of that, graph {graph!r}", str(tally))
 
 
 @pytest.mark.protects(
-    "attractor_nb/decisions/ambiguity.py",
-    "return Outcome.fail(LOST_REASON, is_terminal=True)",
-    instead='return ""',
+    "attractor_nb/decisions/ambiguity.py", "return Outcome.fail(LOST_REASON, is_terminal=True)", instead='return ""'
 )
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_a_stage_that_was_cut_off_is_never_repeated_under_fail(kill_worker, campaign, figures, graph):

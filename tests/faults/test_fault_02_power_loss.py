@@ -213,14 +213,7 @@ def is_promised(event):
     return event.type not in NOT_FLUSHED
 
 
-NOT_FLUSHED = {
-    "StageRetrying",
-    "RunWarning",
-    "GoalGateUnsatisfied",
-    "InterviewInformed",
-    "ChildStarted",
-    "ChildEnded",
-}
+NOT_FLUSHED = {"StageRetrying", "RunWarning", "GoalGateUnsatisfied", "InterviewInformed", "ChildStarted", "ChildEnded"}
 """Of a child its own directory says what its parent's log does not any more."""
 
 
@@ -319,9 +312,7 @@ class Inspector:
         if told(result) != self.recording.context:
             want, got = self.recording.context, told(result)
             keys = [key for key in {**want, **got} if want.get(key, ...) != got.get(key, ...)]
-            return (
-                f"another context: {[(key, str(want.get(key))[:60], str(got.get(key))[:60]) for key in keys]}"
-            )
+            return f"another context: {[(key, str(want.get(key))[:60], str(got.get(key))[:60]) for key in keys]}"
         self.counts["resumed"] += 1
         return ""
 
@@ -405,15 +396,9 @@ RENAMED = "        replace_file(disk, parent, name, data, is_synced=is_synced, k
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.protects(
-    LOG, "            self._disk.sync_data(self._descriptor)\n", instead="            pass\n"
-)
-@pytest.mark.protects(
-    ATOMIC, RENAMED + "        if is_synced:\n            disk.sync(parent)\n", instead=RENAMED
-)
-@pytest.mark.protects(
-    ATOMIC, "            if is_synced:\n                disk.sync(descriptor)\n", instead=""
-)
+@pytest.mark.protects(LOG, "            self._disk.sync_data(self._descriptor)\n", instead="            pass\n")
+@pytest.mark.protects(ATOMIC, RENAMED + "        if is_synced:\n            disk.sync(parent)\n", instead=RENAMED)
+@pytest.mark.protects(ATOMIC, "            if is_synced:\n                disk.sync(descriptor)\n", instead="")
 @pytest.mark.protects(
     "attractor_nb/storage/run_directory.py",
     "            _sync_directory(disk, path.parent)\n",
@@ -425,9 +410,7 @@ RENAMED = "        replace_file(disk, parent, name, data, is_synced=is_synced, k
     instead="if False and",
 )
 @pytest.mark.protects("attractor_nb/runtime/latest_state.py", "        _check_begun(stored)\n", instead="")
-def test_a_power_loss_at_any_moment_of_a_run_loses_nothing_that_was_promised(
-    record, memory_disk, campaign, figures
-):
+def test_a_power_loss_at_any_moment_of_a_run_loses_nothing_that_was_promised(record, memory_disk, campaign, figures):
     """Protected by the flush of each commit, the flushes before and after each rename, that of the run
     directory's own name, by reading a record that is lost by sectors as lost, and by not resuming a run whose
     first record is lost."""
@@ -437,9 +420,7 @@ def test_a_power_loss_at_any_moment_of_a_run_loses_nothing_that_was_promised(
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.protects(
-    ATOMIC, RENAMED + "        if is_synced:\n            disk.sync(parent)\n", instead=RENAMED
-)
+@pytest.mark.protects(ATOMIC, RENAMED + "        if is_synced:\n            disk.sync(parent)\n", instead=RENAMED)
 def test_a_power_loss_around_a_restart_directory_loses_nothing_that_was_promised(
     record, memory_disk, campaign, figures
 ):
@@ -448,10 +429,7 @@ def test_a_power_loss_around_a_restart_directory_loses_nothing_that_was_promised
     inspector = Inspector(record(RESTARTING), memory_disk)
     assert inspector.examine(campaign.count(sample=25, full=2500)) == []
     figures.record(
-        2,
-        "a run that a loop_restart takes to another directory",
-        inspector.figure(),
-        images=inspector.counts["images"],
+        2, "a run that a loop_restart takes to another directory", inspector.figure(), images=inspector.counts["images"]
     )
 
 
@@ -461,9 +439,7 @@ def test_a_power_loss_around_a_restart_directory_loses_nothing_that_was_promised
     "        except RunNotFound:  # it was cut off before its first record\n",
     instead="        except FileExistsError:\n",
 )
-def test_a_power_loss_around_a_child_run_loses_nothing_that_was_promised(
-    record, memory_disk, campaign, figures
-):
+def test_a_power_loss_around_a_child_run_loses_nothing_that_was_promised(record, memory_disk, campaign, figures):
     """Protected by: a child whose first record is lost begins anew in its directory."""
     inspector = Inspector(record(NESTING), memory_disk)
     assert inspector.examine(campaign.count(sample=25, full=500)) == []
@@ -471,9 +447,7 @@ def test_a_power_loss_around_a_child_run_loses_nothing_that_was_promised(
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.protects(
-    LOG, "            self._disk.sync_data(self._descriptor)\n", instead="            pass\n"
-)
+@pytest.mark.protects(LOG, "            self._disk.sync_data(self._descriptor)\n", instead="            pass\n")
 @pytest.mark.protects(
     "attractor_nb/engine/runner.py",
     "attempts.announce(effect.event, is_synced=True)",
@@ -495,15 +469,11 @@ def test_a_power_loss_during_a_resume_loses_nothing_that_was_promised(record, me
     assert (second.path, second.context) == (first.path, first.context)
     inspector = Inspector(second, memory_disk)
     assert inspector.examine(campaign.count(sample=25, full=1500)) == []
-    figures.record(
-        2, "the resume of a run that was cut off", inspector.figure(), images=inspector.counts["images"]
-    )
+    figures.record(2, "the resume of a run that was cut off", inspector.figure(), images=inspector.counts["images"])
 
 
 @pytest.mark.protects(
-    LOG,
-    "            if self._disk.write(self._descriptor, line) != len(line):",
-    instead="            if not line:",
+    LOG, "            if self._disk.write(self._descriptor, line) != len(line):", instead="            if not line:"
 )
 def test_a_fast_run_survives_a_kill_but_not_a_power_loss(record, memory_disk, figures):
     """The test of the test: without flushes the same images do lose promised records, and it is seen. A killed

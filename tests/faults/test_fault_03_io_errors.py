@@ -68,9 +68,9 @@ def test_every_operation_fails(kill_worker, campaign, figures, graph):
     operations = operations_of(kill_worker, graph)
     is_first = graph == "stages"
     chosen = campaign.pick(range(1, len(operations) + 1, STEPS[graph]), sample=8 if is_first else 4)
-    chosen += [
-        number for number, (_, name) in enumerate(operations, 1) if name in {"stdout.txt", "owner.json"}
-    ][: 4 if is_first else 1]
+    chosen += [number for number, (_, name) in enumerate(operations, 1) if name in {"stdout.txt", "owner.json"}][
+        : 4 if is_first else 1
+    ]
     cases, told, violations = 0, 0, []
     for number in sorted(set(chosen)):
         for fault in faults_at(number):
@@ -121,9 +121,7 @@ def small_disk(tmp_path):
     place = tmp_path / "disk"
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "attractor-test", str(place)]
-    ended = (
-        subprocess.run(command, capture_output=True, text=True, check=False) if os.geteuid() == 0 else None
-    )
+    ended = subprocess.run(command, capture_output=True, text=True, check=False) if os.geteuid() == 0 else None
     if ended is None or ended.returncode:
         pytest.skip(f"mounting is not permitted here: {ended.stderr.strip() if ended else 'not root'}")
 
@@ -166,9 +164,7 @@ def test_a_disk_that_is_really_full(small_disk, figures):
 def test_a_disk_that_is_really_full_before_the_first_record(small_disk, figures):
     """Protected by: where nothing was recorded, nobody is told to resume, and the place can be used anew."""
     place, _ = small_disk
-    (place / "straight.dot").write_text(
-        "digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }"
-    )
+    (place / "straight.dot").write_text("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }")
     begun = 0
     for pages in range(6):
         for name in ("other files", "run"):
@@ -187,9 +183,7 @@ def test_a_disk_that_is_really_full_before_the_first_record(small_disk, figures)
         assert "holds no run" in resumed.stderr or "start the pipeline anew" in resumed.stderr, resumed.stderr
         assert _at_the_command_line(place, *RUN).returncode == 0
     assert begun > 1
-    figures.record(
-        3, "a real disk that is full before the first record", f"{begun} places, started anew once freed"
-    )
+    figures.record(3, "a real disk that is full before the first record", f"{begun} places, started anew once freed")
 
 
 RUN = ("run", "straight.dot", "-q", "--logs-root", "run")
@@ -218,9 +212,7 @@ def test_a_disk_that_becomes_read_only(small_disk, figures):
     result = pipeline.resume(place / "run").result()
     assert (result.status, result.completed_nodes) == ("success", PATH)
     figures.record(
-        3,
-        "a real disk that is remounted read-only",
-        "readable, resume refused as StorageError, resumed once writable",
+        3, "a real disk that is remounted read-only", "readable, resume refused as StorageError, resumed once writable"
     )
 
 
@@ -239,7 +231,5 @@ def test_a_run_directory_of_somebody_else(kill_worker, figures):
     assert not resumed["violations"], resumed["violations"]
     assert [error["type"] for error in resumed["errors"]] == ["StorageError"]
     figures.record(
-        3,
-        "a directory that belongs to another user",
-        "run and resume refused as StorageError, resumed by its owner",
+        3, "a directory that belongs to another user", "run and resume refused as StorageError, resumed by its owner"
     )

@@ -19,7 +19,7 @@ import pytest
 
 from attractor_nb import Pipeline, Run, diagnose_run
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, StorageError
-from attractor_nb.runtime.handles.final_context import StoredValues
+from attractor_nb.runtime.handles.recorded_state import StoredValues
 from attractor_nb.storage.run_lists.run_index import list_runs
 from attractor_nb.storage.sealed_file import seal, unseal
 from attractor_nb.storage.stored_run import read_run
@@ -136,9 +136,7 @@ class Moment:
         """Resume, once for each different thing that can be read."""
         facts = (len(stored.events), stored.checkpoint, dict(stored.manifest), stored.cut_bytes > 0)
         mark = hashlib.blake2b(json.dumps(facts, sort_keys=True).encode()).digest()
-        self.counts[
-            "read as it was" if len(stored.events) == len(self.truth.events) else "read as earlier"
-        ] += 1
+        self.counts["read as it was" if len(stored.events) == len(self.truth.events) else "read as earlier"] += 1
         if mark in self.seen:
             return self.seen[mark]
         copy = self.place / "resumed"
@@ -231,9 +229,7 @@ def files_of(moment):
     "            raise _damaged(path, sequence, offset + position, _problem_of(line), _form_of(events))\n",
     instead="            break\n",
 )
-@pytest.mark.protects(
-    SEALED, "    if sha256(body).hexdigest().encode() != found[1]:", instead="    if False:"
-)
+@pytest.mark.protects(SEALED, "    if sha256(body).hexdigest().encode() != found[1]:", instead="    if False:")
 def test_every_flipped_byte_is_noticed_or_harmless(moment, campaign, figures):
     """Protected by the checksums of the log's records and of the projections."""
     counts, problems = {}, []
@@ -252,9 +248,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(moment, campaign, figures):
 
 @pytest.mark.timeout(600)
 @pytest.mark.protects(STORED, "    if sequence > scan.sequence:", instead="    if False:")
-@pytest.mark.protects(
-    SEALED, '        raise JsonProblem("has no checksum at its end")', instead="        return {}"
-)
+@pytest.mark.protects(SEALED, '        raise JsonProblem("has no checksum at its end")', instead="        return {}")
 def test_every_length_cut_off_is_noticed_or_an_earlier_moment(moment, campaign, figures):
     """Protected by comparing the log's end with the newest checkpoint, and by the seal at a projection's end."""
     counts, problems = {}, []
@@ -305,15 +299,11 @@ def test_a_lost_sector_with_commits_behind_it_is_damage_not_an_unfinished_write(
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/stages/artifact_store.py",
-    "if sha256(text).hexdigest() != artifact_id:",
-    instead="if False:",
+    "attractor_nb/storage/stages/artifact_store.py", "if sha256(text).hexdigest() != artifact_id:", instead="if False:"
 )
 def test_a_damaged_artifact_is_never_taken_for_the_value(moment, campaign, figures):
     """Protected by the hash that is an artifact's name."""
-    reference = next(
-        value for value in moment.end[2].values() if isinstance(value, dict) and "artifact_id" in value
-    )
+    reference = next(value for value in moment.end[2].values() if isinstance(value, dict) and "artifact_id" in value)
     path = moment.work / "artifacts" / f"{reference['artifact_id']}.json"
     content = path.read_bytes()
     values = StoredValues(moment.work)
@@ -328,9 +318,7 @@ def test_a_damaged_artifact_is_never_taken_for_the_value(moment, campaign, figur
     with pytest.raises(CheckpointCorrupt, match="gone"):
         values.resolve(reference)
     count = len(flips) + len(cuts) + 1
-    figures.record(
-        4, f"an artifact of {len(content):,} bytes, {moment.name}", f"{count} of {count} damages noticed"
-    )
+    figures.record(4, f"an artifact of {len(content):,} bytes, {moment.name}", f"{count} of {count} damages noticed")
 
 
 @pytest.mark.protects(
@@ -351,9 +339,7 @@ def test_a_damaged_status_file_of_a_stage_changes_nothing(moment, campaign, figu
         assert Run.load(copy)["collect"].outcome.notes == "collected"
         shutil.rmtree(copy)
     figures.record(
-        4,
-        f"status.json of a finished stage, {moment.name}",
-        f"{len(places)} of {len(places)} resumes the same",
+        4, f"status.json of a finished stage, {moment.name}", f"{len(places)} of {len(places)} resumes the same"
     )
 
 
@@ -370,12 +356,8 @@ def test_the_generation_before_is_used_and_said(moment):
     assert stored.problems == ("checkpoint.json has no checksum at its end",)
 
 
-@pytest.mark.parametrize(
-    "gone", [("checkpoint",), ("manifest",), ("checkpoint", "manifest")], ids=" and ".join
-)
-@pytest.mark.protects(
-    "attractor_nb/storage/manifest_file.py", "                    run_id=event.id,\n", instead=""
-)
+@pytest.mark.parametrize("gone", [("checkpoint",), ("manifest",), ("checkpoint", "manifest")], ids=" and ".join)
+@pytest.mark.protects("attractor_nb/storage/manifest_file.py", "                    run_id=event.id,\n", instead="")
 def test_the_log_alone_is_enough(moment, gone):
     """Protected by what the first record says of the run."""
     for name in gone:
@@ -451,13 +433,9 @@ def _inner_pipes(stage):
         os.mkfifo(stage / name)
 
 
-@pytest.mark.parametrize(
-    "damage", [_gone, _file, _link, _pipe, _inner_pipes], ids=lambda damage: damage.__name__[1:]
-)
+@pytest.mark.parametrize("damage", [_gone, _file, _link, _pipe, _inner_pipes], ids=lambda damage: damage.__name__[1:])
 @pytest.mark.protects(
-    "attractor_nb/storage/files/atomic.py",
-    "        if not stat.S_ISREG(facts.st_mode):",
-    instead="        if False:",
+    "attractor_nb/storage/files/atomic.py", "        if not stat.S_ISREG(facts.st_mode):", instead="        if False:"
 )
 def test_the_directory_of_a_finished_stage_is_not_needed_to_go_on(moment, damage):
     """Protected by reading plain files only, so that nothing is waited for."""
@@ -470,9 +448,7 @@ def test_the_directory_of_a_finished_stage_is_not_needed_to_go_on(moment, damage
     assert resumed(moment.work) == moment.end
 
 
-@pytest.mark.protects(
-    "attractor_nb/storage/salvage.py", "    if known > log.records:", instead="    if False:"
-)
+@pytest.mark.protects("attractor_nb/storage/salvage.py", "    if known > log.records:", instead="    if False:")
 def test_what_is_saved_of_a_damaged_log_goes_on_to_the_same_end(moment, figures):
     """Each record is damaged in its turn, and then the whole log is gone. Protected by taking the checkpoint
     where it is newer than the records that are whole: without it a log that is gone leaves nothing."""
@@ -501,9 +477,7 @@ def test_what_is_saved_of_a_damaged_log_goes_on_to_the_same_end(moment, figures)
 
 @pytest.mark.parametrize("moment", [MOMENTS[2]], indirect=True)
 @pytest.mark.protects(
-    "attractor_nb/storage/run_status.py",
-    "            return so(DAMAGED)",
-    instead="            pass",
+    "attractor_nb/storage/run_status.py", "            return so(DAMAGED)", instead="            pass"
 )
 @pytest.mark.protects(
     "attractor_nb/storage/directory_survey.py", "MANIFEST_NAME: manifest})", instead="MANIFEST_NAME: None})"
@@ -528,7 +502,5 @@ def test_a_finished_run_that_lost_its_end_is_damaged_for_all_who_look(moment, fi
                 read(moment.work)
             assert "doctor" in caught.value.hint
     figures.record(
-        4,
-        "ends of the log of a finished run cut off, without a checkpoint",
-        f"{known - 1} of {known - 1} refused",
+        4, "ends of the log of a finished run cut off, without a checkpoint", f"{known - 1} of {known - 1} refused"
     )

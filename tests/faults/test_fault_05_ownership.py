@@ -34,9 +34,7 @@ def work():
 def first_of_log(operations):
     """Number of the operation after which the run has begun: the first write to its log."""
     return next(
-        number
-        for number, (kind, name) in enumerate(operations, 1)
-        if (kind, name) == ("write", "events.jsonl")
+        number for number, (kind, name) in enumerate(operations, 1) if (kind, name) == ("write", "events.jsonl")
     )
 
 
@@ -46,25 +44,19 @@ def decisive_operations(operations):
     begun = first_of_log(operations)
     flushes = [number for number, (kind, _) in numbered if kind == "sync_data"]
     moves = [number for number, (kind, name) in numbered if (kind, name) == ("make_directory", "visits")]
-    renames = [
-        number for number, entry in numbered if entry == ("rename", "checkpoint.json") and number > begun
-    ]
+    renames = [number for number, entry in numbered if entry == ("rename", "checkpoint.json") and number > begun]
     created = [
         max(earlier for earlier, (kind, _) in numbered if kind == "create" and earlier < number)
         for number in renames[1:2]
     ]  # thawed there it makes the temporary file anew
-    moved = [
-        number for number, (kind, _) in numbered for move in moves[-1:] if kind == "rename" and number > move
-    ]
+    moved = [number for number, (kind, _) in numbered for move in moves[-1:] if kind == "rename" and number > move]
     return {*flushes[len(flushes) // 2 :][:1], *created, *moved[:1]}
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("kind", "durability"), [("loop", "full"), ("restart", "fast")])
 @pytest.mark.protects(
-    "attractor_nb/storage/log/fence.py",
-    "        disk.set_mode(descriptor, CLOSED_MODE)",
-    instead="        pass",
+    "attractor_nb/storage/log/fence.py", "        disk.set_mode(descriptor, CLOSED_MODE)", instead="        pass"
 )
 @pytest.mark.protects(
     "attractor_nb/storage/log/fence.py",
@@ -73,9 +65,7 @@ def decisive_operations(operations):
     instead="",
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/stages/stage_directories.py",
-    "if is_first and self._is_taken_over:",
-    instead="if False:",
+    "attractor_nb/storage/stages/stage_directories.py", "if is_first and self._is_taken_over:", instead="if False:"
 )
 def test_an_owner_frozen_at_any_operation_is_robbed_and_loses_everywhere_when_it_thaws(
     work, campaign, figures, tmp_path, kind, durability
@@ -124,9 +114,7 @@ def test_an_owner_frozen_at_any_operation_is_robbed_and_loses_everywhere_when_it
 @pytest.mark.parametrize("kind", ["model", "tool", "gate"])
 @pytest.mark.parametrize("how", ["frozen", "unlocked"])
 @pytest.mark.protects(
-    "attractor_nb/runtime/wired_run.py",
-    "                    task.cancel()\n",
-    instead="                    pass\n",
+    "attractor_nb/runtime/wired_run.py", "                    task.cancel()\n", instead="                    pass\n"
 )
 def test_an_owner_robbed_in_the_middle_of_a_stage_notices_by_itself_and_its_command_ends(
     work, figures, tmp_path, kind, how
@@ -150,9 +138,7 @@ def test_an_owner_robbed_in_the_middle_of_a_stage_notices_by_itself_and_its_comm
 
 @pytest.mark.timeout(600)
 @pytest.mark.protects(
-    "attractor_nb/storage/log/lock.py",
-    "            self._lock.acquire(poll_interval=0.01)",
-    instead="            pass",
+    "attractor_nb/storage/log/lock.py", "            self._lock.acquire(poll_interval=0.01)", instead="            pass"
 )
 def test_of_sixteen_processes_that_resume_one_run_one_gets_it_and_a_killed_owner_frees_it(
     work, campaign, figures, tmp_path

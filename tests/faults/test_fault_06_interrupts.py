@@ -103,9 +103,7 @@ class Tally:
             assert not seconds or max(seconds) < OVERLOAD_SECONDS
 
     def __str__(self):
-        text = (
-            f"{self.cases} of {self.cases} right, {self.interrupts} interrupts, {self.stopped} runs stopped"
-        )
+        text = f"{self.cases} of {self.cases} right, {self.interrupts} interrupts, {self.stopped} runs stopped"
         if self.seconds:
             text += f"; prompt back after at most {max(self.seconds):.2f} s"
         if self.after_second:
@@ -141,11 +139,7 @@ def test_interrupted_twice(interrupt_workers, campaign, figures, host):
     faults = drawn(seen, campaign.count(sample=4, full=45), seed=7, twice=True)
     of_commands = {place: times for place, times in seen.items() if place.startswith("processes/")}
     faults += drawn(of_commands, campaign.count(sample=2, full=15), seed=9, twice=True)
-    ending = {
-        "place": ["processes/local.py", line_of("if self._descendants.is_alive():")],
-        "nth": 1,
-        "then": 3,
-    }
+    ending = {"place": ["processes/local.py", line_of("if self._descendants.is_alive():")], "nth": 1, "then": 3}
     faults.append({"interrupt": ending})
     tally.judge_all(interrupt_workers, host, [[fault] for fault in faults])
     tally.check()
@@ -154,9 +148,7 @@ def test_interrupted_twice(interrupt_workers, campaign, figures, host):
 
 
 @pytest.mark.protects(
-    "attractor_nb/engine/runner.py",
-    "        if self._is_distrusted:\n            return\n",
-    instead="",
+    "attractor_nb/engine/runner.py", "        if self._is_distrusted:\n            return\n", instead=""
 )
 @pytest.mark.parametrize("host", ["kernel", "loop"])
 def test_interrupted_twice_while_branches_go_on(interrupt_workers, campaign, figures, host):
@@ -166,10 +158,7 @@ def test_interrupted_twice_while_branches_go_on(interrupt_workers, campaign, fig
     """
     seen = counted(interrupt_workers[0], host, graph="branches")
     faults = drawn(seen, campaign.count(sample=2, full=20), seed=10, twice=True)
-    commit = {
-        "place": ["decisions/run_state.py", line_of("self.completed.append(name)", run_state)],
-        "then": 8,
-    }
+    commit = {"place": ["decisions/run_state.py", line_of("self.completed.append(name)", run_state)], "then": 8}
     faults += [{"interrupt": {**commit, "nth": number}} for number in campaign.pick(range(3, 10), sample=3)]
     tally = Tally()
     tally.judge_all(interrupt_workers, host, [[fault] for fault in faults], "branches")
@@ -177,9 +166,7 @@ def test_interrupted_twice_while_branches_go_on(interrupt_workers, campaign, fig
     figures.record(6, f"interrupted twice while branches go on, engine in {host}", str(tally))
 
 
-@pytest.mark.protects(
-    "attractor_nb/engine/runner.py", 'return self._interrupted("cancelled")', instead="raise"
-)
+@pytest.mark.protects("attractor_nb/engine/runner.py", 'return self._interrupted("cancelled")', instead="raise")
 def test_interrupted_again_while_it_resumes(interrupt_workers, campaign, figures):
     """Protected by: a run that is cancelled says in its log that it was interrupted, and ends in order."""
     first = {"interrupt": {"place": ["processes/local.py", line_of("return bool(done)")], "nth": 1}}
@@ -373,17 +360,10 @@ def test_the_command_is_interrupted_while_a_tool_runs(tmp_path, figures, numbers
         check=False,
     )
     assert resumed.returncode == 0, resumed.stderr
-    assert [stage["id"] for stage in json.loads(resumed.stdout)["stages"]] == [
-        "start",
-        "plan",
-        "build",
-        "done",
-    ]
+    assert [stage["id"] for stage in json.loads(resumed.stdout)["stages"]] == ["start", "plan", "build", "done"]
     names = " ".join(signal.Signals(number).name for number in numbers)
     figures.record(
-        6,
-        f"attractor-nb run with a tool running gets {names}",
-        f"gone after {seconds:.2f} s, resumed to its end",
+        6, f"attractor-nb run with a tool running gets {names}", f"gone after {seconds:.2f} s, resumed to its end"
     )
 
 
@@ -414,9 +394,7 @@ def interrupted_script(folder, number, *more):
     return int(ended.stdout)
 
 
-@pytest.mark.protects(
-    "attractor_nb/runtime/handles/hosts.py", "at_program_end(self._stop_jobs)", instead="pass"
-)
+@pytest.mark.protects("attractor_nb/runtime/handles/hosts.py", "at_program_end(self._stop_jobs)", instead="pass")
 def test_a_script_that_is_interrupted_between_start_and_wait_ends_its_run(tmp_path, campaign, figures):
     """Protected by: a program that ends stops the runs that nobody waits for, and says so."""
 
@@ -474,6 +452,4 @@ def test_the_command_is_interrupted_while_it_is_imported(figures, names):
         [sys.executable, "-c", IMPORTED.format(names=names)], capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
-    figures.record(
-        6, f"interrupted {len(names)} times during the command's imports", "exit code 130, no word"
-    )
+    figures.record(6, f"interrupted {len(names)} times during the command's imports", "exit code 130, no word")

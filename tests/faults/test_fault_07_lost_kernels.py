@@ -109,15 +109,11 @@ def listed_at_the_terminal(driver, folder):
     """What ``attractor-nb runs`` says."""
     environment = {**os.environ, "PYTHONPATH": str(driver.REPOSITORY)}
     command = [sys.executable, "-m", "attractor_nb.cli", "runs", "--runs-dir", "out"]
-    ended = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=60
-    )
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=60)
     return ended.stdout + ended.stderr
 
 
-@pytest.mark.protects(
-    "attractor_nb/processes/descendants.py", "read -r group\n        read -r word", instead="exit"
-)
+@pytest.mark.protects("attractor_nb/processes/descendants.py", "read -r group\n        read -r word", instead="exit")
 @pytest.mark.parametrize("how", ["kill -9", "shutdown"])
 def test_a_kernel_that_is_lost_while_a_tool_runs(driver, tmp_path, figures, how):
     """Protected by: a watchdog ends the commands of a process that is gone."""
@@ -186,9 +182,7 @@ def test_a_kernel_that_is_lost_while_a_gate_waits(driver, tmp_path, figures, how
             assert "abandoned: its process ended" in text
         assert "second" in text
         fresh.run('on = run.resume(backend="simulated", interviewer="deferred")')
-        gate = fresh.run(
-            'gate = on.wait_for_gate("second", 60); print((gate.id, gate.stage, gate.deadline))'
-        ).text
+        gate = fresh.run('gate = on.wait_for_gate("second", 60); print((gate.id, gate.stage, gate.deadline))').text
         identity, stage, deadline = ast.literal_eval(gate)
         assert (identity, stage) == (asked.question_id, "second")
         assert deadline == pytest.approx(asked.deadline, abs=0.01)

@@ -112,9 +112,7 @@ def both(give):
     return {"plain": lambda *_: act(), "async": asynchronous}
 
 
-@pytest.mark.protects(
-    CHECKS, "    if refusal := _refusal(outcome, node_id):", instead="    if refusal := None:"
-)
+@pytest.mark.protects(CHECKS, "    if refusal := _refusal(outcome, node_id):", instead="    if refusal := None:")
 @pytest.mark.protects(
     ATTEMPTS,
     'return Outcome.fail(f"the handler of {planned.id} returned {kind}, not an Outcome")',
@@ -127,9 +125,7 @@ def test_whatever_a_handler_returns_fails_its_stage_alone(tmp_path, figures):
         for kind, handler in both(give).items():
             judged(handler, tmp_path / f"{name} {kind}")
             count += 1
-    figures.record(
-        8, "handlers that return garbage", f"{count} of {count}: a failed stage, and the run went on"
-    )
+    figures.record(8, "handlers that return garbage", f"{count} of {count}: a failed stage, and the run went on")
 
 
 @pytest.mark.protects(
@@ -207,9 +203,7 @@ def test_a_handler_that_never_returns_is_given_up_and_changes_nothing_later(kind
     assert "late" not in result.context
     assert "late" not in result.context.logs
     figures.record(
-        8,
-        f"a handler that never returns ({kind.__name__})",
-        "given up at its timeout; 3 of 3 late writes refused",
+        8, f"a handler that never returns ({kind.__name__})", "given up at its timeout; 3 of 3 late writes refused"
     )
 
 

@@ -143,9 +143,7 @@ def killed(case):
 @pytest.mark.protects(DESCENDANTS, "            or self._is_marked(number)\n", instead="")
 @pytest.mark.protects(DESCENDANTS, "(found.group, found.session)", instead="(found.group,)")
 @pytest.mark.protects(DESCENDANTS, "        while added:", instead="        while False:")
-@pytest.mark.protects(
-    DESCENDANTS, "            self._signal(signal.SIGKILL, found)", instead="            pass"
-)
+@pytest.mark.protects(DESCENDANTS, "            self._signal(signal.SIGKILL, found)", instead="            pass")
 @pytest.mark.protects(
     LOCAL, "asyncio.wait(waited, timeout=timeout_seconds,", instead="asyncio.wait(waited, timeout=None,"
 )
@@ -163,9 +161,7 @@ def test_at_its_timeout_a_program_and_all_it_started_end(tmp_path, campaign, fig
     )
 
 
-@pytest.mark.protects(
-    LOCAL, "exit_code = await job.end(grace)", instead="exit_code = job._process.returncode or 0"
-)
+@pytest.mark.protects(LOCAL, "exit_code = await job.end(grace)", instead="exit_code = job._process.returncode or 0")
 def test_when_the_run_is_cancelled_a_program_and_all_it_started_end(tmp_path, campaign, figures):
     """Protected by: whatever interrupts the wait for a command, its end is brought about."""
     names = [name for name in PROGRAMS if name not in ENDS_BY_ITSELF]
@@ -194,7 +190,7 @@ STARTERS = {
     "multiprocessing": ("",),
 }
 ALLOWED = {
-    "processes/child_process.py": "commands of stages, the local model's server, and the watchdog over each",
+    "processes/descendants.py": "commands of stages, the local model's server, and the watchdog over each",
     "processes/git.py": "the worktree of a run: fixed arguments, no hooks, no configuration, bounded in time",
     "views/layout/graphviz_dot.py": "Graphviz draws before any run: fixed command, 5 s, a group of its own",
 }
@@ -239,6 +235,4 @@ def test_nobody_else_starts_a_process(figures):
         if starts_processes(ast.parse(path.read_text(encoding="utf-8")))
     }
     assert starting == set(ALLOWED)
-    figures.record(
-        9, "modules that start processes", f"{len(starting)} of {len(modules)}, each with its reason"
-    )
+    figures.record(9, "modules that start processes", f"{len(starting)} of {len(modules)}, each with its reason")

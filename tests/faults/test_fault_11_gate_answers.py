@@ -86,9 +86,7 @@ def test_a_wrong_option_is_refused_and_the_gate_waits_on(tmp_path, figures):
     run.answer("g", "N")
     assert run.result(60).completed_nodes[2] == "no"
     assert answers_in(tmp_path / "run") == ["N"]
-    figures.record(
-        11, "wrong options", f"{len(WRONG)} of {len(WRONG)} refused, asked again; the right one was taken"
-    )
+    figures.record(11, "wrong options", f"{len(WRONG)} of {len(WRONG)} refused, asked again; the right one was taken")
 
 
 @pytest.mark.protects(
@@ -121,6 +119,4 @@ def test_an_answer_that_comes_second_after_the_timeout_or_after_a_cancel_is_told
     again.wait_for_gate("g", timeout=60)
     again.answer("g", "Y")
     assert again.result(60).completed_nodes[2] == "yes"
-    figures.record(
-        11, "answers that come second, after the timeout, after a cancel", "3 of 3 told so, none recorded"
-    )
+    figures.record(11, "answers that come second, after the timeout, after a cancel", "3 of 3 told so, none recorded")

@@ -64,12 +64,7 @@ def test_durations_are_right_while_the_wall_clock_jumps_by_days(tmp_path, figure
     body = " ".join(nodes) + " start -> " + " -> ".join(nodes) + " -> done"
     pipeline = Pipeline(FRAME.format(body=body), backend=work)
     result = pipeline.run(
-        wait=True,
-        logs_root=tmp_path / "run",
-        clock=clock,
-        durability="fast",
-        max_duration="41s",
-        is_shown=False,
+        wait=True, logs_root=tmp_path / "run", clock=clock, durability="fast", max_duration="41s", is_shown=False
     )
     assert (result.status, result.duration) == ("success", 40.0)
     ends = [event for event in Run.load(tmp_path / "run").events() if isinstance(event, StageEnd)]
@@ -160,9 +155,7 @@ def test_max_duration_ends_a_command_that_hangs_and_its_children(tmp_path, figur
     pids = [int((tmp_path / name).read_text()) for name in ("shell", "child")]
     assert not any(is_alive(pid) for pid in pids)
     figures.record(
-        12,
-        "a command hangs, and max_duration=400ms ends the run",
-        f"ended after {seconds:.1f} s, no child left",
+        12, "a command hangs, and max_duration=400ms ends the run", f"ended after {seconds:.1f} s, no child left"
     )
     with pytest.raises(RunError, match="may have taken effect already"):
         pipeline.resume(tmp_path / "run", max_duration="1h")
@@ -227,19 +220,11 @@ def waits_for_a_person(tmp_path):
     return Pipeline(FRAME.format(body=GATE), interviewer=ask), "g was cut off in attempt 1"
 
 
-HANGS = [
-    hangs_in_a_model,
-    hangs_in_a_function,
-    ignores_its_cancellation,
-    waits_for_a_retry,
-    waits_for_a_person,
-]
+HANGS = [hangs_in_a_model, hangs_in_a_function, ignores_its_cancellation, waits_for_a_retry, waits_for_a_person]
 
 
 @pytest.mark.protects(
-    "attractor_nb/engine/attempts.py",
-    "            return _CUT_OFF\n",
-    instead="            return Outcome.success()\n",
+    "attractor_nb/engine/attempts.py", "            return _CUT_OFF\n", instead="            return Outcome.success()\n"
 )
 @pytest.mark.parametrize("hang", HANGS, ids=lambda hang: hang.__name__)
 def test_max_duration_ends_whatever_hangs_and_the_run_goes_on_with_more(tmp_path, hang):
@@ -255,9 +240,7 @@ def test_max_duration_ends_whatever_hangs_and_the_run_goes_on_with_more(tmp_path
     (tmp_path / "mended").touch()
     result = pipeline.resume(tmp_path / "run", max_duration="1h", **options).result(20)
     assert (result.status, result.completed_nodes) == ("success", ("start", ended.next_node, "done"))
-    attempts = [
-        event.attempt for event in Run.load(tmp_path / "run").events() if isinstance(event, StageStarted)
-    ]
+    attempts = [event.attempt for event in Run.load(tmp_path / "run").events() if isinstance(event, StageStarted)]
     assert attempts == [1, 1, 2, 1]
 
 

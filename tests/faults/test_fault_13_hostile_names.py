@@ -31,11 +31,7 @@ def plant(path, kind, outside):
     """Put something in the place of a name; False where there is no way."""
     try:
         path.parent.mkdir(exist_ok=True)
-        if (
-            path.is_symlink()
-            or path.is_file()
-            or stat.S_ISFIFO(path.lstat().st_mode if os.path.lexists(path) else 0)
-        ):
+        if path.is_symlink() or path.is_file() or stat.S_ISFIFO(path.lstat().st_mode if os.path.lexists(path) else 0):
             path.unlink()
         elif path.is_dir():
             path.rename(path.with_name(f"{path.name}-before"))
@@ -92,7 +88,7 @@ def went(call):
 
 @pytest.mark.protects(
     "attractor_nb/storage/stages/stage_names.py",
-    "if not is_safe_name(node_id) or node_id.casefold() in self._taken:",
+    "if folded in self._taken or not is_safe_name(node_id):",
     instead="if not is_safe_name(node_id):",
 )
 @pytest.mark.protects(
@@ -103,7 +99,9 @@ def went(call):
 def test_each_id_has_a_directory_of_its_own_that_every_file_system_takes(tmp_path, figures):
     """Protected by: names that are reserved, too long, or differ from another in case alone are escaped."""
     statements = " ".join(f'{name} [type=own, label="../../{name}"]' for name in IDS)
-    source = f"digraph g {{ start [shape=Mdiamond] done [shape=Msquare] {statements} start -> {' -> '.join(IDS)} -> done }}"
+    source = (
+        f"digraph g {{ start [shape=Mdiamond] done [shape=Msquare] {statements} start -> {' -> '.join(IDS)} -> done }}"
+    )
     root = tmp_path / "run"
     handlers = {"own": lambda node, *_: Outcome.success(node.id)}
     result = Pipeline(source, handlers=handlers).run(wait=True, logs_root=root, durability="fast")
@@ -115,15 +113,11 @@ def test_each_id_has_a_directory_of_its_own_that_every_file_system_takes(tmp_pat
     read = [loaded.read_stage_file(name, "status.json") for name in IDS]
     assert all(f'"notes": "{name}"' in text for name, text in zip(IDS, read, strict=True))
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
-    figures.record(
-        13, "node ids hostile to file systems", f"{len(IDS)} of {len(IDS)}: a safe directory of their own"
-    )
+    figures.record(13, "node ids hostile to file systems", f"{len(IDS)} of {len(IDS)}: a safe directory of their own")
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/files/disk.py",
-    "_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW",
-    instead="_FLAGS = os.O_CLOEXEC",
+    "attractor_nb/storage/files/disk.py", "_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW", instead="_FLAGS = os.O_CLOEXEC"
 )
 @pytest.mark.protects(
     "attractor_nb/storage/files/atomic.py",
@@ -133,10 +127,7 @@ def test_each_id_has_a_directory_of_its_own_that_every_file_system_takes(tmp_pat
 def test_nothing_that_is_planted_leads_outside(tmp_path, outside, campaign, figures):
     """Protected by: names are reached through open directories, without following links or waiting for pipes."""
     cases = [
-        (name, kind, when)
-        for name in NAMES
-        for kind in KINDS
-        for when in ("before", "during", "before the resume")
+        (name, kind, when) for name in NAMES for kind in KINDS for when in ("before", "during", "before the resume")
     ]
     chosen = campaign.pick(cases, sample=120)
     before, ends, planted = pictured(outside), {}, 0
@@ -161,11 +152,7 @@ def test_nothing_that_is_planted_leads_outside(tmp_path, outside, campaign, figu
             put()
             end = went(lambda pipeline=pipeline, root=root: pipeline.resume(root).result(20))
         else:
-            end = went(
-                lambda pipeline=pipeline, root=root: pipeline.run(logs_root=root, durability="fast").result(
-                    20
-                )
-            )
+            end = went(lambda pipeline=pipeline, root=root: pipeline.run(logs_root=root, durability="fast").result(20))
         planted += is_planted == [True]
         ends[end] = ends.get(end, 0) + 1
         assert pictured(outside) == before, (name, kind, when)

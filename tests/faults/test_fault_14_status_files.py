@@ -52,10 +52,7 @@ def texts():
     yield "infinity", b'{"outcome": "success", "context_updates": {"a": -Infinity}}'
     yield "1e999", b'{"outcome": "success", "context_updates": {"a": 1e999}}'
     yield "huge integer", b'{"outcome": "success", "context_updates": {"a": 1' + b"0" * 5000 + b"}}"
-    yield (
-        "deep",
-        b'{"outcome": "success", "context_updates": {"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
-    )
+    yield ("deep", b'{"outcome": "success", "context_updates": {"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}")
     yield "too deep", said(context_updates={"a": json.loads("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))})
     yield "lone surrogate", b'{"outcome": "success", "context_updates": {"a": "\\ud800"}}'
     yield "empty", b""
@@ -87,10 +84,7 @@ def plants():
     yield "no right to read", lambda path: (path.write_bytes(b"{}"), path.chmod(0))
 
 
-CASES = [
-    *((name, lambda path, text=text: path.write_bytes(text)) for name, text in texts()),
-    *plants(),
-]
+CASES = [*((name, lambda path, text=text: path.write_bytes(text)) for name, text in texts()), *plants()]
 
 
 @pytest.mark.protects(
@@ -107,9 +101,7 @@ CASES = [
     instead="        if False:",
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/stages/status_file.py",
-    "        if item not in targets:",
-    instead="        if False:",
+    "attractor_nb/storage/stages/status_file.py", "        if item not in targets:", instead="        if False:"
 )
 def test_a_file_that_breaks_its_contract_fails_its_stage_and_is_kept(tmp_path, campaign, figures):
     """Protected by: a refused file is a failure; links are not followed; the engine's keys and ids that no edge
@@ -130,9 +122,7 @@ def test_a_file_that_breaks_its_contract_fails_its_stage_and_is_kept(tmp_path, c
         assert os.path.lexists(root / "work/status.rejected.json"), name
         assert json.loads((root / "work/status.json").read_text())["outcome"] == "fail", name
     figures.record(
-        14,
-        "status.json of an untrusted agent",
-        f"{len(chosen)} of {len(chosen)}: FAIL with the reason, file kept",
+        14, "status.json of an untrusted agent", f"{len(chosen)} of {len(chosen)}: FAIL with the reason, file kept"
     )
 
 
@@ -195,9 +185,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_one_or_the_other(tmp_path, 
         over.clear()
         handlers = {"own": work, "next": lambda *_: (over.set(), Outcome.success())[1]}
         source = SOURCE.replace("work -> done", "work -> next")
-        result = Pipeline(source, handlers=handlers).run(
-            wait=True, logs_root=tmp_path / str(number), durability="fast"
-        )
+        result = Pipeline(source, handlers=handlers).run(wait=True, logs_root=tmp_path / str(number), durability="fast")
         agents[0].join(20)
         outcome = result.outcomes["work"]
         seen[outcome.status.value] += 1
@@ -208,7 +196,5 @@ def test_a_file_that_is_replaced_while_it_is_read_is_one_or_the_other(tmp_path, 
         assert "internal.x" not in result.context
     assert sum(seen.values()) == rounds
     figures.record(
-        14,
-        "status.json replaced while it is read",
-        f"{rounds} of {rounds}: one of its contents, whole, or FAIL",
+        14, "status.json replaced while it is read", f"{rounds} of {rounds}: one of its contents, whole, or FAIL"
     )

@@ -104,9 +104,7 @@ def test_consumers_that_raise_call_back_or_never_return(tmp_path, figures, monke
     hostile.calls_back(heard[0])
     assert hostile.refused
     figures.record(
-        15,
-        "consumers that raise, block and overflow",
-        f"run unaffected; the gap of {dropped.count} events was told",
+        15, "consumers that raise, block and overflow", f"run unaffected; the gap of {dropped.count} events was told"
     )
 
 
@@ -130,9 +128,7 @@ def test_a_consumer_that_cancels_the_run_from_within(tmp_path):
         return Outcome.success(context_updates={"count": "go on"})
 
     pipeline = Pipeline(SOURCE, handlers={"own": work})
-    started.append(
-        pipeline.run(logs_root=tmp_path / "run", observers=[cancels], durability="fast", max_steps=100_000)
-    )
+    started.append(pipeline.run(logs_root=tmp_path / "run", observers=[cancels], durability="fast", max_steps=100_000))
     gate.set()
     assert started[0].result(60).status == "interrupted"
     assert pipeline.resume(tmp_path / "run", stop_after=1).result(60).status == "paused"

@@ -43,10 +43,7 @@ ANSWERS = {
     "no HTTP": (b"SSH-2.0-OpenSSH\r\n", BUSY),
     "a cut head": (b"HTTP/1.1 200 OK\r\nTransfer-Enc", BUSY),
     "no number as status": (b"HTTP/1.1 abc\r\n\r\n", BUSY),
-    "wrong content type": (
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\n<hi>",
-        BUSY,
-    ),
+    "wrong content type": (b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\n<hi>", BUSY),
     "an empty stream": (OK + b"0\r\n\r\n", BUSY),
     "a stream without an end": (OK + text("half"), BUSY),
     "a stream that is over before its end": (OK + text("half") + b"0\r\n\r\n", BUSY),
@@ -114,9 +111,7 @@ def test_each_answer_is_classed_and_a_part_is_never_a_success(figures):
             wrong[name] = repr(came)[:120]
     assert not wrong, json.dumps(wrong, indent=1)
     figures.record(
-        16,
-        "answers of a hostile provider",
-        f"{len(ANSWERS)} of {len(ANSWERS)} classed; no part was a success",
+        16, "answers of a hostile provider", f"{len(ANSWERS)} of {len(ANSWERS)} classed; no part was a success"
     )
 
 

@@ -45,18 +45,7 @@ def cyclic(kind):
 
 
 def refused():
-    yield from [
-        {1},
-        frozenset(),
-        (1, 2),
-        b"x",
-        bytearray(b"x"),
-        1j,
-        object(),
-        Word("x"),
-        Colour.RED,
-        range(3),
-    ]
+    yield from [{1}, frozenset(), (1, 2), b"x", bytearray(b"x"), 1j, object(), Word("x"), Colour.RED, range(3)]
     yield from [math.nan, math.inf, -math.inf, 1e308 * 10, 2**64, -(2**63) - 1, 10**5000]
     yield from ["\ud800", {"\udfff": 1}, ["a\udc80"], {1: 2}, {None: 1}, {(1,): 2}, {True: 1}]
     yield from [cyclic(list), cyclic(dict), nested(10_000), nested(65)]
@@ -66,14 +55,7 @@ def refused():
         collections.defaultdict(list),
         decimal.Decimal(1),
     ]
-    yield from [
-        len,
-        int,
-        Path("x"),
-        Exception("x"),
-        {"a": [{"b": {1}}]},
-        {"type": "artifact_ref", "artifact_id": "x"},
-    ]
+    yield from [len, int, Path("x"), Exception("x"), {"a": [{"b": {1}}]}, {"type": "artifact_ref", "artifact_id": "x"}]
     numpy = pytest.importorskip("numpy")
     yield from [numpy.float64(1), numpy.int64(1), numpy.bool_(True), numpy.zeros(3), numpy.str_("x")]
 
@@ -101,18 +83,16 @@ def test_what_json_cannot_keep_is_refused_naming_the_key_and_the_stage(figures):
     values = list(refused())
     for way in ("set", "updates", "outcome"):
         for value in values:
-            result = Pipeline(
-                SOURCE, handlers={"put": put_by(way, value), "see": lambda *_: Outcome.success()}
-            ).run(wait=True, durability="none")
+            result = Pipeline(SOURCE, handlers={"put": put_by(way, value), "see": lambda *_: Outcome.success()}).run(
+                wait=True, durability="none"
+            )
             assert result.status == "fail", type(value)
             assert "'answer'" in result.reason, type(value)
             assert "put" in result.reason, type(value)
             assert "answer" not in result.context
             assert "fine" not in result.context
     figures.record(
-        17,
-        "values that JSON cannot keep",
-        f"{3 * len(values)} of {3 * len(values)} refused, naming key and stage",
+        17, "values that JSON cannot keep", f"{3 * len(values)} of {3 * len(values)} refused, naming key and stage"
     )
 
 
@@ -121,9 +101,7 @@ plain = st.recursive(
     | st.booleans()
     | st.integers(-(2**63), 2**64 - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.sampled_from(
-        [-0.0, 0.0, 1.0, 1, True, "\0", "a\0b", "\u2028", "\ufeff", "x" * 150_000, 5e-324, 2**53 + 1]
-    )
+    | st.sampled_from([-0.0, 0.0, 1.0, 1, True, "\0", "a\0b", "\u2028", "\ufeff", "x" * 150_000, 5e-324, 2**53 + 1])
     | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
@@ -173,7 +151,5 @@ def test_a_resumed_run_sees_what_a_live_one_saw(figures, campaign):
 
     check()
     figures.record(
-        17,
-        "values that JSON can keep",
-        f"{examples} of {examples}: a resumed run saw the same, types included",
+        17, "values that JSON can keep", f"{examples} of {examples}: a resumed run saw the same, types included"
     )

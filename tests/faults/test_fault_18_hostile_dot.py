@@ -135,7 +135,7 @@ TINY_SECONDS_PER_MEGABYTE = 2.0
 """A megabyte of the shortest statements is up to 250,000 of them, each with its place in tree and graph."""
 
 
-@pytest.mark.protects("attractor_nb/languages/dot/repeats.py", "and len(found) < MAX_FINDINGS", instead="")
+@pytest.mark.protects("attractor_nb/languages/dot/__init__.py", "and len(found) < MAX_FINDINGS", instead="")
 @pytest.mark.usefixtures("without_collector")
 def test_a_megabyte_of_the_shortest_parts_is_read_within_its_time(campaign, figures):
     """Protected by the bound on findings: one for each of a megabyte of repetitions takes seconds."""
@@ -147,9 +147,7 @@ def test_a_megabyte_of_the_shortest_parts_is_read_within_its_time(campaign, figu
         taken = idle_seconds(lambda text=text: seconds_for(text, read), bound) / size
         assert taken <= TINY_SECONDS_PER_MEGABYTE, f"{text[:30]!r}: {taken:.2f} s for 1 MB"
         worst = max(worst, taken)
-    figures.record(
-        18, "a megabyte of the shortest parts", f"at most {worst:.2f} s for 1 MB, of an idle processor"
-    )
+    figures.record(18, "a megabyte of the shortest parts", f"at most {worst:.2f} s for 1 MB, of an idle processor")
 
 
 GROWING = {
@@ -177,9 +175,7 @@ def test_time_grows_as_the_text_does(figures, monkeypatch):
         small = min(seconds_for(make(10_000), parse) for _ in range(2))
         ratios[name] = min(seconds_for(make(80_000), parse) for _ in range(2)) / small
         assert ratios[name] < 20, f"{name}: eight times the text takes {ratios[name]:.1f} times the time"
-    figures.record(
-        18, "a text eight times as long", f"takes {max(ratios.values()):.1f} times as long, at most"
-    )
+    figures.record(18, "a text eight times as long", f"takes {max(ratios.values()):.1f} times as long, at most")
 
 
 @pytest.mark.parametrize(
@@ -224,6 +220,4 @@ def test_a_pipeline_of_100_000_nodes_is_made_and_linted_within_its_time(campaign
     bound = count / 10_000
     seconds = idle_seconds(made_and_shown, bound)
     assert seconds <= bound
-    figures.record(
-        18, f"pipeline of {count:,} nodes, made, linted and shown", f"{seconds:.1f} s of an idle processor"
-    )
+    figures.record(18, f"pipeline of {count:,} nodes, made, linted and shown", f"{seconds:.1f} s of an idle processor")

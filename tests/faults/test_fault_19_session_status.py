@@ -102,9 +102,7 @@ class Writer:
         elif line.startswith("from "):
             found = int(line.removeprefix("from "))
             # All that was acknowledged, and at most the one update that was under way.
-            assert found - self.acknowledged in {0, 1}, (
-                f"{found} in the file, {self.acknowledged} acknowledged"
-            )
+            assert found - self.acknowledged in {0, 1}, f"{found} in the file, {self.acknowledged} acknowledged"
             self.in_flight += found - self.acknowledged
             self.acknowledged = found
         else:
@@ -116,9 +114,7 @@ class Writer:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.protects(
-    "attractor_nb/sessions/tracker.py", "lock.acquire(poll_interval=_POLL_SECONDS)", instead="pass"
-)
+@pytest.mark.protects("attractor_nb/sessions/tracker.py", "lock.acquire(poll_interval=_POLL_SECONDS)", instead="pass")
 def test_of_many_writers_killed_at_random_no_acknowledged_update_is_lost(tmp_path, campaign, figures):
     """Protected by the kernel lock around each read, fold and write: it excludes, and dies with its holder."""
     count = campaign.count(sample=4, full=16)
@@ -181,9 +177,7 @@ def test_of_many_writers_killed_at_random_no_acknowledged_update_is_lost(tmp_pat
     instead="descriptor = disk.open_update(STATUS_NAME, directory.descriptor)\n"
     "    disk.truncate(descriptor, 0)\n    disk.write(descriptor, data)",
 )
-def test_killed_at_each_operation_of_an_update_the_next_writer_gets_through_at_once(
-    tmp_path, campaign, figures
-):
+def test_killed_at_each_operation_of_an_update_the_next_writer_gets_through_at_once(tmp_path, campaign, figures):
     """Protected by the durable writer: what is under way lies in a file of its own until the rename."""
     points = campaign.pick(range(operations_of_an_update(tmp_path) + 1), sample=4)
     new = 0

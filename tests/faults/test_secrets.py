@@ -32,16 +32,11 @@ from attractor_nb.testing import ManualClock
 
 def views_of(pipeline, run, result, seen):
     """Everything that shows a run to somebody."""
-    yield from (
-        (f"event {event.type}", f"{event!r}\n{json.dumps(event.to_plain(), default=repr)}") for event in seen
-    )
+    yield from ((f"event {event.type}", f"{event!r}\n{json.dumps(event.to_plain(), default=repr)}") for event in seen)
     yield "description of an event", "\n".join(event.description for event in seen)
     yield "run", f"{run}\n{run!r}\n{run.to_svg()}\n{run._repr_mimebundle_()}\n{run.details()}"
     yield "result", f"{result}\n{result!r}\n{result.to_svg()}\n{result.reason}\n{result.outcomes!r}"
-    yield (
-        "context",
-        json.dumps({key: result.context.get(key) for key in result.context}) + str(result.context.logs),
-    )
+    yield ("context", json.dumps({key: result.context.get(key) for key in result.context}) + str(result.context.logs))
     yield "graph", f"{pipeline}\n{pipeline.to_svg()}\n{pipeline.to_mermaid()}\n{pipeline.lint()}"
     stored = result.logs_root.is_dir()  # the files of a command go away with a run that stores nothing
     for node_id in [node.id for node in pipeline.graph.nodes.values() if stored or not node.tool_command]:
@@ -119,9 +114,7 @@ def leaky(planted, tmp_path, monkeypatch):
     async def quiet(node, context, graph, logs_root):
         return Outcome.success(context_updates={"only.here": planted["told"]})
 
-    return Pipeline(
-        SOURCE.format(**planted.keys), backend=Leaking(planted), handlers={"planted": own, "quiet": quiet}
-    )
+    return Pipeline(SOURCE.format(**planted.keys), backend=Leaking(planted), handlers={"planted": own, "quiet": quiet})
 
 
 def run_leaky(pipeline, planted, **options):
@@ -132,9 +125,7 @@ def run_leaky(pipeline, planted, **options):
         seen.append(event)
         raise RuntimeError(f"observed with {planted['environment']}")
 
-    run = pipeline.run(
-        params={"ticket": planted["github"]}, observers=[raising], interviewer="deferred", **options
-    )
+    run = pipeline.run(params={"ticket": planted["github"]}, observers=[raising], interviewer="deferred", **options)
     asked = run.wait_for_gate("ask", timeout=60)
     run.answer("ask", asked.question.options[0].key, text=f"take {planted['environment']}")
     return run, run.result(timeout=60), seen, asked
@@ -148,17 +139,13 @@ def run_leaky(pipeline, planted, **options):
 @pytest.mark.protects(
     "attractor_nb/storage/attempt_files.py", "data = redacted(text).encode", instead="data = text.encode"
 )
-@pytest.mark.protects(
-    "attractor_nb/storage/attempt_files.py", "if holds_secret(recent):", instead="if False:"
-)
+@pytest.mark.protects("attractor_nb/storage/attempt_files.py", "if holds_secret(recent):", instead="if False:")
 @pytest.mark.protects(
     "attractor_nb/storage/stages/status_file.py",
     'return text if clean is plain else json_page(clean) + "\\n"',
     instead="return text",
 )
-@pytest.mark.protects(
-    "attractor_nb/engine/attempts.py", "outcome = redacted_outcome(outcome)", instead="pass"
-)
+@pytest.mark.protects("attractor_nb/engine/attempts.py", "outcome = redacted_outcome(outcome)", instead="pass")
 @pytest.mark.protects(
     "attractor_nb/engine/gates.py",
     "question = redacted_question(replace(question, id=question.id or question.stage))",
@@ -169,13 +156,9 @@ def run_leaky(pipeline, planted, **options):
     "text = redacted(_message_of(error).strip())",
     instead="text = _message_of(error).strip()",
 )
+@pytest.mark.protects("attractor_nb/handlers/codergen.py", "result = redacted_response(result)", instead="pass")
 @pytest.mark.protects(
-    "attractor_nb/handlers/codergen.py", "result = redacted_response(result)", instead="pass"
-)
-@pytest.mark.protects(
-    "attractor_nb/processes/output.py",
-    'self._redactor.feed(data.decode("latin-1")).encode("latin-1")',
-    instead="data",
+    "attractor_nb/processes/output.py", 'self._redactor.feed(data.decode("latin-1")).encode("latin-1")', instead="data"
 )
 @pytest.mark.protects(
     "attractor_nb/stage.py",
@@ -246,9 +229,7 @@ def test_a_run_that_stores_nothing_lets_no_key_out_either(planted, leaky, figure
     instead="_CHANGED",
 )
 @pytest.mark.protects(
-    "attractor_nb/runtime/resume.py",
-    "check_own_source(pipeline, logs_root, on_graph_change)",
-    instead="pass",
+    "attractor_nb/runtime/resume.py", "check_own_source(pipeline, logs_root, on_graph_change)", instead="pass"
 )
 def test_a_source_with_a_key_is_resumed_with_the_callers_own_pipeline_only(planted, tmp_path):
     """The protections are the remedy that names the reason, the stored source is not the one that ran, and
@@ -266,9 +247,7 @@ def test_a_source_with_a_key_is_resumed_with_the_callers_own_pipeline_only(plant
     assert own.resume(tmp_path / "run").result(timeout=60).status == "success"
 
 
-@pytest.mark.protects(
-    "attractor_nb/runtime/prepare/known_secrets.py", "clean = write_dot(redacted_graph(whole))"
-)
+@pytest.mark.protects("attractor_nb/runtime/prepare/known_secrets.py", "clean = write_dot(redacted_graph(whole))")
 def test_a_stored_source_can_be_read_wherever_the_key_stood(planted, tmp_path):
     source = f"digraph {{ start [shape=Mdiamond, note={planted['aws']}] done [shape=Msquare] start -> done }}"
     Pipeline(source).run(wait=True, logs_root=tmp_path / "run", durability="fast")
@@ -277,13 +256,9 @@ def test_a_stored_source_can_be_read_wherever_the_key_stood(planted, tmp_path):
     assert planted.found_in(planted.files_below(tmp_path / "run")) == []
 
 
-@pytest.mark.protects(
-    "attractor_nb/errors.py", "self.message = redacted(message)", instead="self.message = message"
-)
+@pytest.mark.protects("attractor_nb/errors.py", "self.message = redacted(message)", instead="self.message = message")
 @pytest.mark.protects("attractor_nb/errors.py", "self.hint = redacted(hint)", instead="self.hint = hint")
-@pytest.mark.protects(
-    "attractor_nb/errors.py", "super().add_note(redacted(note))", instead="super().add_note(note)"
-)
+@pytest.mark.protects("attractor_nb/errors.py", "super().add_note(redacted(note))", instead="super().add_note(note)")
 @pytest.mark.protects(
     "attractor_nb/source.py",
     "shown, start = outer.source.without_secrets(outer.start)",
@@ -301,12 +276,7 @@ def test_errors_and_findings_hold_no_key(planted, figures):
         error.add_note(f"seen beside {key}")
         error.__cause__ = AttractorError(f"because of {key}")
         sinks.append(
-            (
-                name,
-                "".join(traceback.format_exception(error))
-                + repr(error)
-                + "".join(error._render_traceback_()),
-            )
+            (name, "".join(traceback.format_exception(error)) + repr(error) + "".join(error._render_traceback_()))
         )
         for before in (1, 40, 100, 150, 170):
             line = "z" * 200 + "!" + " " * before + key.replace("\n", " ") + " end"
@@ -317,22 +287,16 @@ def test_errors_and_findings_hold_no_key(planted, figures):
     pipeline = Pipeline(
         f'digraph {{ start [shape=Mdiamond] a [type="{planted["github"]}"] start -> a -> {planted["github"]} }}'
     )
-    sinks.append(
-        ("findings", "\n".join(line for found in pipeline.diagnostics for line in found.report_lines()))
-    )
+    sinks.append(("findings", "\n".join(line for found in pipeline.diagnostics for line in found.report_lines())))
     sinks.append(("finding", repr(pipeline.diagnostics)))
     assert planted.found_in(sinks) == []
-    figures.record(
-        0, "planted keys in errors, notes, causes, excerpts and findings", f"{len(sinks)} reports: 0 hits"
-    )
+    figures.record(0, "planted keys in errors, notes, causes, excerpts and findings", f"{len(sinks)} reports: 0 hits")
 
 
 LABELLED = 'digraph {{ goal="{told}" label="{slack}" start [shape=Mdiamond] a [label="{aws} {environment}", prompt="x"] subgraph cluster_b {{ label="{hugging_face}" b [label="is {google}"] }} done [shape=Msquare] start -> a -> b\n b -> done [label="{github}"] }}'
 
 
-@pytest.mark.protects(
-    "attractor_nb/views/drawings/svg.py", "shown = redacted_graph(graph)", instead="shown = graph"
-)
+@pytest.mark.protects("attractor_nb/views/drawings/svg.py", "shown = redacted_graph(graph)", instead="shown = graph")
 @pytest.mark.protects("attractor_nb/views/mermaid.py", "    graph = redacted_graph(graph)\n", instead="")
 @pytest.mark.protects(
     "attractor_nb/views/text_table.py",
@@ -362,9 +326,7 @@ def test_drawings_and_tables_of_a_graph_hold_no_key(planted, figures):
 
 
 @pytest.mark.protects(
-    "attractor_nb/cli/reporting.py",
-    "json.dumps(redacted_value(value), indent",
-    instead="json.dumps(value, indent",
+    "attractor_nb/cli/reporting.py", "json.dumps(redacted_value(value), indent", instead="json.dumps(value, indent"
 )
 @pytest.mark.protects(
     "attractor_nb/cli/graph_reports.py",
@@ -432,9 +394,7 @@ def test_the_log_of_an_agent_holds_no_key(planted, tmp_path, figures):
     directory = create_session(tmp_path, "orchestrate", "x.dot", [{"id": "001"}])
     command = [sys.executable, "-c", SPLITTING]
     with open_agent_log(directory, "001") as log:
-        subprocess.run(
-            command, input="\f".join(planted.keys.values()).encode(), stdout=log, stderr=log, check=False
-        )
+        subprocess.run(command, input="\f".join(planted.keys.values()).encode(), stdout=log, stderr=log, check=False)
     written = (directory / "001.log").read_bytes()
     pieces = sum(len(range(1, len(key), 7)) for key in planted.keys.values())
     assert planted.found_in(planted.files_below(directory)) == []
@@ -445,9 +405,7 @@ def test_the_log_of_an_agent_holds_no_key(planted, tmp_path, figures):
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/stages/artifact_store.py",
-    "json_bytes(redacted_value(data))",
-    instead="json_bytes(data)",
+    "attractor_nb/storage/stages/artifact_store.py", "json_bytes(redacted_value(data))", instead="json_bytes(data)"
 )
 @pytest.mark.protects(
     "attractor_nb/interviewers/recording_interviewer.py",
@@ -455,9 +413,7 @@ def test_the_log_of_an_agent_holds_no_key(planted, tmp_path, figures):
     instead="self.recordings.append((question, answer))",
 )
 @pytest.mark.protects("attractor_nb/engine/gates.py", "message = redacted(message)")
-@pytest.mark.protects(
-    "attractor_nb/studio/edit/lint_report.py", 'redacted("".join(diff))', instead='"".join(diff)'
-)
+@pytest.mark.protects("attractor_nb/studio/edit/lint_report.py", 'redacted("".join(diff))', instead='"".join(diff)')
 def test_artifacts_recordings_news_and_fixes_hold_no_key(planted, tmp_path):
     store = ArtifactStore(ManualClock())
     store.store("kept", planted["aws"], {"a": [planted["told"]]})
@@ -475,10 +431,7 @@ def test_artifacts_recordings_news_and_fixes_hold_no_key(planted, tmp_path):
     pipeline = Pipeline(
         f'digraph {{ start [shape=Mdiamond, label="{planted["told"]}"] a [promt="x"] done [shape=Msquare] start -> a -> done }}'
     )
-    sinks = [
-        ("artifact", repr(store.retrieve("kept")) + repr(store.list())),
-        ("diff", str(pipeline.lint().fix())),
-    ]
+    sinks = [("artifact", repr(store.retrieve("kept")) + repr(store.list())), ("diff", str(pipeline.lint().fix()))]
     asyncio.run(recording.ask(Question("?")))
     gates = Gates(recording, told.append, ManualClock())
     asyncio.run(gates.inform(f"now {planted['github']}", "ask"))

@@ -42,13 +42,9 @@ def model(planted, monkeypatch):
             raise ValueError(f"refused {planted['environment']} and {planted['openai']}")
         if info.function_tools and not any(isinstance(part, ToolReturnPart) for part in last):
             for place, (name, arguments) in enumerate(calls(planted)):
-                yield {
-                    place: DeltaToolCall(name=name, json_args=json.dumps(arguments), tool_call_id=f"c{place}")
-                }
+                yield {place: DeltaToolCall(name=name, json_args=json.dumps(arguments), tool_call_id=f"c{place}")}
             return
-        text = (
-            f"it is {planted['environment']}, {planted['anthropic']}\n{planted['pem']}\n{planted['token']}."
-        )
+        text = f"it is {planted['environment']}, {planted['anthropic']}\n{planted['pem']}\n{planted['token']}."
         for place in range(0, len(text), 7):
             yield text[place : place + 7]
 
@@ -77,9 +73,7 @@ def spans_of(exporter):
     return "\n".join(span.to_json() for span in exporter.get_finished_spans())
 
 
-def test_no_planted_key_is_in_what_model_calls_leave_behind(
-    planted, model, tmp_path, monkeypatch, caplog, figures
-):
+def test_no_planted_key_is_in_what_model_calls_leave_behind(planted, model, tmp_path, monkeypatch, caplog, figures):
     """Threads, prompts, what was carried, calls of tools, hooks, cache, cassette, spans, estimates, events."""
     monkeypatch.chdir(tmp_path)
     work = tmp_path / "work"
@@ -120,20 +114,13 @@ def test_no_planted_key_is_in_what_model_calls_leave_behind(
     formatter = logging.Formatter()
     sinks.append(("log", "\n".join(formatter.format(record) for record in caplog.records)))
     names = {name for name, _ in sinks}
-    expected = (
-        "run/threads/t.json",
-        "run/talk/tool_calls.jsonl",
-        "run/sum/prompt.md",
-        "run/talk/response.md",
-    )
+    expected = ("run/threads/t.json", "run/talk/tool_calls.jsonl", "run/sum/prompt.md", "run/talk/response.md")
     assert set(expected) <= names, sorted(names)
     assert {ModelCallEnded, ToolCallEnded} <= {type(event) for event in seen}
     assert planted.found_in(sinks) == []
     assert all("[redacted]" in text for name, text in sinks if name in {*expected, "cassette", "spans"})
     figures.record(
-        0,
-        "planted keys in what model calls leave behind",
-        f"{len(planted.keys)} keys, {len(sinks)} sinks: 0 hits",
+        0, "planted keys in what model calls leave behind", f"{len(planted.keys)} keys, {len(sinks)} sinks: 0 hits"
     )
 
 
@@ -143,11 +130,7 @@ def test_a_replayed_cassette_lets_no_key_out_either(planted, model, tmp_path, mo
     pipeline = Pipeline(text, backend=ProviderBackend())
     for name, mode in {"recorded": "record", "replayed": "replay"}.items():
         pipeline.run(
-            wait=True,
-            logs_root=tmp_path / name,
-            durability="fast",
-            cassette=tmp_path / "tape.json",
-            cassette_mode=mode,
+            wait=True, logs_root=tmp_path / name, durability="fast", cassette=tmp_path / "tape.json", cassette_mode=mode
         )
     assert planted.found_in(planted.files_below(tmp_path)) == []
     assert "[redacted]" in (tmp_path / "replayed/a/response.md").read_text()

@@ -30,9 +30,9 @@ from attractor_nb.stage import StageScope, current_stage
 from attractor_nb.testing import FakeProcesses, FolderFiles
 from tests.disks.faulty_disk import FaultyDisk
 
-PLACES = "attractor_nb/backends/llm/tools/tool_paths.py"
+PLACES = "attractor_nb/backends/llm/tools/file_tools.py"
 CALLS = "attractor_nb/backends/llm/tools/tool_calls.py"
-HOOKS = "attractor_nb/backends/llm/tools/hooks.py"
+HOOKS = "attractor_nb/backends/llm/tools/tool_calls.py"
 SOURCE = """digraph d { start [shape=Mdiamond] done [shape=Msquare]
   work [prompt="Work", allowed_tools="read,write,list,run", %s] start -> work -> done }"""
 
@@ -47,9 +47,7 @@ def asks(*calls):
             if not left:
                 return ModelResponse(parts=[TextPart("done")])
             tool, arguments, *name = left.pop(0)
-            return ModelResponse(
-                parts=[ToolCallPart(tool, arguments, tool_call_id=name[0] if name else "call")]
-            )
+            return ModelResponse(parts=[ToolCallPart(tool, arguments, tool_call_id=name[0] if name else "call")])
 
         agent = Agent(FunctionModel(answer), toolsets=[tools_for(node, current_stage())])
         return (await agent.run(prompt)).output
@@ -73,9 +71,7 @@ def run(place, *calls, attrs="goal_gate=false", **options):
 
 def tree(place):
     """Every file below a place, with what it holds."""
-    return {
-        str(path.relative_to(place)): path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()
-    }
+    return {str(path.relative_to(place)): path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()}
 
 
 HOSTILE_PATHS = (
@@ -138,9 +134,7 @@ def test_whatever_a_model_sends_nothing_outside_is_touched_and_the_call_is_recor
 def test_nothing_that_a_model_wrote_becomes_part_of_a_hook(tmp_path):
     evil = f"$(touch {tmp_path}/owned) `touch {tmp_path}/owned` ; touch {tmp_path}/owned #\n\"'"
     hook = f'tool_hooks.pre="printf %s \\"$ATTRACTOR_TOOL_CALL_ID\\" > {tmp_path}/id; cat > {tmp_path}/stdin"'
-    result, events = run(
-        tmp_path, ("write_file", {"path": "a", "content": evil}, evil + "\0" + "x" * 500), attrs=hook
-    )
+    result, events = run(tmp_path, ("write_file", {"path": "a", "content": evil}, evil + "\0" + "x" * 500), attrs=hook)
     assert (result.status, events[0].hooks) == ("success", (("pre", 0, ""),))
     assert not (tmp_path / "owned").exists()
     assert json.loads((tmp_path / "stdin").read_text())["arguments"]["content"] == evil
@@ -151,15 +145,7 @@ def test_nothing_that_a_model_wrote_becomes_part_of_a_hook(tmp_path):
 @pytest.mark.protects(CALLS, "if before.exit_code != 0:", instead="if before.exit_code == 1:")
 @pytest.mark.parametrize(
     "hook",
-    [
-        "exit 3",
-        "kill -9 $$",
-        "kill -TERM $$",
-        "no-such-program",
-        "((",
-        "sleep 60",
-        "yes | head -c 80000000; exit 2",
-    ],
+    ["exit 3", "kill -9 $$", "kill -TERM $$", "no-such-program", "((", "sleep 60", "yes | head -c 80000000; exit 2"],
 )
 def test_a_pre_hook_that_did_not_say_yes_means_no(tmp_path, hook):
     result, events = run(

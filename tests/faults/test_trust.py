@@ -84,9 +84,7 @@ def test_commands_from_elsewhere_are_refused_and_nothing_is_made(file, figures):
 
 
 @pytest.mark.protects(
-    "attractor_nb/runtime/definition.py",
-    "self._source = read_source(source)",
-    instead="self._source = source",
+    "attractor_nb/runtime/definition.py", "self._source = read_source(source)", instead="self._source = source"
 )
 def test_the_file_changes_after_it_was_looked_at(file):
     """Protection: a file is read once, so that plugging a handler in does not read other commands."""
@@ -99,9 +97,7 @@ def test_the_file_changes_after_it_was_looked_at(file):
     assert "evil" not in Path("out/run/pipeline.dot").read_text()
 
 
-@pytest.mark.protects(
-    TRUST, "if not surface or surface.is_named_by(given):", instead="if not surface or given:"
-)
+@pytest.mark.protects(TRUST, "if not surface or surface.is_named_by(given):", instead="if not surface or given:")
 def test_the_file_changes_between_the_question_and_the_run(file):
     """Protection: a yes is the hash of what was shown, and a hash that is given must be that of the graph."""
     shown = asked(Pipeline(file)).surface.full_hash
@@ -110,9 +106,7 @@ def test_the_file_changes_between_the_question_and_the_run(file):
     assert effects() == set()
 
 
-@pytest.mark.protects(
-    TRUST, "if not surface or surface.is_named_by(given):", instead="if not surface or given:"
-)
+@pytest.mark.protects(TRUST, "if not surface or surface.is_named_by(given):", instead="if not surface or given:")
 def test_the_hash_of_another_file_trusts_nothing(file, tmp_path):
     """Protection: as above; the first 12 digits decide as the whole hash does."""
     (tmp_path / "evil.dot").write_text(EVIL)
@@ -147,26 +141,20 @@ def test_a_link_that_is_turned_to_another_file_is_asked_about(tmp_path):
     assert is_refused(lambda: Pipeline(link).run(logs_root="out/run"))
 
 
-@pytest.mark.protects(
-    "attractor_nb/runtime/resume.py", "check_trust(plan.graph, pipeline.origin, options, logs_root)"
-)
+@pytest.mark.protects("attractor_nb/runtime/resume.py", "check_trust(plan.graph, pipeline.origin, options, logs_root)")
 def test_a_run_directory_whose_pipeline_was_altered_is_asked_about(figures):
     """Protection: a resume asks as a run does."""
     Pipeline(GOOD).run(wait=True, logs_root="out/run", stop_after=1)
     Path("out/run/pipeline.dot").write_text(EVIL)
     for on_graph_change in ("error", "warn", "accept"):
-        assert is_refused(
-            lambda how=on_graph_change: load_pipeline("out/run").resume("out/run", on_graph_change=how)
-        )
+        assert is_refused(lambda how=on_graph_change: load_pipeline("out/run").resume("out/run", on_graph_change=how))
     assert effects() == set()
     with pytest.raises(UntrustedSource, match="not those that were trusted before"):
         load_pipeline("out/run").resume("out/run", on_graph_change="accept")
     Path("out/run/pipeline.dot").write_text(GOOD)
     assert load_pipeline("out/run").resume("out/run").result(60).status == "success"
     assert effects() == {"good"}
-    figures.record(
-        0, "pipeline.dot of a run directory altered", "3 of 3 resumes refused; unaltered it goes on"
-    )
+    figures.record(0, "pipeline.dot of a run directory altered", "3 of 3 resumes refused; unaltered it goes on")
 
 
 @pytest.mark.protects(TRUST, "if _are_commands_run(options.processes) and (surface", instead="if (surface")
@@ -178,9 +166,7 @@ def test_a_rehearsal_trusts_nothing(file):
 
 
 @pytest.mark.protects(
-    "attractor_nb/decisions/executable_surface.py",
-    'rf"[0-9a-f]{{{SHOWN_DIGITS},64}}\\Z"',
-    instead='r"[0-9a-f*]*\\Z"',
+    "attractor_nb/decisions/executable_surface.py", 'rf"[0-9a-f]{{{SHOWN_DIGITS},64}}\\Z"', instead='r"[0-9a-f*]*\\Z"'
 )
 def test_the_environment_takes_12_digits_and_no_wildcard(file, monkeypatch):
     """Protection: what is shorter than 12 digits, or no hash, names nothing."""
@@ -198,9 +184,7 @@ def test_the_environment_takes_12_digits_and_no_wildcard(file, monkeypatch):
 
 
 @pytest.mark.protects(
-    "attractor_nb/views/shown_commands.py",
-    "if char.isprintable() and not _INVISIBLE.match(char)",
-    instead="if char",
+    "attractor_nb/views/shown_commands.py", "if char.isprintable() and not _INVISIBLE.match(char)", instead="if char"
 )
 def test_what_is_shown_has_no_character_that_deceives(file, figures):
     """Protection: whatever moves the cursor, reverses the text or shows as nothing is spelled out."""
@@ -226,9 +210,7 @@ def test_what_is_shown_has_no_character_that_deceives(file, figures):
     figures.record(0, "commands with characters that deceive", f"{shown} of {shown} spelled out")
 
 
-@pytest.mark.protects(
-    TRUST_FILE, "if self._directory is None or not _is_private(self._directory):", instead="if False:"
-)
+@pytest.mark.protects(TRUST_FILE, "if self._directory is None or not is_private(self._directory):", instead="if False:")
 def test_a_memory_that_others_can_write_is_not_believed(file):
     """Protection: only a state directory that nobody else can write to says that something was trusted."""
     asked(Pipeline(file)).remember()
@@ -264,9 +246,7 @@ def test_a_damaged_memory_trusts_nothing_and_fails_nothing(file, campaign, figur
             memory.rmdir()
             memory.touch()
     figures.record(
-        0,
-        "memory of what was trusted, damaged",
-        f"{len(images) + 3} of {len(images) + 3}: asked again, no error",
+        0, "memory of what was trusted, damaged", f"{len(images) + 3} of {len(images) + 3}: asked again, no error"
     )
 
 
@@ -276,9 +256,7 @@ def test_writers_of_the_memory_do_not_lose_one_anothers_words(campaign, figures)
     writers, each = 4, campaign.count(sample=25, full=70)
     processes = [
         subprocess.Popen(
-            [sys.executable, str(WRITER), f"writer{number}", str(each)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            [sys.executable, str(WRITER), f"writer{number}", str(each)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         for number in range(writers)
     ]

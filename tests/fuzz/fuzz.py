@@ -96,13 +96,9 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10_000, help="inputs over all targets together")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", action="append", choices=list(targets.TARGETS))
-    parser.add_argument(
-        "--guided-share", type=float, default=0.2, help="share of the inputs that atheris chooses"
-    )
+    parser.add_argument("--guided-share", type=float, default=0.2, help="share of the inputs that atheris chooses")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument(
-        "--place", type=Path, default=FOUND, help="where inputs that break a promise are saved"
-    )
+    parser.add_argument("--place", type=Path, default=FOUND, help="where inputs that break a promise are saved")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="give a saved input to its target again")
     options = parser.parse_args()
     if options.replay:

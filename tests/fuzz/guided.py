@@ -9,9 +9,7 @@ import sys
 
 import atheris
 
-with atheris.instrument_imports(
-    include=["attractor_nb.languages", "attractor_nb.storage", "attractor_nb.sessions"]
-):
+with atheris.instrument_imports(include=["attractor_nb.languages", "attractor_nb.storage", "attractor_nb.sessions"]):
     import targets
 
 import mutation

@@ -23,7 +23,7 @@ from attractor_nb.errors import (
     StylesheetSyntaxError,
 )
 from attractor_nb.languages.condition import parse_condition
-from attractor_nb.languages.condition.mending import mend_condition
+from attractor_nb.languages.condition.parser import mend_condition
 from attractor_nb.languages.dot import DotDocument, embed_value, parse_dot, read_dot, write_dot, write_tree
 from attractor_nb.languages.dot.literals import quote
 from attractor_nb.languages.stylesheet import parse_stylesheet
@@ -229,11 +229,7 @@ def _sealed_anyhow(data: bytes) -> bytes:
         value = read_json(data)
     except JsonProblem:
         return data
-    return (
-        seal({key: each for key, each in value.items() if key != "checksum"})
-        if isinstance(value, dict)
-        else data
-    )
+    return seal({key: each for key, each in value.items() if key != "checksum"}) if isinstance(value, dict) else data
 
 
 def _summed_lines(data: bytes) -> bytes:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.handlers.json_answers import NoAnswer, json_values, value_that_counts
-from attractor_nb.handlers.verdicts import read_verdict
+from attractor_nb.handlers.verdicts import NoAnswer, json_values, read_verdict, value_that_counts
 from attractor_nb.model.graph import Graph, Node
 from attractor_nb.model.outcome import StageStatus
 
@@ -108,9 +107,7 @@ def counts(text):
         is_fine = isinstance(value, dict) and isinstance(value.get("a", 0), int)
         return "" if is_fine else "is wrong"
 
-    return value_that_counts(
-        json_values(text), complaint_about, lambda value: isinstance(value, dict) and "a" in value
-    )
+    return value_that_counts(json_values(text), complaint_about, lambda value: isinstance(value, dict) and "a" in value)
 
 
 @pytest.mark.parametrize(
@@ -168,9 +165,7 @@ INNER = st.recursive(
 
 @given(INNER, st.sampled_from(["", "So: ", "```json\n", "See [1] and:\n\n"]), st.data())
 def test_no_beginning_of_a_failed_verdict_is_a_success(checks, before, data):
-    whole = before + json.dumps(
-        {"outcome": "fail", "checks": checks}, indent=data.draw(st.none() | st.just(2))
-    )
+    whole = before + json.dumps({"outcome": "fail", "checks": checks}, indent=data.draw(st.none() | st.just(2)))
     text = whole[: data.draw(st.integers(0, len(whole)))]
     try:
         outcome = read_verdict(Node("judge", {"verdict": "json"}), Graph("g"), text)

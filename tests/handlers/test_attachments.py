@@ -111,9 +111,7 @@ def test_a_file_that_a_stage_has_made_is_attached(backend, tmp_path):
         ("${number}", "neither an attachment nor the path"),
     ],
 )
-def test_what_cannot_be_attached_fails_the_stage_before_anything_is_asked(
-    name, message, tmp_path, look, backend
-):
+def test_what_cannot_be_attached_fails_the_stage_before_anything_is_asked(name, message, tmp_path, look, backend):
     work = tmp_path / "work"
     (work / "folder").mkdir(parents=True)
     (tmp_path / "out.png").write_bytes(PNG)
@@ -154,9 +152,7 @@ def test_a_function_may_look_at_them():
     def ask(prompt):
         return f"{len(current_stage().attachments)} shown"
 
-    result = Pipeline(GRAPH % ("", "${photo}"), backend=ask).run(
-        wait=True, params={"photo": PNG}, durability="none"
-    )
+    result = Pipeline(GRAPH % ("", "${photo}"), backend=ask).run(wait=True, params={"photo": PNG}, durability="none")
     assert result["look"].response == "1 shown"
 
 
@@ -224,9 +220,7 @@ def test_the_cache_knows_it_by_its_hash(backend, tmp_path):
 def test_a_cassette_knows_it_by_its_hash_and_replays(backend, tmp_path):
     pipeline = Pipeline(GRAPH % ("", "${photo}"), backend=backend)
     tape = tmp_path / "tape.jsonl"
-    pipeline.run(
-        wait=True, params={"photo": PNG}, logs_root=tmp_path / "a", cassette=tape, cassette_mode="record"
-    )
+    pipeline.run(wait=True, params={"photo": PNG}, logs_root=tmp_path / "a", cassette=tape, cassette_mode="record")
     text = tape.read_text()
     assert hashlib.sha256(PNG).hexdigest() in text
     assert "iVBOR" not in text
@@ -244,9 +238,7 @@ def test_a_handler_may_leave_one(tmp_path, backend):
 
     graph = """digraph { start [shape=Mdiamond] draw [type=draw] look [prompt="See", attach="${plot}"]
         done [shape=Msquare] start -> draw -> look -> done }"""
-    result = Pipeline(graph, backend=backend, handlers={"draw": draw}).run(
-        wait=True, logs_root=tmp_path / "run"
-    )
+    result = Pipeline(graph, backend=backend, handlers={"draw": draw}).run(wait=True, logs_root=tmp_path / "run")
     assert result.status == "success", result.reason
     assert backend.shown[0][0] == Attachment(PNG, "plot.png")
 

@@ -47,18 +47,13 @@ def test_the_prompt_is_the_nodes_or_its_label_with_the_goal(tmp_path, attrs, goa
 def test_the_carried_context_stands_before_the_task_in_a_section_of_its_own():
     node = Node("stage", {"prompt": "Go on."})
     assert (
-        compose_prompt(node, graph_of(node), "Earlier: plan.\n")
-        == "## Context\n\nEarlier: plan.\n\n## Task\n\nGo on."
+        compose_prompt(node, graph_of(node), "Earlier: plan.\n") == "## Context\n\nEarlier: plan.\n\n## Task\n\nGo on."
     )
 
 
 def test_the_prompt_that_was_sent_and_the_response_are_files_of_the_stage(tmp_path):
     trial, backend = run(Node("plan", {"prompt": "Plan it"}), tmp_path, "A plan", preamble="Before")
-    assert (
-        trial.files.read_text("prompt.md")
-        == backend.calls[0].prompt
-        == "## Context\n\nBefore\n\n## Task\n\nPlan it"
-    )
+    assert trial.files.read_text("prompt.md") == backend.calls[0].prompt == "## Context\n\nBefore\n\n## Task\n\nPlan it"
     assert trial.files.read_text("response.md") == "A plan"
 
 
@@ -67,11 +62,7 @@ def test_ruling_26_a_text_is_success_with_an_excerpt_and_the_whole_response(tmp_
     outcome = run(Node("plan"), tmp_path, text)[0].outcome
     assert outcome.status is StageStatus.SUCCESS
     assert outcome.notes == "Stage completed: plan"
-    assert outcome.context_updates == {
-        "last_stage": "plan",
-        "last_response": text[:200],
-        "plan.response": text,
-    }
+    assert outcome.context_updates == {"last_stage": "plan", "last_response": text[:200], "plan.response": text}
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t"], ids=["empty", "blank"])
@@ -148,11 +139,7 @@ def test_ruling_26_a_valid_verdict_is_read_as_a_status_file(tmp_path):
     node = verdict_node()
     text = 'I looked.\n```json\n{"outcome": "fail", "preferred_next_label": "Reject", "notes": "no tests"}\n```\n'
     outcome = run(node, tmp_path, text, graph=graph_of(node, labels=("Reject",)))[0].outcome
-    assert (outcome.status, outcome.preferred_label, outcome.notes) == (
-        StageStatus.FAIL,
-        "Reject",
-        "no tests",
-    )
+    assert (outcome.status, outcome.preferred_label, outcome.notes) == (StageStatus.FAIL, "Reject", "no tests")
     assert outcome.context_updates["review.response"] == text
 
 

@@ -38,9 +38,7 @@ def choose(tmp_path):
             context.set("parallel.results", [result.to_plain() for result in results])
         graph = Graph("g", {"goal": goal}, {"join": node})
         handler = FanInHandler(backend)
-        trial = asyncio.run(
-            try_stage(handler, node, tmp_path, graph=graph, context=context, preamble=preamble)
-        )
+        trial = asyncio.run(try_stage(handler, node, tmp_path, graph=graph, context=context, preamble=preamble))
         return trial, backend
 
     return run
@@ -82,10 +80,7 @@ def test_it_fails_only_when_all_candidates_failed_and_says_why(choose, prompt):
     results = [BranchResult(name, FAIL, failure_reason=f"{name} broke") for name in "abcd"]
     trial, backend = choose(results, prompt=prompt)
     assert trial.outcome.status is FAIL
-    assert (
-        trial.outcome.failure_reason
-        == "all 4 candidates failed (a: a broke; b: b broke; c: c broke and 1 more)"
-    )
+    assert trial.outcome.failure_reason == "all 4 candidates failed (a: a broke; b: b broke; c: c broke and 1 more)"
     assert backend.calls == []
 
 
@@ -168,10 +163,7 @@ def test_the_only_candidate_left_needs_no_model(choose):
 
 
 def test_the_usage_of_all_answers_counts(choose):
-    answers = [
-        Response("hm", usage=Usage(10, 1, 0.5, calls=1)),
-        Response("a", usage=Usage(20, 2, 0.25, calls=1)),
-    ]
+    answers = [Response("hm", usage=Usage(10, 1, 0.5, calls=1)), Response("a", usage=Usage(20, 2, 0.25, calls=1))]
     assert choose(TWO, answers, prompt="Which?")[0].outcome.usage == Usage(30, 3, 0.75, calls=2)
 
 
@@ -182,16 +174,9 @@ def test_the_simulated_backend_works_offline_and_the_rule_decides(choose):
 
 
 def test_a_backends_failure_is_handed_on_with_what_was_spent(choose):
-    spent = [
-        Response("hm", usage=Usage(10)),
-        Outcome(StageStatus.RETRY, failure_reason="busy", usage=Usage(5)),
-    ]
+    spent = [Response("hm", usage=Usage(10)), Outcome(StageStatus.RETRY, failure_reason="busy", usage=Usage(5))]
     outcome = choose(TWO, spent, prompt="Which?")[0].outcome
-    assert (outcome.status, outcome.failure_reason, outcome.usage) == (
-        StageStatus.RETRY,
-        "busy",
-        Usage(15, unpriced=2),
-    )
+    assert (outcome.status, outcome.failure_reason, outcome.usage) == (StageStatus.RETRY, "busy", Usage(15, unpriced=2))
 
 
 def test_a_backends_success_is_read_like_a_text(choose):
@@ -215,10 +200,7 @@ def test_a_backend_that_returns_no_text_is_a_failure(choose):
 
 @pytest.mark.parametrize(
     ("merge", "design", "conflicts"),
-    [
-        ("best", "square", ()),
-        ("all", "square", ("join merges branches: design: the value of b replaces that of a",)),
-    ],
+    [("best", "square", ()), ("all", "square", ("join merges branches: design: the value of b replaces that of a",))],
 )
 def test_merge_brings_changes_of_branches_into_the_run(choose, merge, design, conflicts):
     trial, _ = choose(TWO, merge=merge)

@@ -89,9 +89,7 @@ def test_after_the_end_an_answer_is_told_what_became_of_the_gate(tmp_path):
     run.wait_for_gate("review", timeout=20)
     run.answer("review", "A", form=FILLED, answered_by="ann")
     run.result(timeout=20)
-    with pytest.raises(
-        AlreadyAnswered, match=r"gate review has been answered already: \[A\] Approve, by ann"
-    ):
+    with pytest.raises(AlreadyAnswered, match=r"gate review has been answered already: \[A\] Approve, by ann"):
         run.answer("review", "R", form=FILLED)
     with pytest.raises(NoSuchGate) as late:
         run.answer("other", "R")
@@ -174,11 +172,7 @@ def at_pipe(tmp_path, text):
 
 def test_a_console_asks_field_by_field(tmp_path):
     result, shown = at_pipe(tmp_path, "a\n8\nno tests, no docs\n\n")
-    assert result.context["human.gate.form"] == {
-        "score": 8,
-        "findings": ["no tests", "no docs"],
-        "risk": None,
-    }
+    assert result.context["human.gate.form"] == {"score": 8, "findings": ["no tests", "no docs"], "risk": None}
     assert "Score (a whole number, at least 0, at most 10): " in shown
     assert "an empty line: nothing" in shown
 

@@ -5,10 +5,8 @@ import asyncio
 import pytest
 
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.handlers.conditional import ConditionalHandler
-from attractor_nb.handlers.exit_node import ExitHandler
 from attractor_nb.handlers.handler_registry import HandlerRegistry
-from attractor_nb.handlers.start_node import StartHandler
+from attractor_nb.handlers.points import ConditionalHandler, ExitHandler, StartHandler
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.testing import try_stage, verify_handler
@@ -118,9 +116,7 @@ def test_the_registry_shows_its_types(registry):
 
 
 @pytest.mark.parametrize(
-    "handler",
-    [StartHandler(), ExitHandler(), ConditionalHandler()],
-    ids=lambda handler: type(handler).__name__,
+    "handler", [StartHandler(), ExitHandler(), ConditionalHandler()], ids=lambda handler: type(handler).__name__
 )
 def test_start_exit_and_diamond_do_nothing_successfully(handler):
     assert asyncio.run(verify_handler(handler)).status is StageStatus.SUCCESS

@@ -3,8 +3,8 @@
 import asyncio
 
 from attractor_nb.context import Context
+from attractor_nb.handlers.call_inputs import rendered_node
 from attractor_nb.handlers.codergen import CodergenHandler
-from attractor_nb.handlers.rendering import rendered_node
 from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import AutoApproveInterviewer
 from attractor_nb.model.graph import Edge, Graph, Node
@@ -83,9 +83,7 @@ def test_the_answers_of_a_rendered_prompt_are_kept_under_what_was_sent(tmp_path)
         backend=backend,
     )
     for ticket in ("41", "42", "41"):
-        pipeline.run(
-            wait=True, params={"ticket": ticket}, cache=tmp_path / "cache", runs_dir=tmp_path / "runs"
-        )
+        pipeline.run(wait=True, params={"ticket": ticket}, cache=tmp_path / "cache", runs_dir=tmp_path / "runs")
     assert [prompt.splitlines()[-1] for prompt in backend.prompts] == ["For 41", "For 42"]
 
 

@@ -33,9 +33,7 @@ class Review(BaseModel):
 
 
 def rate(tmp_path, answer, schemas=None):
-    handler = CodergenHandler(
-        ScriptedBackend(default=answer), {"Review": Review} if schemas is None else schemas
-    )
+    handler = CodergenHandler(ScriptedBackend(default=answer), {"Review": Review} if schemas is None else schemas)
     node = Node("rate", {"prompt": "Rate it", "response_schema": "Review"})
     return asyncio.run(try_stage(handler, node, tmp_path))
 
@@ -64,9 +62,7 @@ def test_ruling_26_a_value_that_the_model_refuses_is_retry(tmp_path, answer, rea
 
 
 def test_a_name_that_is_not_registered_fails_before_anybody_is_asked(tmp_path):
-    with pytest.raises(
-        TerminalError, match=r"names 'Review', which is not registered; did you mean .Reviews"
-    ):
+    with pytest.raises(TerminalError, match=r"names 'Review', which is not registered; did you mean .Reviews"):
         rate(tmp_path, '{"score": 1}', {"Reviews": Review})
     assert not (tmp_path / "rate" / "prompt.md").exists()
 

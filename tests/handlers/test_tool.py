@@ -43,11 +43,7 @@ def test_exit_code_0_is_success(tmp_path):
     outcome = run_fake(tmp_path, FakeResult("built\n", "a warning\n"))[0].outcome
     assert outcome.status is StageStatus.SUCCESS
     assert outcome.notes == "Tool completed: make"
-    assert outcome.context_updates == {
-        "tool.output": "built\n",
-        "tool.stderr": "a warning\n",
-        "tool.exit_code": 0,
-    }
+    assert outcome.context_updates == {"tool.output": "built\n", "tool.stderr": "a warning\n", "tool.exit_code": 0}
 
 
 def test_ruling_25_another_exit_code_is_fail_with_the_end_of_stderr_and_the_output_kept(tmp_path):
@@ -109,10 +105,7 @@ def test_a_real_command_reads_the_context_and_its_environment(tmp_path):
 
 @pytest.mark.parametrize(
     ("command", "reason"),
-    [
-        ("echo boom; exit 1", "exit code 1; stdout.txt ends with: boom"),
-        ("exit 1", "exit code 1; it wrote nothing"),
-    ],
+    [("echo boom; exit 1", "exit code 1; stdout.txt ends with: boom"), ("exit 1", "exit code 1; it wrote nothing")],
 )
 def test_a_failed_command_without_stderr_shows_the_end_of_its_output(tmp_path, command, reason):
     trial = run_real(tmp_path, tool(command))
@@ -128,7 +121,5 @@ def test_a_real_command_leaves_its_full_output_in_the_stage_directory(tmp_path):
 
 def test_a_real_command_that_takes_too_long_is_ended(tmp_path):
     outcome = run_real(tmp_path, tool("echo begun; sleep 30", timeout=Duration(300))).outcome
-    assert outcome.failure_reason == (
-        "the command timed out after 300ms and was ended; stdout.txt ends with: begun"
-    )
+    assert outcome.failure_reason == ("the command timed out after 300ms and was ended; stdout.txt ends with: begun")
     assert outcome.context_updates["tool.output"] == "begun\n"

@@ -53,14 +53,7 @@ def test_the_time_limit_of_the_node_is_the_time_a_person_has(tmp_path):
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        "F",
-        "f",
-        "[F] Fix it",
-        "fix it",
-        Option("F", "[F] Fix it"),
-        Answer("F", selected_option=Option("F", "x")),
-    ],
+    ["F", "f", "[F] Fix it", "fix it", Option("F", "[F] Fix it"), Answer("F", selected_option=Option("F", "x"))],
     ids=["key", "small-key", "label", "bare-label", "option", "answer"],
 )
 def test_ruling_23_an_answer_gives_both_the_label_and_the_target(tmp_path, answer):
@@ -87,10 +80,7 @@ def test_ruling_23_an_answer_that_matches_nothing_is_asked_again_and_never_the_f
 
 def test_a_gate_that_gets_only_refused_answers_fails_in_the_end(tmp_path):
     outcome, asked = run(tmp_path, gate(), "maybe")
-    assert (outcome.status, outcome.failure_reason) == (
-        StageStatus.FAIL,
-        "none of 10 answers matched a choice",
-    )
+    assert (outcome.status, outcome.failure_reason) == (StageStatus.FAIL, "none of 10 answers matched a choice")
     assert len(asked.questions) == MAX_ASKED
 
 
@@ -99,9 +89,7 @@ def test_a_refused_answer_gives_no_new_time(tmp_path):
     assert asked.questions[1].timeout_seconds < 60
 
 
-@pytest.mark.parametrize(
-    "default", ["fix", "F", "[F] Fix it", "Fix it"], ids=["target", "key", "label", "bare-label"]
-)
+@pytest.mark.parametrize("default", ["fix", "F", "[F] Fix it", "Fix it"], ids=["target", "key", "label", "bare-label"])
 def test_ruling_23_a_timeout_takes_the_default_choice(tmp_path, default):
     outcome, _ = run(tmp_path, gate(**{"human.default_choice": default}), TIMEOUT)
     assert outcome.suggested_next_ids == ("fix",)
@@ -115,10 +103,7 @@ def test_ruling_23_a_timeout_without_a_default_is_retry(tmp_path):
 def test_a_default_that_is_no_choice_fails_before_anybody_is_asked(tmp_path):
     outcome, asked = run(tmp_path, gate(**{"human.default_choice": "fxi"}), TIMEOUT)
     assert outcome.is_terminal
-    assert (
-        outcome.failure_reason
-        == "human.default_choice 'fxi' is none of the choices '[A] Approve', '[F] Fix it'"
-    )
+    assert outcome.failure_reason == "human.default_choice 'fxi' is none of the choices '[A] Approve', '[F] Fix it'"
     assert asked.questions == []
 
 
@@ -202,9 +187,7 @@ def test_a_no_that_no_edge_stands_for_is_a_failure(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("default", "expected"),
-    [("no", "stop"), ("No", "stop"), ("ship", "ship")],
-    ids=["word", "label", "target"],
+    ("default", "expected"), [("no", "stop"), ("No", "stop"), ("ship", "ship")], ids=["word", "label", "target"]
 )
 def test_a_yes_no_gate_has_a_default_too(tmp_path, default, expected):
     node = gate(YES_NO, **{"human.type": "yes_no", "human.default_choice": default})

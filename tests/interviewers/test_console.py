@@ -35,9 +35,7 @@ def test_it_keeps_the_interviewer_contract_over_a_pipe():
 
 def test_a_question_is_shown_with_its_detail_and_its_keys():
     question = Question("Ship it?", options=CHOICE.options, metadata={"detail": "Read the diff."})
-    assert (
-        at_pipe("A\n", question)[1] == "[?] Ship it?\nRead the diff.\n  [A] Approve\n  [R] Reject\nSelect: "
-    )
+    assert at_pipe("A\n", question)[1] == "[?] Ship it?\nRead the diff.\n  [A] Approve\n  [R] Reject\nSelect: "
 
 
 @pytest.mark.parametrize(
@@ -74,9 +72,7 @@ def test_yes_and_no_are_never_guessed(word):
 
 
 def test_control_characters_of_a_pipeline_do_not_reach_the_terminal():
-    question = Question(
-        "Ship\x1b[2J it?", options=(Option("A", "App\x07rove"),), metadata={"detail": "a\x1bb"}
-    )
+    question = Question("Ship\x1b[2J it?", options=(Option("A", "App\x07rove"),), metadata={"detail": "a\x1bb"})
     shown = at_pipe("A\n", question)[1]
     assert "\x1b" not in shown
     assert "\x07" not in shown
@@ -134,9 +130,7 @@ def test_a_question_over_a_pipe_times_out_and_the_next_one_is_read(pipe):
         quick = Question("Ship it?", options=CHOICE.options, timeout_seconds=0.02)
         default = Answer("R", selected_option=CHOICE.options[1])
         first = await console.ask(quick)
-        second = await console.ask(
-            Question("", options=CHOICE.options, timeout_seconds=0.02, default=default)
-        )
+        second = await console.ask(Question("", options=CHOICE.options, timeout_seconds=0.02, default=default))
         sender.write("a\n")
         sender.flush()
         return first, second, await console.ask(CHOICE)
@@ -192,12 +186,7 @@ class Terminal:
     def __init__(self, kind="multiple_choice", timeout=None, has_form=False):
         self.screen = ""
         self._ours, theirs = pty.openpty()
-        environment = {
-            **os.environ,
-            "TERM": "xterm",
-            "PROMPT_TOOLKIT_NO_CPR": "1",
-            "PYTHONPATH": PACKAGE_ROOT,
-        }
+        environment = {**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "PYTHONPATH": PACKAGE_ROOT}
         self.program = subprocess.Popen(
             [sys.executable, "-c", PROGRAM.format(kind=kind, timeout=timeout, has_form=has_form)],
             stdin=theirs,

@@ -7,12 +7,7 @@ import json
 import pytest
 
 from attractor_nb.errors import OptionError, StorageError, TerminalError
-from attractor_nb.interviewers import (
-    AutoApproveInterviewer,
-    QueueInterviewer,
-    RecordingInterviewer,
-    ReplayInterviewer,
-)
+from attractor_nb.interviewers import AutoApproveInterviewer, QueueInterviewer, RecordingInterviewer, ReplayInterviewer
 from attractor_nb.model.question import Answer, Option, Question
 from attractor_nb.testing import ScriptedInterviewer, verify_interviewer
 from attractor_nb.testing.conformance import QUESTIONS
@@ -57,10 +52,7 @@ def test_each_stage_has_its_answers_in_order_whatever_the_order_of_stages():
             Question("Changed?", options=CHOICE.options, stage="choice"),
             "the question of 'choice' is not the recorded one",
         ),
-        (
-            Question(CHOICE.text, options=(Option("A", "Abort"),), stage="choice"),
-            "the question of 'choice' is not",
-        ),
+        (Question(CHOICE.text, options=(Option("A", "Abort"),), stage="choice"), "the question of 'choice' is not"),
         (Question("New?", stage="new"), "no recorded answer is left for 'new'"),
     ],
     ids=["other-text", "other-options", "never-recorded"],

@@ -28,9 +28,7 @@ def ask(interviewer, question=CHOICE):
 
 
 def in_time(seconds=0.01, default=None):
-    return Question(
-        "Ship it?", options=(APPROVE, REJECT), stage="review", timeout_seconds=seconds, default=default
-    )
+    return Question("Ship it?", options=(APPROVE, REJECT), stage="review", timeout_seconds=seconds, default=default)
 
 
 def first_valid(question):
@@ -74,9 +72,7 @@ def give_coroutine(question):
 
 
 @pytest.mark.parametrize(
-    "callback",
-    [lambda question: "R", async_reject, give_coroutine],
-    ids=["plain", "async", "plain-giving-async"],
+    "callback", [lambda question: "R", async_reject, give_coroutine], ids=["plain", "async", "plain-giving-async"]
 )
 def test_a_callback_may_be_plain_or_async(callback):
     assert ask(CallbackInterviewer(callback)).value == "R"
@@ -86,9 +82,7 @@ def test_a_plain_callback_may_block_without_blocking_the_loop():
     released = threading.Event()
 
     async def both():
-        asking = asyncio.create_task(
-            CallbackInterviewer(lambda question: released.wait(10) and "A").ask(CHOICE)
-        )
+        asking = asyncio.create_task(CallbackInterviewer(lambda question: released.wait(10) and "A").ask(CHOICE))
         await asyncio.sleep(0)
         released.set()
         return await asking
@@ -113,9 +107,7 @@ def test_the_callbacks_own_timeout_is_not_the_questions():
 
 def test_news_go_to_whoever_wants_them():
     heard = []
-    asyncio.run(
-        CallbackInterviewer(first_valid, on_inform=lambda *news: heard.append(news)).inform("done", "plan")
-    )
+    asyncio.run(CallbackInterviewer(first_valid, on_inform=lambda *news: heard.append(news)).inform("done", "plan"))
     assert heard == [("done", "plan")]
 
 

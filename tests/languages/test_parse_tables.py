@@ -44,9 +44,7 @@ def grammar(language):
 
 
 TREE_LANGUAGES = ("condition", "stylesheet")
-LARKS = {
-    language: Lark(grammar(language), parser="lalr", maybe_placeholders=False) for language in TREE_LANGUAGES
-}
+LARKS = {language: Lark(grammar(language), parser="lalr", maybe_placeholders=False) for language in TREE_LANGUAGES}
 
 
 def plain(tree):
@@ -94,9 +92,7 @@ def test_tables_are_written_beside_their_grammars(tmp_path):
         (tmp_path / language / "grammar.lark").write_text(grammar(language), "utf-8")
     write_tables(tmp_path)
     for language in LANGUAGES:
-        assert (tmp_path / language / "tables.json").read_bytes() == (
-            FOLDER / language / "tables.json"
-        ).read_bytes()
+        assert (tmp_path / language / "tables.json").read_bytes() == (FOLDER / language / "tables.json").read_bytes()
 
 
 def test_reading_needs_no_lark():

@@ -40,9 +40,7 @@ def test_a_schema_or_a_name_that_may_be_registered_is_none(schema):
 def test_a_name_that_is_not_registered_is_an_error_for_who_is_about_to_run():
     body = 'work [prompt=x, response_schema="Reveiw"]'
     (finding,) = found("schema_valid", body, schemas=frozenset({"Review"}))
-    assert (
-        finding.message == '"work" names the schema "Reveiw", which is not registered; did you mean "Review"?'
-    )
+    assert finding.message == '"work" names the schema "Reveiw", which is not registered; did you mean "Review"?'
     assert finding.fix.edits[0].text == "Review"
     (finding,) = found("schema_valid", body, schemas=frozenset())
     assert "register it: Pipeline(…, schemas=" in finding.fix.title
@@ -72,6 +70,4 @@ def test_hooks_that_nothing_calls_are_a_warning(body, graph, count):
 
 
 def test_hooks_of_a_type_that_the_callers_own_handler_executes_are_its_own_business():
-    assert not found(
-        "hooks_called", 'work [prompt=x, tool_hooks.pre="./a"]', taken_over=frozenset({"codergen"})
-    )
+    assert not found("hooks_called", 'work [prompt=x, tool_hooks.pre="./a"]', taken_over=frozenset({"codergen"}))

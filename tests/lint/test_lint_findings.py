@@ -18,7 +18,7 @@ from attractor_nb.lint import BUILT_IN_RULES, LintOptions, validate
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.vocabulary.attributes import FOREIGN_NAMES, attribute
-from attractor_nb.transforms.stylesheet_application import StylesheetApplication
+from attractor_nb.transforms.node_attributes import StylesheetApplication
 
 ENDS = "start [shape=Mdiamond] exit [shape=Msquare]"
 GATE = "ok [shape=hexagon]"
@@ -41,66 +41,40 @@ def messages(body, rule):
 @pytest.mark.parametrize(
     ("rule", "body"),
     [
-        pytest.param(
-            "start_node", f"{ENDS} start2 [shape=Mdiamond] start -> exit start2 -> exit", id="two-starts"
-        ),
+        pytest.param("start_node", f"{ENDS} start2 [shape=Mdiamond] start -> exit start2 -> exit", id="two-starts"),
         pytest.param("start_node", "a -> b b -> a", id="no-start-no-candidate"),
+        pytest.param("terminal_node", f"{ENDS} exit2 [shape=Msquare] start -> exit start -> exit2", id="two-exits"),
         pytest.param(
-            "terminal_node", f"{ENDS} exit2 [shape=Msquare] start -> exit start -> exit2", id="two-exits"
-        ),
-        pytest.param(
-            "terminal_node",
-            f"start [shape=Mdiamond] {WORK} start -> work work -> work",
-            id="no-exit-no-candidate",
+            "terminal_node", f"start [shape=Mdiamond] {WORK} start -> work work -> work", id="no-exit-no-candidate"
         ),
         pytest.param("start_no_incoming", f"{ENDS} start -> start start -> exit", id="start-loop"),
-        pytest.param(
-            "edge_target_exists", f"{ENDS} {WORK} wrk -> exit start -> work -> exit", id="unknown-source"
-        ),
+        pytest.param("edge_target_exists", f"{ENDS} {WORK} wrk -> exit start -> work -> exit", id="unknown-source"),
         pytest.param("edge_target_exists", f"{ENDS} start -> nowhere", id="only-a-target"),
-        pytest.param(
-            "dead_end", "start [shape=Mdiamond] a [prompt=x] start -> a", id="dead-end-without-exit"
-        ),
-        pytest.param(
-            "type_known", f'{ENDS} x [type="com.acme.robot"] start -> x -> exit', id="unregistered-type"
-        ),
+        pytest.param("dead_end", "start [shape=Mdiamond] a [prompt=x] start -> a", id="dead-end-without-exit"),
+        pytest.param("type_known", f'{ENDS} x [type="com.acme.robot"] start -> x -> exit', id="unregistered-type"),
         pytest.param("shape_known", f"{ENDS} x [shape=egg] start -> x -> exit", id="unlike-shape"),
-        pytest.param(
-            "shape_alias", "a [shape=circle] b [shape=doublecircle] a -> b", id="circle-and-doublecircle"
-        ),
+        pytest.param("shape_alias", "a [shape=circle] b [shape=doublecircle] a -> b", id="circle-and-doublecircle"),
         pytest.param(
             "tool_without_command",
             f'{ENDS} t [shape=parallelogram, tool_command=" "] start -> t -> exit',
             id="blank-command",
         ),
-        pytest.param(
-            "bad_value", f"{ENDS} {WORK} work [max_retries=-1] start -> work -> exit", id="below-minimum"
-        ),
-        pytest.param(
-            "bad_value", f'{ENDS} {WORK} work [max_retries="many"] start -> work -> exit', id="no-integer"
-        ),
+        pytest.param("bad_value", f"{ENDS} {WORK} work [max_retries=-1] start -> work -> exit", id="below-minimum"),
+        pytest.param("bad_value", f'{ENDS} {WORK} work [max_retries="many"] start -> work -> exit', id="no-integer"),
         pytest.param("bad_value", f'{ENDS} max_budget_usd="cheap" start -> exit', id="no-number"),
         pytest.param("bad_value", f"{ENDS} max_budget_usd=-1.5 start -> exit", id="negative-budget"),
-        pytest.param(
-            "bad_value", f'{ENDS} {WORK} work [timeout="0s"] start -> work -> exit', id="no-time-at-all"
-        ),
+        pytest.param("bad_value", f'{ENDS} {WORK} work [timeout="0s"] start -> work -> exit', id="no-time-at-all"),
         pytest.param("bad_value", f"{ENDS} rankdir=XX start -> exit", id="no-direction"),
         pytest.param(
-            "bad_value",
-            f'{ENDS} {WORK} work [retry_policy="patiant"] start -> work -> exit',
-            id="almost-a-choice",
+            "bad_value", f'{ENDS} {WORK} work [retry_policy="patiant"] start -> work -> exit', id="almost-a-choice"
         ),
         pytest.param("bad_value", f'{ENDS} start -> exit [weight="heavy"]', id="edge-value"),
         pytest.param("bad_duration", f'{ENDS} max_duration="a while" start -> exit', id="graph-duration"),
-        pytest.param(
-            "fidelity_valid", f'{ENDS} default_fidelity="summary:hgh" start -> exit', id="graph-fidelity"
-        ),
+        pytest.param("fidelity_valid", f'{ENDS} default_fidelity="summary:hgh" start -> exit', id="graph-fidelity"),
         pytest.param("fidelity_valid", f"{ENDS} start -> exit [fidelity=everything]", id="edge-fidelity"),
         pytest.param("attribute_typo", f"{ENDS} gaol=x start -> exit", id="graph-typo"),
         pytest.param("attribute_typo", f'{ENDS} start -> exit [conditon="outcome=success"]', id="edge-typo"),
-        pytest.param(
-            "retry_target_exists", f"{ENDS} retry_target=elsewhere start -> exit", id="graph-target"
-        ),
+        pytest.param("retry_target_exists", f"{ENDS} retry_target=elsewhere start -> exit", id="graph-target"),
         pytest.param(
             "retry_target_exists",
             f"{ENDS} {WORK} work [fallback_retry_target=wrk] start -> work -> exit",
@@ -112,9 +86,7 @@ def messages(body, rule):
             id="gate-on-start",
         ),
         pytest.param(
-            "condition_syntax",
-            f'{ENDS} {WORK} start -> work work -> exit [condition="a > 1"]',
-            id="no-mending",
+            "condition_syntax", f'{ENDS} {WORK} start -> work work -> exit [condition="a > 1"]', id="no-mending"
         ),
         pytest.param(
             "ambiguous_unconditional", f"{ENDS} {WORK} start -> work -> exit start -> exit", id="tie-at-start"
@@ -129,13 +101,9 @@ def messages(body, rule):
             f'{ENDS} {WORK} more [prompt="x"] start -> work -> more more -> work start -> exit',
             id="no-way-out",
         ),
+        pytest.param("unbounded_cycle", f"{ENDS} {GATE} start -> ok ok -> ok start -> exit", id="gate-without-way-out"),
         pytest.param(
-            "unbounded_cycle", f"{ENDS} {GATE} start -> ok ok -> ok start -> exit", id="gate-without-way-out"
-        ),
-        pytest.param(
-            "no_join",
-            f"{ENDS} {FAN} start -> fan fan -> a fan -> b a -> exit b -> fan",
-            id="branch-comes-back",
+            "no_join", f"{ENDS} {FAN} start -> fan fan -> a fan -> b a -> exit b -> fan", id="branch-comes-back"
         ),
         pytest.param(
             "duplicate_edge",
@@ -143,14 +111,10 @@ def messages(body, rule):
             id="third-equals-first",
         ),
         pytest.param(
-            "unused_selector",
-            f'{ENDS} model_stylesheet="hexagn {{ model: a }}" start -> exit',
-            id="unknown-shape",
+            "unused_selector", f'{ENDS} model_stylesheet="hexagn {{ model: a }}" start -> exit', id="unknown-shape"
         ),
         pytest.param(
-            "unused_selector",
-            f'{ENDS} model_stylesheet="hexagon {{ model: a }}" start -> exit',
-            id="absent-shape",
+            "unused_selector", f'{ENDS} model_stylesheet="hexagon {{ model: a }}" start -> exit', id="absent-shape"
         ),
         pytest.param(
             "unused_class",
@@ -180,9 +144,7 @@ def messages(body, rule):
             ]
         ),
         pytest.param("base_url_valid", f'{ENDS} llm.base_url="x" start -> exit', id="url-of-the-graph"),
-        pytest.param(
-            "fallback_valid", f'{ENDS} llm_fallback="x,," start -> exit', id="fallback-of-the-graph"
-        ),
+        pytest.param("fallback_valid", f'{ENDS} llm_fallback="x,," start -> exit', id="fallback-of-the-graph"),
         pytest.param(
             "model_provider",
             f"{ENDS} {WORK} work [llm_model=large] more [prompt=x, llm_model=gpt-5] start -> work -> more -> exit",
@@ -210,14 +172,10 @@ def test_the_rule_speaks(rule, body):
             id="type-before-alias",
         ),
         pytest.param(
-            "handler_missing",
-            f"{ENDS} {FAN} start -> fan fan -> a -> exit fan -> b -> exit",
-            id="nobody-runs-it",
+            "handler_missing", f"{ENDS} {FAN} start -> fan fan -> a -> exit fan -> b -> exit", id="nobody-runs-it"
         ),
         pytest.param(
-            "attribute_typo",
-            f"{ENDS} {WORK} work [color=red, robot_arm=3] start -> work -> exit",
-            id="foreign-names",
+            "attribute_typo", f"{ENDS} {WORK} work [color=red, robot_arm=3] start -> work -> exit", id="foreign-names"
         ),
         pytest.param(
             "bad_value",
@@ -246,9 +204,7 @@ def test_the_rule_speaks(rule, body):
             id="complementary",
         ),
         pytest.param(
-            "all_conditions_may_fail",
-            f'{ENDS} {WORK} start -> work work -> exit [condition="a=="]',
-            id="unreadable",
+            "all_conditions_may_fail", f'{ENDS} {WORK} start -> work work -> exit [condition="a=="]', id="unreadable"
         ),
         pytest.param(
             "all_conditions_may_fail",
@@ -276,9 +232,7 @@ def test_the_rule_speaks(rule, body):
             id="label-may-be-preferred",
         ),
         pytest.param(
-            "unbounded_cycle",
-            f"{ENDS} {WORK} start -> work work -> work work -> exit",
-            id="alphabet-leads-out",
+            "unbounded_cycle", f"{ENDS} {WORK} start -> work work -> work work -> exit", id="alphabet-leads-out"
         ),
         pytest.param(
             "unbounded_cycle",
@@ -296,21 +250,15 @@ def test_the_rule_speaks(rule, body):
             id="custom-handlers-choose",
         ),
         pytest.param(
-            "no_join",
-            f"{ENDS} {FAN} start -> fan fan -> a fan -> b a -> exit b -> exit",
-            id="join-at-the-exit",
+            "no_join", f"{ENDS} {FAN} start -> fan fan -> a fan -> b a -> exit b -> exit", id="join-at-the-exit"
         ),
-        pytest.param(
-            "no_join", f"{ENDS} {FAN} start -> fan fan -> a a -> exit b -> exit start -> b", id="one-branch"
-        ),
+        pytest.param("no_join", f"{ENDS} {FAN} start -> fan fan -> a a -> exit b -> exit start -> b", id="one-branch"),
         pytest.param(
             "no_join",
             f'{ENDS} {FAN} start -> fan fan -> a fan -> b a -> exit b -> exit a -> fan [condition="outcome=fail"]',
             id="join-in-a-cycle",
         ),
-        pytest.param(
-            "duplicate_edge", f'{ENDS} start -> exit start -> exit [condition="a=1"]', id="told-apart"
-        ),
+        pytest.param("duplicate_edge", f'{ENDS} start -> exit start -> exit [condition="a=1"]', id="told-apart"),
         pytest.param(
             "unused_class",
             f'{ENDS} {WORK} work [class="b"] model_stylesheet="* {{ model: a }}" start -> work -> exit',
@@ -369,10 +317,7 @@ def test_ruling_8_retry_jumps_count_as_edges(jump):
 def test_ruling_4_an_id_near_a_declared_one_is_an_error_with_the_nearest():
     body = f'{ENDS} implement [prompt="x"] start -> implment implment -> exit start -> implement -> exit'
     (first, *_) = messages(body, "edge_target_exists")
-    assert (
-        first
-        == 'the edge start -> implment names "implment", which is not declared; did you mean "implement"?'
-    )
+    assert first == 'the edge start -> implment names "implment", which is not declared; did you mean "implement"?'
 
 
 def test_ruling_4_an_implicit_node_is_a_warning_whose_fix_declares_it():
@@ -387,18 +332,14 @@ def test_ruling_4_an_implicit_node_is_a_warning_whose_fix_declares_it():
 
 def test_ruling_5_an_unknown_attribute_like_a_known_one_is_an_info():
     (finding,) = [
-        each
-        for each in lint(f"{ENDS} {WORK} work [promt=x] start -> work -> exit")
-        if each.rule == "attribute_typo"
+        each for each in lint(f"{ENDS} {WORK} work [promt=x] start -> work -> exit") if each.rule == "attribute_typo"
     ]
     assert (finding.severity, finding.span.text) == ("info", "promt")
 
 
 def test_a_slip_beside_the_attribute_that_it_resembles_is_not_renamed():
     (finding,) = [
-        each
-        for each in lint(f"{ENDS} work [promt=x, prompt=y] start -> work -> exit")
-        if each.rule == "attribute_typo"
+        each for each in lint(f"{ENDS} work [promt=x, prompt=y] start -> work -> exit") if each.rule == "attribute_typo"
     ]
     assert finding.fix.edits == ()
 
@@ -480,9 +421,7 @@ def test_the_uncovered_case_is_told_in_words(condition, case):
 
 def test_conditions_with_too_many_cases_are_left_alone():
     many = " && ".join(f"context.k{number}=1" for number in range(12))
-    assert "all_conditions_may_fail" not in found(
-        f'{ENDS} {WORK} start -> work work -> exit [condition="{many}"]'
-    )
+    assert "all_conditions_may_fail" not in found(f'{ENDS} {WORK} start -> work work -> exit [condition="{many}"]')
 
 
 def test_ruling_16_a_goal_gate_on_a_diamond_checks_nothing():
@@ -494,9 +433,7 @@ def test_ruling_16_a_goal_gate_on_a_diamond_checks_nothing():
 
 def test_ruling_22_branches_without_a_common_node_are_a_warning():
     (finding,) = [
-        each
-        for each in lint(f"{ENDS} {FAN} start -> fan fan -> a fan -> b a -> exit")
-        if each.rule == "no_join"
+        each for each in lint(f"{ENDS} {FAN} start -> fan fan -> a fan -> b a -> exit") if each.rule == "no_join"
     ]
     assert (finding.severity, finding.node_id) == ("warning", "fan")
 
@@ -583,8 +520,7 @@ def test_a_merge_that_is_none_is_an_error():
 
 
 @pytest.mark.parametrize(
-    ("attrs", "name"),
-    [("join_k=2", "join_k"), ("join_policy=k_of_n, join_k=1, join_quorum=0.5", "join_quorum")],
+    ("attrs", "name"), [("join_k=2", "join_k"), ("join_policy=k_of_n, join_k=1, join_quorum=0.5", "join_quorum")]
 )
 def test_a_number_that_the_join_policy_does_not_read_is_a_warning(attrs, name):
     (finding,) = lint(f"{ENDS} {FAN} fan [{attrs}] start -> fan {FOUR}")
@@ -623,9 +559,7 @@ def test_ruling_22_a_branch_begins_at_a_node_of_its_own(edges, message, severity
 )
 def test_ruling_22_a_fan_out_without_branches_is_an_error(body):
     rules = {
-        each.rule
-        for each in lint(f"{ENDS} fan [shape=component] start -> fan start -> exit {body}")
-        if each.is_error
+        each.rule for each in lint(f"{ENDS} fan [shape=component] start -> fan start -> exit {body}") if each.is_error
     }
     assert rules == {"fan_out_branches"}
 
@@ -653,9 +587,7 @@ def test_ruling_22_a_restart_within_a_branch_is_a_warning(edge, count):
 
 
 def test_a_fan_in_behind_a_fan_out_need_not_be_its_join():
-    body = (
-        f"{ENDS} {FAN} start -> fan {FOUR.replace('j -> exit', 'j -> k')} k [shape=tripleoctagon] k -> exit"
-    )
+    body = f"{ENDS} {FAN} start -> fan {FOUR.replace('j -> exit', 'j -> k')} k [shape=tripleoctagon] k -> exit"
     assert "fan_in_without_fan_out" not in found(body)
 
 
@@ -736,9 +668,7 @@ def test_a_bare_condition_is_mended_as_a_quoted_one():
     assert 'condition="outcome=success"' in apply_edits(graph.source, finding.fix.edits)
 
 
-@pytest.mark.parametrize(
-    "ending", ["exit }", "exit\n}", "exit\n  }\n\n", "exit }\n// the end }", "exit /* } */ }"]
-)
+@pytest.mark.parametrize("ending", ["exit }", "exit\n}", "exit\n  }\n\n", "exit }\n// the end }", "exit /* } */ }"])
 def test_a_declaration_is_added_wherever_the_last_brace_stands(ending):
     source = f"digraph {{ {ENDS} start -> ship_it ship_it -> {ending}"
     graph = parse_dot(source)
@@ -763,12 +693,9 @@ def test_a_class_that_no_rule_selects_is_pointed_at_and_mended_in_its_list():
 def test_a_gate_with_every_key_taken_gets_a_remedy_without_an_edit():
     labels = [f"[{key}] x" for key in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"]
     edges = " ".join(
-        f'ok -> n{number} [label="{label}"] n{number} -> exit'
-        for number, label in enumerate([*labels, "[A] x"])
+        f'ok -> n{number} [label="{label}"] n{number} -> exit' for number, label in enumerate([*labels, "[A] x"])
     )
-    (finding,) = [
-        each for each in lint(f"{ENDS} {GATE} start -> ok {edges}") if each.rule == "accelerator_clash"
-    ]
+    (finding,) = [each for each in lint(f"{ENDS} {GATE} start -> ok {edges}") if each.rule == "accelerator_clash"]
     assert finding.fix.edits == ()
 
 
@@ -867,10 +794,7 @@ ATTRS = st.dictionaries(NAMES, VALUES, max_size=4)
 )
 def test_any_graph_is_linted_without_an_exception(nodes, edges, attrs):
     graph = Graph(
-        "G",
-        attrs,
-        {name: Node(name, each) for name, each in nodes.items()},
-        tuple(Edge(*each) for each in edges),
+        "G", attrs, {name: Node(name, each) for name, each in nodes.items()}, tuple(Edge(*each) for each in edges)
     )
     for each in validate(graph, options=LintOptions(runnable_types=frozenset())):
         assert each.message
@@ -940,9 +864,7 @@ def test_a_handler_of_the_callers_own_may_read_any_attribute():
     assert "foreign_attribute" not in {each.rule for each in lint(body, known_types=frozenset({"my.own"}))}
 
 
-@pytest.mark.parametrize(
-    ("scope", "name"), [(scope, name) for scope, names in FOREIGN_NAMES.items() for name in names]
-)
+@pytest.mark.parametrize(("scope", "name"), [(scope, name) for scope, names in FOREIGN_NAMES.items() for name in names])
 def test_a_foreign_name_is_unknown_and_ours_is_known(scope, name):
     place, ours = FOREIGN_NAMES[scope][name]
     assert attribute(scope, name) is None
@@ -957,11 +879,7 @@ def test_a_foreign_name_is_unknown_and_ours_is_known(scope, name):
             'allowed_tools "Read", "Grep", "Bash(git:*)" are not of read, write, list, run',
             "use read, write, list, run, with commas between",
         ),
-        (
-            "Read,wirte",
-            'allowed_tools "Read", "wirte" are not of read, write, list, run',
-            'write "read,write"',
-        ),
+        ("Read,wirte", 'allowed_tools "Read", "wirte" are not of read, write, list, run', 'write "read,write"'),
     ],
 )
 def test_a_fix_of_allowed_tools_is_valid_or_no_edit(tools, message, title):
@@ -1011,15 +929,7 @@ ONE_FINDING = """digraph {{ start [shape=Mdiamond] done [shape=Msquare]
 
 
 @pytest.mark.parametrize(
-    "attrs",
-    [
-        'type="exec", command="make"',
-        'type="exi"',
-        'type="strat"',
-        "shape=Msquar",
-        "shape=Mdiamon",
-        "shape=bx",
-    ],
+    "attrs", ['type="exec", command="make"', 'type="exi"', 'type="strat"', "shape=Msquar", "shape=Mdiamon", "shape=bx"]
 )
 def test_ruling_40_a_fix_never_changes_what_a_node_is(attrs):
     pipeline = Pipeline(ONE_FINDING.format(attrs=attrs))
@@ -1050,9 +960,7 @@ def test_ruling_40_after_a_fix_there_are_fewer_findings_and_no_new_one(text):
 
 
 @given(
-    st.sampled_from(
-        ["shape", "type", "fidelity", "retry_target", "goal_gate", "max_retries", "class", "label"]
-    ),
+    st.sampled_from(["shape", "type", "fidelity", "retry_target", "goal_gate", "max_retries", "class", "label"]),
     st.text("abdegimqrstuxMo.=_ 019", max_size=9),
 )
 def test_ruling_40_fixes_of_drawn_values_mend_and_change_no_handler(name, value):

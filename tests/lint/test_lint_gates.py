@@ -26,10 +26,7 @@ def found(rule, attrs, **options):
 def test_a_form_that_is_not_registered_is_an_error_for_who_is_about_to_run():
     assert not found("form_valid", "human.form=Reviw")
     (finding,) = found("form_valid", "human.form=Reviw", schemas=frozenset({"Review"}))
-    assert (
-        finding.message.endswith('which "ask" names; did you mean "Review"?')
-        or "did you mean" in finding.message
-    )
+    assert finding.message.endswith('which "ask" names; did you mean "Review"?') or "did you mean" in finding.message
     assert finding.fix.edits[0].text == "Review"
     (finding,) = found("form_valid", "human.form=Reviw", schemas=frozenset())
     assert "register it: Pipeline(…, schemas=" in finding.fix.title
@@ -53,8 +50,7 @@ def test_material_of_the_graphs_own_stages_is_fine(review):
 
 
 @pytest.mark.parametrize(
-    ("review", "words"),
-    [("plna/response.md, plan", '"plna"; did you mean "plan"?'), ("a1, b1/c", '"a1", "b1"')],
+    ("review", "words"), [("plna/response.md, plan", '"plna"; did you mean "plan"?'), ("a1, b1/c", '"a1", "b1"')]
 )
 def test_material_of_a_stage_that_there_is_not_is_a_warning(review, words):
     (finding,) = found("review_exists", f'human.review="{review}"')

@@ -89,10 +89,7 @@ def test_custom_rules_join_the_built_in_ones():
     [
         (Raising(), "the lint rule \"raising\" raised KeyError: ''"),
         (Babbling(), 'the lint rule "babbling" returned a str instead of a Diagnostic'),
-        (
-            Nameless(),
-            "the lint rule \"Nameless\" raised AttributeError: 'Nameless' object has no attribute 'name'",
-        ),
+        (Nameless(), "the lint rule \"Nameless\" raised AttributeError: 'Nameless' object has no attribute 'name'"),
     ],
     ids=["raises", "gives-something-else", "has-no-name"],
 )
@@ -126,9 +123,7 @@ def test_an_unknown_severity_is_refused_with_the_choices():
 
 def test_ruling_7_many_exits_are_accepted_on_request():
     graph = parse_dot(
-        SOUND.replace("exit }", "").replace(
-            "}", 'done [shape=Msquare]  work -> done [condition="outcome=fail"] }'
-        )
+        SOUND.replace("exit }", "").replace("}", 'done [shape=Msquare]  work -> done [condition="outcome=fail"] }')
     )
     assert "terminal_node" in {each.rule for each in validate(graph)}
     options = LintOptions(allow_many_exits=True)

@@ -19,16 +19,8 @@ def findings(body, head="", rule="variable_unknown", **options):
         ('inputs="a b"', 'inputs: expected a ","', "b"),
         ('inputs="a, a=1"', 'inputs: "a" occurs twice', "a"),
         ('inputs="outcome"', 'inputs: "outcome" is a key that the engine sets', "outcome"),
-        (
-            'goal="x" inputs="goal"',
-            "the input goal has no effect: $goal is the goal of the graph",
-            '"goal"',
-        ),
-        (
-            'inputs_schema="Ticket"',
-            'inputs_schema names the schema "Ticket", which is not registered',
-            '"Ticket"',
-        ),
+        ('goal="x" inputs="goal"', "the input goal has no effect: $goal is the goal of the graph", '"goal"'),
+        ('inputs_schema="Ticket"', 'inputs_schema names the schema "Ticket", which is not registered', '"Ticket"'),
     ],
 )
 def test_a_wrong_declaration_is_an_error_at_its_place(head, message, words):
@@ -47,18 +39,10 @@ def test_a_right_declaration_is_none(head):
     ("prompt", "message", "fixed"),
     [
         ("About $tikcet.", '${tikcet} names nothing; did you mean "ticket"?', "About $ticket."),
-        (
-            "${tol.output:tail 9}",
-            '${tol.output} names nothing; did you mean "tool.output"?',
-            "${tool.output:tail 9}",
-        ),
+        ("${tol.output:tail 9}", '${tol.output} names nothing; did you mean "tool.output"?', "${tool.output:tail 9}"),
         ("$goal for ${wrk.response}", '${wrk.response} names nothing; did you mean "work.response"?', None),
         ("${research.response}", '${research.response} names nothing: there is no stage "research"', None),
-        (
-            "$colour",
-            '${colour}  names nothing: it is not an input, and no stage before "work" can set it',
-            None,
-        ),
+        ("$colour", '${colour} names nothing: it is not an input, and no stage before "work" can set it', None),
     ],
 )
 def test_a_variable_that_names_nothing_is_a_warning_at_its_place(prompt, message, fixed):
@@ -75,18 +59,12 @@ def test_a_variable_that_names_nothing_is_a_warning_at_its_place(prompt, message
 @pytest.mark.parametrize(
     ("head", "body"),
     [
-        (
-            'inputs="ticket"',
-            'work [prompt="$ticket ${context.ticket} $goal ${last_response} ${tool.output} $5"]',
-        ),
+        ('inputs="ticket"', 'work [prompt="$ticket ${context.ticket} $goal ${last_response} ${tool.output} $5"]'),
         ('inputs="ticket"', 'work [prompt="$$tikcet ${graph.label} ${internal.x} ${parallel.results}"]'),
         ("", 'work [prompt="$anything ${at.all} $tikcet"]'),
         ('inputs="a"', 'one work [prompt="$free ${one.response}"] start -> one -> work -> done'),
         ('inputs="a"', 'work [prompt="$free"] start -> work -> work -> done'),
-        (
-            'inputs="a"',
-            'run [shape=parallelogram, tool_command=ls] work [prompt="$free"] start -> run -> work -> done',
-        ),
+        ('inputs="a"', 'run [shape=parallelogram, tool_command=ls] work [prompt="$free"] start -> run -> work -> done'),
         ('inputs="a"', 'work [shape=parallelogram, label="$free", tool_command="echo $free"]'),
     ],
     ids=["known", "not-ours", "undeclared", "behind-a-model", "loop", "behind-a-tool", "no-prompt"],
@@ -95,13 +73,32 @@ def test_what_something_may_give_is_none(head, body):
     assert findings(body, head) == []
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("$gaol", "$goal"), ("${goa}", "${goal}"), ("$gooal", "$goal"), ("$last_respnose", "$last_response")],
+    ids=["swapped", "left-out", "doubled", "of-the-engine"],
+)
+def test_a_slip_is_told_where_the_graph_takes_any_values(written, meant):
+    body = f'before work [prompt="For {written}."] start -> before -> work -> done'
+    (found,) = findings(body, 'goal="Ship it"')
+    assert (found.severity.value, found.span.text) == ("warning", written)
+    assert f'prompt="For {meant}."' in Pipeline(SHELL % ('goal="Ship it"', body)).lint().fix().text
+
+
+@pytest.mark.parametrize("name", ["goals", "coal", "goat", "oil", "outcomes", "last_answer", "go", "all"])
+def test_a_word_of_its_own_is_no_slip_where_the_graph_takes_any_values(name):
+    assert findings(f'work [prompt="About ${name}."]', 'goal="Ship it"') == []
+
+
 def test_a_gate_before_it_gives_nothing_of_its_own():
     body = 'gate [shape=hexagon, label="Send $tikcet?"] work [prompt="$fre"] start -> gate -> work -> done'
     assert [found.node_id for found in findings(body, 'inputs="ticket"')] == ["gate", "work"]
 
 
 def test_the_response_of_a_tool_is_its_output():
-    body = 'tests [shape=parallelogram, tool_command=ls] work [prompt="${tests.response}"] start -> tests -> work -> done'
+    body = (
+        'tests [shape=parallelogram, tool_command=ls] work [prompt="${tests.response}"] start -> tests -> work -> done'
+    )
     (found,) = findings(body)
     assert "is a tool stage, and sets ${tool.output}" in found.message
 

@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from attractor_nb.model.branch import BranchResult, branch_ids, branch_path, enclosing, parts_of
 from attractor_nb.model.outcome import StageStatus, Usage
 
-PARTS = st.lists(
-    st.text(min_size=1).filter(lambda text: text.encode(errors="ignore").decode() == text), max_size=6
-)
+PARTS = st.lists(st.text(min_size=1).filter(lambda text: text.encode(errors="ignore").decode() == text), max_size=6)
 
 
 @pytest.mark.parametrize(

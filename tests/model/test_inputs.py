@@ -74,9 +74,7 @@ def test_missing_and_misspelt_names_are_told(given, problems):
 
 def test_before_a_run_only_what_is_misspelt_is_wrong():
     assert input_problems(DECLARED, [], is_whole=False) == []
-    assert input_problems(DECLARED, ["tikcet"], is_whole=False) == [
-        '"tikcet" is no input; did you mean "ticket"?'
-    ]
+    assert input_problems(DECLARED, ["tikcet"], is_whole=False) == ['"tikcet" is no input; did you mean "ticket"?']
 
 
 def test_declared_inputs_keep_the_order_of_their_declaration_however_they_are_given():

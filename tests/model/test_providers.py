@@ -38,9 +38,5 @@ def test_every_name_of_a_provider_is_its_own():
 
 
 def test_fallbacks_keep_their_order_and_leave_out_what_names_no_model():
-    assert [str(name) for name in read_fallbacks("b, openai:, ,claude-x,a")] == [
-        "b",
-        "anthropic:claude-x",
-        "a",
-    ]
+    assert [str(name) for name in read_fallbacks("b, openai:, ,claude-x,a")] == ["b", "anthropic:claude-x", "a"]
     assert read_fallbacks("") == ()

@@ -29,8 +29,6 @@ def test_a_text_escaped_and_cut_anywhere_is_joined(text, data):
     assert whole(halves[:cut] + halves[cut:]) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "is_half"), [("", False), ("a", False), ("\ud83d", True), ("\ude00", False)]
-)
+@pytest.mark.parametrize(("text", "is_half"), [("", False), ("a", False), ("\ud83d", True), ("\ude00", False)])
 def test_the_first_half_alone_waits_for_more(text, is_half):
     assert ends_in_half(text) is is_half

@@ -1,7 +1,9 @@
 """The frozen values: durations, shapes, attributes, graph, outcome, events."""
 
+import hashlib
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import get_origin
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
+from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model import events
 from attractor_nb.model.events import EVENT_TYPES, InterviewInformed, event_from_plain
 from attractor_nb.model.graph import Edge, Graph, Node
@@ -35,19 +38,7 @@ def test_ruling_2_durations_and_bare_seconds(text, milliseconds):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "soon",
-        "5 s",
-        "s",
-        "1.5h",
-        "5w",
-        "999999999999999999",
-        "1000000000000d",
-        "9" * 5000,
-        "9" * 5000 + "s",
-    ],
+    "text", ["", "soon", "5 s", "s", "1.5h", "5w", "999999999999999999", "1000000000000d", "9" * 5000, "9" * 5000 + "s"]
 )
 def test_other_texts_are_no_duration(text):
     assert parse_duration(text) is None
@@ -123,6 +114,20 @@ def test_the_content_hash_knows_meaning_only():
     one, two = _graph(Node("a", {"label": "A"})), _graph(Node("a", {"label": "A"}))
     assert one.content_hash == two.content_hash
     assert one.content_hash != _graph(Node("a", {"label": "B"})).content_hash
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(file.read_text() for file in sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.dot"))),
+        'digraph g { a [label="Größe\\n\\"☃\\"", timeout=90s, ratio=1e22, class="x,y"] a -> b [weight=2] }',
+    ],
+    ids=lambda text: text.split(" {")[0].split()[-1],
+)
+def test_the_content_hash_is_of_the_same_text_as_ever(text):
+    graph = parse_dot(text)
+    plain = json.dumps(graph.to_plain(), sort_keys=True, separators=(",", ":"))
+    assert graph.content_hash == hashlib.sha256(plain.encode()).hexdigest()
 
 
 def test_an_attribute_of_the_wrong_kind_counts_as_unset():
@@ -257,8 +262,7 @@ def test_every_event_of_spec_9_6_is_there():
 
 
 @pytest.mark.parametrize(
-    "usage",
-    [Usage(), Usage(5), Usage(5, cost_usd=0.0), Usage(1, 2, 0.5, 3), Usage(1, 2, 0.5, 3, unpriced=1)],
+    "usage", [Usage(), Usage(5), Usage(5, cost_usd=0.0), Usage(1, 2, 0.5, 3), Usage(1, 2, 0.5, 3, unpriced=1)]
 )
 def test_usage_survives_being_stored_and_free_is_not_unknown(usage):
     assert Usage.from_plain(usage.to_plain()) == usage

@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.model.vocabulary.variables import (
-    MISSING,
-    lookup_in,
-    rendered,
-    settled,
-    variables,
-    with_renamed_nodes,
-)
+from attractor_nb.model.vocabulary.variables import MISSING, lookup_in, rendered, settled, variables, with_renamed_nodes
 
 KNOWN = {
     "ticket": "printer broken",
@@ -122,9 +115,7 @@ def test_variables_of_a_text_do_not_overlap_and_stand_where_they_say(parts):
         end = each.end
 
 
-@pytest.mark.parametrize(
-    "unit", ["${", "$", "${a", "$a", "${a:", "${a: tail ", "${a:tail 4}", "${:::: tail 1x}"]
-)
+@pytest.mark.parametrize("unit", ["${", "$", "${a", "$a", "${a:", "${a: tail ", "${a:tail 4}", "${:::: tail 1x}"])
 def test_reading_is_linear_in_the_text(unit):
     text = unit * (400_000 // len(unit))
     began = time.process_time()
@@ -133,9 +124,7 @@ def test_reading_is_linear_in_the_text(unit):
     assert time.process_time() - began < 4, "quadratic reading of 400 KB takes minutes"
 
 
-@pytest.mark.parametrize(
-    "gap", ["a:" * 100_000, "a:tail " * 60_000, " " * 200_000, "a:tail 1" + " " * 200_000]
-)
+@pytest.mark.parametrize("gap", ["a:" * 100_000, "a:tail " * 60_000, " " * 200_000, "a:tail 1" + " " * 200_000])
 def test_reading_what_stands_in_braces_is_linear(gap):
     began = time.process_time()
     rendered("${" + gap + "x}", lambda _: MISSING)
@@ -148,9 +137,7 @@ def test_other_values_are_json():
 
 
 def test_renamed_stages_keep_their_variables():
-    text = (
-        "${plan.response:tail 9} ${context.plan.run_id} $plan ${plan} ${planner.response} $${plan.response}"
-    )
+    text = "${plan.response:tail 9} ${context.plan.run_id} $plan ${plan} ${planner.response} $${plan.response}"
     assert with_renamed_nodes(text, {"plan": "a_plan"}) == (
         "${a_plan.response:tail 9} ${context.a_plan.run_id} $plan ${plan} ${planner.response} $${plan.response}"
     )

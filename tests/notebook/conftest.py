@@ -57,12 +57,7 @@ def kernel(kernel_driver: ModuleType, tmp_path: Path) -> Iterator[object]:
         yield running
 
 
-@pytest.fixture(
-    params=[
-        "current",
-        *(pytest.param(version, marks=pytest.mark.old_kernels) for version in OLD_VERSIONS),
-    ]
-)
+@pytest.fixture(params=["current", *(pytest.param(version, marks=pytest.mark.old_kernels) for version in OLD_VERSIONS)])
 def any_kernel(request: pytest.FixtureRequest, kernel_driver: ModuleType, tmp_path: Path) -> Iterator[object]:
     """A kernel of each version."""
     python = Path(sys.executable) if request.param == "current" else old_python(request.param)

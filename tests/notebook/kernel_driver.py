@@ -137,8 +137,7 @@ class Kernel:
     def wait_for_button(self, text: str) -> tuple[str, str, str]:
         """Where a card's button is, once it is there: comm id, question and key."""
         return self.wait_until(
-            lambda: next((place for place, label in self.descriptions.items() if label == text), ()),
-            f"button {text}",
+            lambda: next((place for place, label in self.descriptions.items() if label == text), ()), f"button {text}"
         )
 
     def click(self, text: str, *, subshell_id: str = "") -> None:

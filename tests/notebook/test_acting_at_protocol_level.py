@@ -58,13 +58,7 @@ def test_a_fork_by_a_click_has_its_view_beneath_and_its_gate_there(any_kernel):
     beneath = next(each for each, state in kernel.widgets.items() if state.get("place") == place)
     kernel.wait_until(lambda: kernel.widgets[beneath].get("gates"), "the gate of the fork")
     (gate,) = kernel.widgets[beneath]["gates"]
-    answer = {
-        "kind": "answer",
-        "gate": gate["key"],
-        "choice": gate["choices"][0]["key"],
-        "text": "",
-        "form": {},
-    }
+    answer = {"kind": "answer", "gate": gate["key"], "choice": gate["choices"][0]["key"], "text": "", "form": {}}
     kernel.send(beneath, answer)
     kernel.run("from attractor_nb import Run")
     status = f"{acted['said']['call'].replace('fork', 'kernel_fork', 1)}; print(kernel_fork.status)"
@@ -79,9 +73,7 @@ def test_a_rewind_by_a_click_goes_on_in_the_same_run(any_kernel):
     kernel.run("review.answer('gate', 'Yes'); review.result().status")
     kernel.wait_until(
         lambda: (
-            reply(kernel, comm_id, "acted", kind="act", call="look", node="draft", visit=1)["actions"][
-                "rewind"
-            ]["why"]
+            reply(kernel, comm_id, "acted", kind="act", call="look", node="draft", visit=1)["actions"]["rewind"]["why"]
             == ""
         ),
         "the run to have ended",

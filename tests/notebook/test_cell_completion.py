@@ -48,9 +48,7 @@ def offered(marked):
         pytest.param(PLAN + "x [goal_gate=t|", ["true"], id="a boolean"),
         pytest.param(PLAN + "x [retry_target=pl|", ["plan"], id="a node id as value"),
         pytest.param(PLAN + 'x [prompt="write a goal_g|', [], id="free text is left alone"),
-        pytest.param(
-            '%%attractor\ndigraph g { a [label="x ] y"] b [sha|', ["shape"], id="brackets in a string"
-        ),
+        pytest.param('%%attractor\ndigraph g { a [label="x ] y"] b [sha|', ["shape"], id="brackets in a string"),
         pytest.param("%%attractor\ndigraph g { // a [\n  b [sha|", ["shape"], id="brackets in a comment"),
         pytest.param("print('x|", [], id="another cell"),
     ],
@@ -80,11 +78,7 @@ def test_the_matcher_leaves_python_names_out_of_the_body():
     text = PLAN + "x [goal_g"
     lines = text.split("\n")
     context = CompletionContext(
-        token="goal_g",
-        full_text=text,
-        cursor_position=len(lines[-1]),
-        cursor_line=len(lines) - 1,
-        limit=None,
+        token="goal_g", full_text=text, cursor_position=len(lines[-1]), cursor_line=len(lines) - 1, limit=None
     )
     result = cell_matcher(context)
     assert [item.text for item in result["completions"]] == ["goal_gate"]

@@ -15,11 +15,7 @@ TEXT = 'digraph { start [shape=Mdiamond] a [promt="x"] done [shape=Msquare] star
 def test_the_key_of_findings_is_that_of_their_text_and_stands_at_the_static_table():
     desks, pipeline = Desks(), Pipeline(TEXT)
     key = desks.place_findings(pipeline)
-    assert (
-        key
-        == desks.place_findings(Pipeline(TEXT))
-        != desks.place_findings(Pipeline(TEXT.replace("a ", "b ")))
-    )
+    assert key == desks.place_findings(Pipeline(TEXT)) != desks.place_findings(Pipeline(TEXT.replace("a ", "b ")))
     html = findings_html(pipeline.diagnostics, place=key)
     assert html.startswith(f'<div data-attractor-place="{key}">')
     assert findings_html(pipeline.diagnostics) in html
@@ -45,9 +41,7 @@ def test_what_a_view_is_sent_holds_no_secret():
     desk = EditorDesk(editor)
     replies, _ = desk.answer({"kind": "form", "target": {"node": "a"}})
     assert secret not in f"{desk.state()}{replies}{editor}{editor_html(editor, 'k')}"
-    assert [field["is_locked"] for field in replies[0]["form"]["fields"] if field["name"] == "promt"] == [
-        True
-    ]
+    assert [field["is_locked"] for field in replies[0]["form"]["fields"] if field["name"] == "promt"] == [True]
     assert desk.state()["can_offer"] is False
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -61,9 +63,7 @@ def test_a_question_has_what_a_card_shows_of_it():
         ("S", "Start over"),
     ]
     assert (plain["since"], plain["deadline"], plain["detail"]) == (100.0, 160.0, "a diff")
-    assert plain["materials"] == [
-        {"name": "plan/response.md", "text": "x", "note": "", "shown": [["p", "x"]]}
-    ]
+    assert plain["materials"] == [{"name": "plan/response.md", "text": "x", "note": "", "shown": [["p", "x"]]}]
     assert plain["form"]["name"] == "Review"
 
 
@@ -79,9 +79,7 @@ def test_an_answer_is_handed_in_with_comment_and_form(card, given):
     assert given == [HandedIn("gate:1", "R", "fine", {"score": 7})]
 
 
-@pytest.mark.parametrize(
-    "message", [{}, {"kind": "answer"}, {"kind": "answer", "gate": "other"}, {"kind": "x"}]
-)
+@pytest.mark.parametrize("message", [{}, {"kind": "answer"}, {"kind": "answer", "gate": "other"}, {"kind": "x"}])
 def test_a_message_without_its_question_hands_in_nothing(card, given, message):
     card.ask(plain_question(question()))
     card._hear(card, message, [])
@@ -123,14 +121,8 @@ def test_the_lines_of_past_answers_are_bounded(card):
 @pytest.mark.parametrize(
     ("error", "refusal"),
     [
-        (
-            AnswerRefused("not so", hint="so"),
-            {"message": "not so\n hint: so", "fields": {}, "is_final": False},
-        ),
-        (
-            AnswerRefused("x", fields={"score": "high"}),
-            {"message": "", "fields": {"score": "high"}, "is_final": False},
-        ),
+        (AnswerRefused("not so", hint="so"), {"message": "not so\n hint: so", "fields": {}, "is_final": False}),
+        (AnswerRefused("x", fields={"score": "high"}), {"message": "", "fields": {"score": "high"}, "is_final": False}),
         (AlreadyAnswered("too late"), {"message": "too late", "fields": {}, "is_final": True}),
         (NoSuchGate("gone", hint="x"), {"message": "gone", "fields": {}, "is_final": True}),
     ],
@@ -150,9 +142,7 @@ def test_a_refused_answer_is_said_in_place_until_the_question_is_over(error, ref
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        pytest.param(
-            answer(answered_by="default", duration=61), "Approve, by default, after 1 min 1 s", id="default"
-        ),
+        pytest.param(answer(answered_by="default", duration=61), "Approve, by default, after 1 min 1 s", id="default"),
         pytest.param(answer(answered_by="call"), "Approve, by a call, after 41 s", id="run.answer"),
         pytest.param(answer(label="", keys=("A", "S")), "A, S, by you, after 41 s", id="several"),
         pytest.param(answer(form={"score": 7}), "Approve (score=7), by you, after 41 s", id="form"),
@@ -314,3 +304,32 @@ def test_what_waits_on_the_disk_has_a_card_that_says_how_to_go_on(start, tmp_pat
     assert live.cards.refusals[shown["key"]]["is_final"]
     live.place(gates(tmp_path / "nothing"))
     assert live.cards.gates == []
+
+
+OWNER = """import sys
+from attractor_nb import Pipeline
+run = Pipeline(sys.argv[1]).run(logs_root=sys.argv[2], interviewer="deferred")
+run.wait_for_gate("review", 60)
+print("waits", flush=True)
+print(run.result(60).status, flush=True)
+"""
+ASKS = """digraph Far { start [shape=Mdiamond] review [shape=hexagon, label="Good?"] done [shape=Msquare]
+  start -> review -> done [label="[A] Approve"] }"""
+
+
+def test_a_question_of_another_process_is_answered_on_its_card(live, tmp_path):
+    command = [sys.executable, "-c", OWNER, ASKS, str(tmp_path / "runs/one")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
+        try:
+            assert owner.stdout.readline() == "waits\n"
+            live.place(gates(tmp_path / "runs"))
+            (shown,) = live.cards.gates
+            assert (shown["title"], shown.get("how", "")) == ("Good?", "")
+            live.cards.hand_in(HandedIn(shown["key"], "Z"))
+            assert not live.cards.refusals[shown["key"]]["is_final"]
+            live.cards.hand_in(HandedIn(shown["key"], "A"))
+            assert live.cards.gates == []
+            assert live.cards.answers[0]["words"].startswith("Far · review: Approve, by you, in the inbox")
+            assert owner.stdout.readline() == "success\n"
+        finally:
+            owner.kill()

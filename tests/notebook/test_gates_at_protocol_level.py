@@ -226,9 +226,7 @@ for _ in range(6000): time.sleep(0.01)
 """
 
 
-@pytest.mark.parametrize(
-    "busy", [BUSY, BUSY.replace("time.sleep", "await asyncio.sleep")], ids=["plain", "async"]
-)
+@pytest.mark.parametrize("busy", [BUSY, BUSY.replace("time.sleep", "await asyncio.sleep")], ids=["plain", "async"])
 def test_stop_ends_a_run_that_its_cell_began_and_no_run_of_an_earlier_cell(any_kernel, busy):
     any_kernel.run("%load_ext attractor_nb")
     any_kernel.run(PIPELINE)

@@ -31,9 +31,7 @@ digraph review {
 
 def execute(folder):
     notebook = nbformat.v4.new_notebook()
-    notebook.cells = [
-        nbformat.v4.new_code_cell(cell, id=f"cell-{number}") for number, cell in enumerate(CELLS)
-    ]
+    notebook.cells = [nbformat.v4.new_code_cell(cell, id=f"cell-{number}") for number, cell in enumerate(CELLS)]
     environment = {**os.environ, "PYTHONPATH": REPOSITORY, "IPYTHONDIR": str(folder / "ipython")}
     client = NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(folder)}})
     client.execute(env=environment)
@@ -52,7 +50,5 @@ def test_outputs_are_static_and_the_same_each_time(tmp_path):
     assert first[2] == [], "the run is shown where it is waited for, and once"
     picture, words = first[4]
     assert "state-success" in picture["data"]["image/svg+xml"]
-    assert words["data"] == {"text/plain": '✓ success   4 stages   next: run["gate"]'}, (
-        "seen beside the picture"
-    )
+    assert words["data"] == {"text/plain": '✓ success   4 stages   next: run["gate"]'}, "seen beside the picture"
     assert first[5][0]["data"]["text/plain"] == "'[A] Approve'"

@@ -34,9 +34,7 @@ def test_the_table_follows_the_map_and_stays_at_its_end(kernel):
     assert "&lt;b&gt;no luck&lt;/b&gt;" in last
     assert "<b>no" not in last
     assert last.index("no luck") < last.index("success</td>")
-    ids = {
-        content["transient"]["display_id"] for content in cell.outputs("display_data", "update_display_data")
-    }
+    ids = {content["transient"]["display_id"] for content in cell.outputs("display_data", "update_display_data")}
     assert len(ids) == 1
     assert not [state for state in kernel.widgets.values() if "place" in state]
 
@@ -63,8 +61,7 @@ def test_pictures_are_few_however_many_rows_there_are(count):
     """The table is as long as a screen, and is painted a few times a second at most."""
     import threading
 
-    from attractor_nb.maps.map_table import SHOWN_ROWS, map_html
-    from attractor_nb.maps.map_view import MapView
+    from attractor_nb.maps.map_view import SHOWN_ROWS, MapView, map_html
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.notebook.live import live_map
 

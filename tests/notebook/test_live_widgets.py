@@ -24,14 +24,16 @@ from attractor_nb.model.events import (
     ToolCallEnded,
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.notebook.live.gate_card import HandedIn
 from attractor_nb.notebook.live.graph_view import TAIL_CHARS, TAILS, GraphView
 from attractor_nb.notebook.live.live_run import LiveRun
 from attractor_nb.notebook.live.live_runs import LiveRuns
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.views.folding import fold_event
-from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, RunView
-from attractor_nb.views.status_line import attempts_allowed, status_line
+from attractor_nb.views.state import NodeState, RunView
+from attractor_nb.views.summary_line import attempts_allowed, status_line
+from attractor_nb.views.texts.prose import prose_of
 
 GRAPH = read_dot(
     """digraph g {
@@ -291,7 +293,8 @@ def test_the_answer_of_a_run_stays(live):
     live.show_in(kept := Kept())
     done = StageCompleted(name="plan", index=2, outcome=Outcome(StageStatus.SUCCESS), edge=1)
     live.paint([StageStarted(name="plan", index=2), done, PipelineCompleted(duration=1.0)])
-    assert live.graph_view.states["answer"] == {"node": "plan", "text": "plan has spoken"}
+    answer = {"node": "plan", "text": "plan has spoken", "shown": prose_of("plan has spoken")}
+    assert live.graph_view.states["answer"] == answer
     assert "plan said:\nplan has spoken" in kept.words
 
 
@@ -345,10 +348,7 @@ def test_a_click_asks_about_the_run_that_is_shown():
     view = LiveRun(run, inspect=inspect).graph_view
     view.send = lambda content, buffers=None: asked.append(content)
     view._hear(view, {"kind": "inspect", "node": "plan", "visit": 2}, [])
-    assert asked == [
-        (run, {"kind": "inspect", "node": "plan", "visit": 2}),
-        {"kind": "stage", "node": "plan"},
-    ]
+    assert asked == [(run, {"kind": "inspect", "node": "plan", "visit": 2}), {"kind": "stage", "node": "plan"}]
 
 
 def test_a_resumed_run_begins_with_what_was_done():

@@ -68,10 +68,7 @@ def test_the_name_that_is_shown_for_the_value_of_a_cell_works_in_the_next_one(sh
 
 def test_another_run_under_the_usual_name_is_not_meant(shell, capsys):
     out = shown(
-        shell,
-        capsys,
-        "run = talk.run(wait=True)\nreview = talk.run(stop_after=1)\nreview.result()",
-        "print(review)",
+        shell, capsys, "run = talk.run(wait=True)\nreview = talk.run(stop_after=1)\nreview.result()", "print(review)"
     )
     assert "next: review.resume()" in out
 

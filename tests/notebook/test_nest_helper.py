@@ -31,7 +31,5 @@ def test_without_a_running_loop_it_is_asyncio_run():
 
 
 def test_inside_a_running_loop_the_coroutine_runs_on_that_loop_and_nothing_was_patched_before():
-    finished = subprocess.run(
-        [sys.executable, "-c", INSIDE_A_LOOP], capture_output=True, text=True, check=True
-    )
+    finished = subprocess.run([sys.executable, "-c", INSIDE_A_LOOP], capture_output=True, text=True, check=True)
     assert finished.stdout.strip() == "True"

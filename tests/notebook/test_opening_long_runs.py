@@ -44,3 +44,22 @@ def test_the_picture_comes_first_and_what_is_sent_does_not_grow_with_the_run(ker
     short = opened(kernel, f"Run.load('run20'){call}")
     long = opened(kernel, f"Run.load('run2000'){call}")
     assert [b - a < GROWTH_BYTES for a, b in zip(short, long, strict=True)] == [True, True], (short, long)
+
+
+WATCH = """
+import sys
+publisher, loaded = get_ipython().display_pub, []
+publish = publisher.publish
+def watched(*given, **more):
+    loaded.append([name for name in ("live.live_run", "view_actions", "past_widgets") if f"attractor_nb.notebook.{name}" in sys.modules])
+    return publish(*given, **more)
+publisher.publish = watched
+"""
+
+
+def test_what_a_first_view_needs_is_imported_behind_its_picture(kernel):
+    kernel.run(MAKE.replace("(20, 2000)", "(20,)").replace("wait=True", "wait=True, is_shown=False"))
+    kernel.run(WATCH)
+    kernel.run("Run.load('run20')")
+    assert kernel.run("print(loaded)").text.strip() == "[[]]"
+    assert kernel.run("print('attractor_nb.notebook.live.live_run' in sys.modules)").text.strip() == "True"

@@ -6,9 +6,7 @@ import re
 from pathlib import Path
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(
-    r"^```python\n(.*?)^```$", README.partition("## At a terminal")[0], re.MULTILINE | re.DOTALL
-)
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", README.partition("## At a terminal")[0], re.MULTILINE | re.DOTALL)
 LINE = re.compile(r"^display\((.*)\)(?:  # .*)?$", re.MULTILINE)
 
 SHOWN = {

@@ -4,13 +4,7 @@ import pytest
 
 from attractor_nb.errors import SessionNotFound
 from attractor_nb.notebook.session_watch import watch_session
-from attractor_nb.sessions import (
-    cancel_session,
-    complete_agent,
-    complete_session,
-    create_session,
-    start_agent,
-)
+from attractor_nb.sessions import cancel_session, complete_agent, complete_session, create_session, start_agent
 
 WATCH = "%load_ext attractor_nb\n%attractor_watch"
 
@@ -35,12 +29,7 @@ def test_the_table_follows_the_session_while_the_kernel_is_free(kernel, session_
     complete_session(session_dir)
     kernel.wait_until(lambda: "✓ complete" in tables(cell)[-1], "the end")
     assert (
-        len(
-            {
-                content["transient"]["display_id"]
-                for content in cell.outputs("display_data", "update_display_data")
-            }
-        )
+        len({content["transient"]["display_id"] for content in cell.outputs("display_data", "update_display_data")})
         == 1
     )
     assert "&lt;b&gt;plan&lt;/b&gt;" in tables(cell)[-1]

@@ -79,11 +79,7 @@ print(imported, loaded, *sorted(slow | heavy & sys.modules.keys()))
 
 
 def test_loading_the_extension_imports_nothing_heavy_and_costs_less_than_half_of_ipython(tmp_path):
-    environment = {
-        **os.environ,
-        "IPYTHONDIR": str(tmp_path),
-        "PYTHONPYCACHEPREFIX": str(tmp_path / "compiled"),
-    }
+    environment = {**os.environ, "IPYTHONDIR": str(tmp_path), "PYTHONPYCACHEPREFIX": str(tmp_path / "compiled")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as where it is installed: the first run compiles
     printed = [
         subprocess.run(

@@ -8,17 +8,15 @@ from types import SimpleNamespace
 import pytest
 
 from attractor_nb.errors import GateWouldBlock
+from attractor_nb.notebook.presenting import is_click_lost, refuse_endless_wait
 from attractor_nb.notebook.surroundings import Surroundings
-from attractor_nb.notebook.waiting import is_click_lost, refuse_endless_wait
 
 GATE = SimpleNamespace(stage="review", deadline=None)
 TIMED_GATE = SimpleNamespace(stage="review", deadline=1_800_000_000.0)
 
 
 def kernel(*version, subshells=0, is_attended=True):
-    return Surroundings(
-        has_kernel=True, is_attended=is_attended, kernel_version=version, subshell_count=subshells
-    )
+    return Surroundings(has_kernel=True, is_attended=is_attended, kernel_version=version, subshell_count=subshells)
 
 
 @pytest.mark.parametrize(

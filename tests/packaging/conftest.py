@@ -68,7 +68,5 @@ def repository_files():
     """All files that git knows or would take up, as paths below the repository."""
     if not (REPOSITORY / ".git").exists():
         pytest.skip("not a git checkout")
-    listing = run(
-        "git", "-C", REPOSITORY, "ls-files", "-z", "--cached", "--others", "--exclude-standard"
-    ).split("\0")
+    listing = run("git", "-C", REPOSITORY, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
     return [Path(name) for name in listing if name and (REPOSITORY / name).is_file()]

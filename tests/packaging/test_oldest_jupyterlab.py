@@ -21,6 +21,14 @@ AT_PLAN = """() => {
   return editor.hasFocus && editor.state.doc.lineAt(editor.state.selection.main.head).text.includes("plan  [");
 }"""
 
+COLOURS = """words => words.map((word) => {
+  const walker = document.createTreeWalker(document.querySelector(".jp-Notebook"), NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    if (walker.currentNode.data.trim() === word) return getComputedStyle(walker.currentNode.parentElement).color;
+  }
+  return null;
+})"""
+
 
 @pytest.fixture
 def driver(repository, monkeypatch):
@@ -42,9 +50,7 @@ def test_each_part_of_the_extension_works_there(wheel, make_environment, reposit
         if not line.startswith(("jupyterlab==", "notebook=="))
     ]
     (tmp_path / "pins.txt").write_text("\n".join(pins))
-    environment.install(
-        "-c", tmp_path / "pins.txt", f"attractor_nb[proxy] @ {wheel.as_uri()}", OLDEST, "ipykernel"
-    )
+    environment.install("-c", tmp_path / "pins.txt", f"attractor_nb[proxy] @ {wheel.as_uri()}", OLDEST, "ipykernel")
     listed = environment.run("jupyter", "labextension", "list", cwd=tmp_path)
     line = next(line for line in listed.splitlines() if "attractor-nb" in line)
     assert "enabled" in line
@@ -62,6 +68,9 @@ def test_each_part_of_the_extension_works_there(wheel, make_environment, reposit
         page.set_default_timeout(120_000)
         assert page.evaluate("() => jupyterapp.version").startswith("4.4.")
         page.wait_for_function("() => document.querySelector('.cm-attractor-error')?.textContent === 'doen'")
+        colours = page.evaluate(COLOURS, ["digraph", "shape", "plan", '"Plan it"'])
+        assert None not in colours
+        assert len(set(colours)) == 4, "keyword, attribute, node and text are told apart"
         page.locator(".cm-attractor-error").hover()
         page.locator(".cm-attractor-tooltip button", has_text="Fix").click()
         page.wait_for_function("() => !document.querySelector('.cm-attractor-error')")

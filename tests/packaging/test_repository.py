@@ -108,10 +108,7 @@ def test_scripts_are_executable(repository, script):
 def test_the_parts_after_one_that_fails_are_made_and_the_summary_names_both(repository, tmp_path):
     (tmp_path / "Makefile").write_text("good:\n\t@echo made\nbad:\n\t@false\n")
     done = subprocess.run(
-        [repository / ".ci" / "each-part", "make", "good", "bad", "good"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
+        [repository / ".ci" / "each-part", "make", "good", "bad", "good"], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 1
     assert done.stdout.count("made") == 2
@@ -127,10 +124,7 @@ def test_versions_that_a_machine_lacks_are_named(repository, tmp_path):
         capture_output=True,
         text=True,
     )
-    assert (done.returncode, done.stdout) == (
-        0,
-        "== summary\nPython 3.99  not run: this machine does not have it\n",
-    )
+    assert (done.returncode, done.stdout) == (0, "== summary\nPython 3.99  not run: this machine does not have it\n")
 
 
 def test_ci_gives_the_tests_nothing_that_a_stranger_does_not_have(repository):

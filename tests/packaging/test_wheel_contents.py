@@ -34,23 +34,17 @@ def test_the_wheel_holds_nothing_but_the_package_and_the_extension_of_jupyterlab
     assert f"{folder}package.json" in names
 
 
-def test_jupyterlab_finds_the_extension_of_the_wheel_enabled_and_whole(
-    wheel, names, repository_files, tmp_path
-):
+def test_jupyterlab_finds_the_extension_of_the_wheel_enabled_and_whole(wheel, names, repository_files, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     (share,) = tmp_path.glob("*.data/data/share/jupyter")
     folder = share / "labextensions" / "attractor-nb"
     source = "attractor_nb/labextension/"
-    expected = {
-        str(path)[len(source) :] for path in map(Path.as_posix, repository_files) if path.startswith(source)
-    }
+    expected = {str(path)[len(source) :] for path in map(Path.as_posix, repository_files) if path.startswith(source)}
     assert {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} == expected
     environment = {**os.environ, "JUPYTER_PATH": str(share), "NO_COLOR": "1"}
     command = [sys.executable, "-m", "jupyter", "labextension", "list"]
-    listed = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=True, timeout=120
-    ).stderr
+    listed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120).stderr
     line = next(line for line in listed.splitlines() if "attractor-nb" in line)
     assert f"v{version('attractor_nb')}" in line
     assert "enabled" in line

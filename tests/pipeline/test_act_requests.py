@@ -53,9 +53,7 @@ def test_a_stage_says_what_can_be_done_with_it_and_by_which_call(desk):
 
 def test_a_stage_without_a_prompt_is_forked_as_it_is(desk):
     assert desk.actions("count", 1)["prompt"] is None
-    assert desk.answer({"call": "fork", "node": "count", "visit": 1})["said"]["words"].startswith(
-        "Fork before count"
-    )
+    assert desk.answer({"call": "fork", "node": "count", "visit": 1})["said"]["words"].startswith("Fork before count")
 
 
 def test_an_edited_prompt_is_what_the_fork_asks(desk, run):
@@ -113,9 +111,7 @@ def test_what_cannot_be_pinned_says_why(desk, node):
 
 def test_a_run_that_goes_on_is_left_alone_and_says_so(tmp_path):
     pipeline = Pipeline(TEXT.replace("check [", "check [shape=hexagon, "), backend="simulated")
-    run = pipeline.run(
-        logs_root=tmp_path / "run", interviewer="deferred", breakpoints=["draft"], params={"tone": "x"}
-    )
+    run = pipeline.run(logs_root=tmp_path / "run", interviewer="deferred", breakpoints=["draft"], params={"tone": "x"})
     run.debugger.wait_for_stop(WAIT)
     stands = ActionDesk(run).actions("start", 1)
     assert (stands["fork"]["why"], stands["rewind"]["why"][:18]) == ("", "The run is stopped")
@@ -134,10 +130,7 @@ def test_while_a_stage_works_all_buttons_are_off(tmp_path):
 
     def answer(node, prompt, context):
         if node.id == "check":
-            why.extend(
-                each["why"]
-                for each in map(ActionDesk(run).actions("draft", 1).get, ("fork", "rewind", "pin"))
-            )
+            why.extend(each["why"] for each in map(ActionDesk(run).actions("draft", 1).get, ("fork", "rewind", "pin")))
         return "ok"
 
     held = Pipeline(TEXT, backend=answer)

@@ -2,14 +2,19 @@
 
 import asyncio
 import json
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
 
-from attractor_nb.errors import AnswerRefused
+from attractor_nb import Run, gates
+from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, RunLocked
 from attractor_nb.interviewers import QueueInterviewer
-from attractor_nb.interviewers.sequential import SequentialInterviewer
+from attractor_nb.interviewers.unattended import SequentialInterviewer
 from attractor_nb.pipeline.pipeline import Pipeline
+from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
 
 LIMIT_SECONDS = 20
 GATE = """digraph g {
@@ -109,3 +114,73 @@ def test_an_interviewer_that_does_not_stop_does_not_hold_up_an_answered_gate(tmp
         assert run.result(LIMIT_SECONDS).status == "success"
     finally:
         released.set()
+
+
+OWNER = """import sys
+from attractor_nb import Pipeline
+run = Pipeline(sys.argv[1]).run(logs_root=sys.argv[2], interviewer="deferred")
+run.wait_for_gate("gate", 60)
+print("waits", flush=True)
+print(run.result(60).status, flush=True)
+"""
+
+
+@pytest.fixture
+def owner(tmp_path):
+    """A process whose run waits at its gate."""
+    command = [sys.executable, "-c", OWNER, GATE, str(tmp_path / "runs/one")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "waits\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_question_of_another_process_is_answered_from_the_inbox(owner, tmp_path):
+    inbox = gates(tmp_path / "runs")
+    [asked] = inbox
+    assert f"hands the answer to process {owner.pid} on " in asked.how
+    with pytest.raises(AnswerRefused, match="perhaps"):
+        inbox.answer("gate", "perhaps")
+    given = inbox.answer("g/gate", "N")
+    assert (given.id, given.stage, given.question.text) == (asked.event.question_id, "gate", asked.event.question)
+    assert owner.stdout.readline() == "success\n"
+    with pytest.raises((AlreadyAnswered, RunLocked, NoSuchGate)):
+        asked.answer("Y")
+    log = (tmp_path / "runs/one/events.jsonl").read_text()
+    assert log.count("InterviewCompleted") == 1
+    assert "[N] No" in log
+
+
+def test_an_answer_to_a_process_that_stands_still_is_withdrawn(owner, tmp_path):
+    [asked] = gates(tmp_path / "runs")
+    owner.send_signal(signal.SIGSTOP)
+    with pytest.raises(RunLocked, match="takes no answer from here"):
+        answer_elsewhere(
+            asked.logs_root, asked.event.question_id, "N", owner=asked.owner, answered_by="call", patience=0.3
+        )
+    owner.send_signal(signal.SIGCONT)
+    asked.answer("Y")
+    assert owner.stdout.readline() == "success\n"
+    assert (tmp_path / "runs/one/events.jsonl").read_text().count("InterviewCompleted") == 1
+    assert Run.load(tmp_path / "runs/one").result().context["human.gate.selected"] == "Y"
+
+
+def test_a_state_directory_that_cannot_be_read_is_told_of_once_and_the_run_goes_on(tmp_path, monkeypatch, caplog):
+    looked = threading.Semaphore(0)
+
+    def refuse(*_):
+        looked.release()
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("attractor_nb.storage.answer_box.AnswerBox.claimed", refuse)
+    run = Pipeline(GATE).run(logs_root=tmp_path / "run", interviewer="deferred", is_shown=False)
+    run.wait_for_gate("gate", LIMIT_SECONDS)
+    for _ in range(3):
+        assert looked.acquire(timeout=LIMIT_SECONDS)
+    run.answer("gate", "Y")
+    assert run.result(LIMIT_SECONDS).status == "success"
+    assert [record.message for record in caplog.records if "other processes" in record.message] == [
+        "answers of other processes cannot be read: [Errno 13] Permission denied"
+    ]

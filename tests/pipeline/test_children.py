@@ -113,11 +113,7 @@ def test_a_manager_tells_its_context_how_the_child_stands(directory):
     backend = ScriptedBackend({"build": [Outcome.retry("again"), "built"]})
     worker = WORKER.replace('prompt="Build it"', 'prompt="Build it", max_retries=2')
     context = run(managed(), directory, worker, backend=backend, clock=ManualClock()).context
-    told = {
-        key.removeprefix("stack.child."): context.get(key)
-        for key in context
-        if key.startswith("stack.child.")
-    }
+    told = {key.removeprefix("stack.child."): context.get(key) for key in context if key.startswith("stack.child.")}
     assert told["status"] == "completed"
     assert told["outcome"] == "success"
     assert told["completed"] == ["start", "plan", "build", "done"]
@@ -145,12 +141,7 @@ def test_an_observer_of_the_parent_sees_the_childs_events(directory):
     seen = []
     run(managed(), directory, observers=[seen.append])
     inner = [event.event for event in seen if isinstance(event, ChildEvent)]
-    assert [event.name for event in inner if isinstance(event, StageStarted)] == [
-        "start",
-        "plan",
-        "build",
-        "done",
-    ]
+    assert [event.name for event in inner if isinstance(event, StageStarted)] == ["start", "plan", "build", "done"]
     assert not events_of(directory, ChildEvent)
 
 
@@ -321,9 +312,7 @@ async def test_a_guard_that_does_not_hold_steers_and_one_that_holds_does_not(dir
 
 
 @pytest.mark.parametrize(
-    ("said", "steered"),
-    [("continue", 0), (True, 0), ("intervene", 1), (False, 1)],
-    ids=["go", "yes", "tell", "no"],
+    ("said", "steered"), [("continue", 0), (True, 0), ("intervene", 1), (False, 1)], ids=["go", "yes", "tell", "no"]
 )
 @in_a_loop
 async def test_a_registered_guard_judges_the_child(said, steered, directory):
@@ -345,9 +334,7 @@ async def test_a_registered_guard_judges_the_child(said, steered, directory):
 
 @pytest.mark.parametrize("said", ["sometimes", 7, None])
 def test_a_guard_that_says_nonsense_fails_the_stage(said, directory):
-    result = run(
-        managed("manager.guard_function=sprint"), directory, guards={"sprint": lambda child, context: said}
-    )
+    result = run(managed("manager.guard_function=sprint"), directory, guards={"sprint": lambda child, context: said})
     assert "the guard" in result.reason
     assert result.status == "fail"
 
@@ -367,9 +354,7 @@ async def test_events_wake_the_manager_long_before_its_interval(directory):
 
 # -- steering ----------------------------------------------------------------------------------------
 
-STEERING = (
-    'manager.actions="observe,steer,wait", manager.steer_cooldown=1h, manager.instructions="Use less glue"'
-)
+STEERING = 'manager.actions="observe,steer,wait", manager.steer_cooldown=1h, manager.instructions="Use less glue"'
 
 
 class Steered(Holding):
@@ -409,15 +394,8 @@ def test_an_instruction_is_in_the_next_attempts_prompt_and_not_in_the_stages_aft
 def test_an_instruction_for_a_stage_that_needs_no_other_attempt_is_in_the_next_stages_prompt(directory):
     backend = Steered()
     backend.failed = True
-    run(
-        managed(f'{STEERING}, manager.guard="context.stack.child.active_stage!=plan"'),
-        directory,
-        backend=backend,
-    )
-    assert [(node, "Use less glue" in prompt) for node, prompt in backend.prompts] == [
-        ("plan", False),
-        ("build", True),
-    ]
+    run(managed(f'{STEERING}, manager.guard="context.stack.child.active_stage!=plan"'), directory, backend=backend)
+    assert [(node, "Use less glue" in prompt) for node, prompt in backend.prompts] == [("plan", False), ("build", True)]
 
 
 def test_a_manager_with_a_prompt_lets_its_model_write_the_instruction(directory):
@@ -468,9 +446,7 @@ def test_an_instruction_without_its_secrets(directory):
         backend=backend,
         secrets=["hunter2-hunter2"],
     )
-    texts = [
-        path.read_text() for path in directory.rglob("*") if path.is_file() and path.name != "pipeline.dot"
-    ]
+    texts = [path.read_text() for path in directory.rglob("*") if path.is_file() and path.name != "pipeline.dot"]
     assert not [text for text in texts if "hunter2-hunter2" in text]
     assert any("The word is" in prompt for _, prompt in backend.prompts)
 
@@ -485,12 +461,7 @@ def test_a_childs_gate_reaches_the_same_person_marked_with_its_path(directory):
     interviewer = ScriptedInterviewer({"boss/ok": "No"})
     result = run(managed(), directory, ASKING, interviewer=interviewer)
     assert [question.stage for question in interviewer.questions] == ["boss/ok"]
-    assert Run.load(directory / "children/boss/1").result().completed_nodes == (
-        "start",
-        "ok",
-        "sorry",
-        "done",
-    )
+    assert Run.load(directory / "children/boss/1").result().completed_nodes == ("start", "ok", "sorry", "done")
     assert result.status == "success"
 
 
@@ -541,9 +512,7 @@ async def test_a_child_that_had_ended_before_its_parents_commit_is_only_read(dir
     running.cancel()
     await running
     child = Run.load(directory / "children/sub/1")
-    finished = Pipeline(WORKER).resume(
-        child.logs_root, backend=ScriptedBackend({"build": "alone"}), durability="fast"
-    )
+    finished = Pipeline(WORKER).resume(child.logs_root, backend=ScriptedBackend({"build": "alone"}), durability="fast")
     finished.result(timeout=20)
     after = ScriptedBackend()
     again = await pipeline.resume(directory, backend=after, durability="fast", host="kernel")
@@ -644,9 +613,7 @@ def test_the_childs_usage_counts_for_the_parents_stage(text, directory):
     assert result.usage == Usage(20, 20, 1.0, 2)
 
 
-@pytest.mark.parametrize(
-    "bound", [{"max_budget_usd": 0.5}, {"max_tokens_total": 15}], ids=["money", "tokens"]
-)
+@pytest.mark.parametrize("bound", [{"max_budget_usd": 0.5}, {"max_tokens_total": 15}], ids=["money", "tokens"])
 def test_what_is_left_of_the_parents_budget_bounds_the_child(bound, directory):
     backend = Costly()
     result = run(nested(), directory, backend=backend, **bound)
@@ -657,9 +624,7 @@ def test_what_is_left_of_the_parents_budget_bounds_the_child(bound, directory):
 def test_the_parents_duration_bounds_the_child_and_a_longer_one_lets_it_go_on(directory):
     backend = Holding("build")
     pipeline = Pipeline(nested(), pipelines={"worker": WORKER})
-    result = pipeline.run(
-        wait=True, logs_root=directory, backend=backend, durability="fast", max_duration=0.5
-    )
+    result = pipeline.run(wait=True, logs_root=directory, backend=backend, durability="fast", max_duration=0.5)
     assert result.bound == "max_duration"
     assert Run.load(directory / "children/sub/1").status == "interrupted"
     after = ScriptedBackend()
@@ -735,9 +700,7 @@ def test_a_child_that_cannot_run_is_refused_before_anything_runs(child, message,
 
 
 def test_a_child_without_a_handler_is_a_warning_of_the_text_and_refuses_the_run(tmp_path):
-    child = (
-        'digraph { start [shape=Mdiamond] a [type="team.review"] done [shape=Msquare] start -> a -> done }'
-    )
+    child = 'digraph { start [shape=Mdiamond] a [type="team.review"] done [shape=Msquare] start -> a -> done }'
     family(tmp_path, top=by_file("middle.dot"), middle=by_file("child.dot"), child=child)
     pipeline = Pipeline(tmp_path / "top.dot")
     (found,) = (each for each in pipeline.diagnostics if each.rule == "handler_missing")
@@ -825,18 +788,11 @@ def test_a_run_directory_alone_is_enough_to_go_on(tmp_path):
     )
     family(tmp_path, top=text, worker=WORKER)
     first = Pipeline(tmp_path / "top.dot").run(
-        wait=True,
-        logs_root=tmp_path / "run",
-        backend=ScriptedBackend(),
-        durability="fast",
-        stop_after=1,
-        trust=True,
+        wait=True, logs_root=tmp_path / "run", backend=ScriptedBackend(), durability="fast", stop_after=1, trust=True
     )
     assert first.status == "paused"
     (tmp_path / "worker.dot").unlink()
-    again = load_pipeline(tmp_path / "run", backend=ScriptedBackend()).resume(
-        tmp_path / "run", durability="fast"
-    )
+    again = load_pipeline(tmp_path / "run", backend=ScriptedBackend()).resume(tmp_path / "run", durability="fast")
     assert again.result(timeout=20).status == "success"
 
 

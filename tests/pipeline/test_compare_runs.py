@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import xml.etree.ElementTree as ET
+
 import pytest
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, Run, StageStatus, Usage, diff, redact_also
 from attractor_nb.errors import OptionError, RunNotFound
+from attractor_nb.studio.compare.comparison_page import comparison_values
+from attractor_nb.studio.timeline.run_timeline import timeline_values
 
 ENDS = "start [shape=Mdiamond] done [shape=Msquare] "
 TEXT = f"""digraph release {{ {ENDS}
@@ -20,9 +25,7 @@ def run(tmp_path, name, score, *, good="2", text=TEXT, words="a plan"):
 
     def answer(node, prompt, context):
         if node.id == "check":
-            return Outcome(
-                StageStatus.SUCCESS, context_updates={"score": left.pop(0)}, usage=Usage(90, 10, 0.5, 1)
-            )
+            return Outcome(StageStatus.SUCCESS, context_updates={"score": left.pop(0)}, usage=Usage(90, 10, 0.5, 1))
         return words if node.id == "plan" else "text"
 
     pipeline = Pipeline(text.replace("GOOD", good), backend=FunctionBackend(answer))
@@ -77,23 +80,55 @@ def test_a_fork_differs_from_its_parent_only_where_it_went_another_way(tmp_path)
     assert [pair.differences for pair in diff(a, again).steps if pair.node != "check"] == [()] * 4
 
 
+TELLING = f"""digraph telling {{ {ENDS}
+  tool [shape=parallelogram, tool_command="echo run $ATTRACTOR_RUN_ID in $ATTRACTOR_STAGE_DIR"]
+  plan [prompt="Plan with $context.tool.output", fidelity="truncate"]
+  sub  [pipeline.name="child"]
+  bad  [shape=parallelogram, tool_command="echo none in $ATTRACTOR_STAGE_DIR >&2; exit 3"]
+  last [prompt="Last"]
+  start -> tool -> plan -> sub -> bad
+  bad -> last [condition="outcome=fail"]
+  bad -> done [condition="outcome=success"]
+  last -> done }}"""
+
+
+@pytest.mark.parametrize("other", ["again", "fork", "fork of the fork", "failed"])
+def test_no_form_of_a_comparison_names_a_run_or_its_directory(tmp_path, monkeypatch, other):
+    """Prompts, responses, what commands have written, reasons and the ids of child runs differ by them alone."""
+    monkeypatch.chdir(tmp_path)
+    text = TELLING.replace('"outcome=fail"', '"context.x=1"') if other == "failed" else TELLING
+    child = Pipeline(f"digraph child {{ {ENDS} in [prompt=In] start -> in -> done }}", name="child")
+    pipeline = Pipeline(
+        text, backend=FunctionBackend(lambda node, prompt, _: f"heard {prompt}"), pipelines={"child": child}
+    )
+    runs = [pipeline.run(logs_root="a")]
+    runs[0].wait(20)
+    if "fork" not in other:
+        runs.append(pipeline.run(logs_root="b"))
+    for name in ["b", "c"][: other.count("fork")]:
+        runs.append(runs[-1].fork("bad", logs_root=name))
+        runs[-1].wait(20)
+    runs[-1].wait(20)
+    found = diff(runs[0], runs[-1])
+    assert found.is_same, found.details()
+    shown = [str(found), found.details(), found.to_html(), found.to_svg()]
+    shown += [str(found.steps), str(found.context), str(found.to_plain()["steps"])]
+    for text in shown:
+        assert not [word for run in runs for word in (run.id, str(run.logs_root.absolute())) if word in text]
+    assert "\n".join(shown).count("<run directory>/bad") >= 2, "the reason of the failure on both sides"
+
+
 def scored(node):
     return Outcome(StageStatus.SUCCESS, context_updates={"score": "2"}) if node.id == "check" else "text"
 
 
 def test_changed_graphs_are_told_in_words_and_drawn_as_one(tmp_path):
-    changed = TEXT.replace('"context.score=GOOD"', '"context.score=GOOD", label="ok"').replace(
-        "Plan", "Plan more"
-    )
-    b = run(
-        tmp_path, "b", "2", text=changed.replace("-> done", "-> polish").replace("}", "polish -> done }", 1)
-    )
+    changed = TEXT.replace('"context.score=GOOD"', '"context.score=GOOD", label="ok"').replace("Plan", "Plan more")
+    b = run(tmp_path, "b", "2", text=changed.replace("-> done", "-> polish").replace("}", "polish -> done }", 1))
     found = diff(run(tmp_path, "a", "2"), b)
     assert "node polish only in B" in found.graph
     assert "node plan: prompt" in found.graph
-    assert any(
-        words.startswith("edge check -> done, when") and words.endswith("only in A") for words in found.graph
-    )
+    assert any(words.startswith("edge check -> done, when") and words.endswith("only in A") for words in found.graph)
     svg = found.to_svg()
     assert 'class="node type-codergen state-success only-b" data-node="polish"' in svg
 
@@ -112,6 +147,23 @@ def test_a_failure_of_one_is_a_changed_outcome(tmp_path):
     assert found.to_plain()["steps"][1]["b"]["reason"] == "no money"
 
 
+@pytest.mark.parametrize("other", ["itself", "once more", "another text", "another graph"])
+def test_a_legend_has_all_signs_of_the_drawing_and_only_them(tmp_path, other):
+    a = run(tmp_path, "a", "1")
+    more = TEXT.replace("-> done", "-> polish").replace("}", "polish -> done }", 1)
+    found = {
+        "itself": lambda: diff(a, a),
+        "once more": lambda: diff(a, run(tmp_path, "b", "2")),
+        "another text": lambda: diff(a, run(tmp_path, "b", "1", words="another plan")),
+        "another graph": lambda: diff(a, run(tmp_path, "b", "2", text=more)),
+    }[other]()
+    root = ET.fromstring(found.to_svg())
+    names = {name for part in root.iter() for name in (part.get("class") or "").split()}
+    told = re.findall(r'class="entry ([a-z-]+)"', found.to_html())
+    assert told == [name for name in ("only-a", "only-b", "changed", "varied", "both") if name in names]
+    assert told
+
+
 def test_the_static_form_says_nothing_that_differs_from_day_to_day(tmp_path):
     bundles = []
     for day in ("one", "two"):
@@ -126,6 +178,23 @@ def test_details_have_times_and_all_texts(tmp_path):
     found = diff(run(tmp_path, "a", "1"), run(tmp_path, "b", "2"))
     assert "time" in found.details()
     assert "time" not in str(found)
+
+
+def test_no_view_of_a_past_run_is_given_a_secret(tmp_path):
+    """Whoever sends the values of a view, a kernel or a server, sends them as they are made."""
+    text = f"""digraph g {{ label="told hunter-seven" {ENDS} plan [label="by hunter-seven"]
+      start -> plan -> done [label="hunter-seven"] }}"""
+    backend = FunctionBackend(lambda node, prompt, context: Outcome.fail("no hunter-seven"))
+    runs = [Pipeline(text, backend=backend).run(logs_root=tmp_path / name) for name in "ab"]
+    for each in runs:
+        each.wait(20)
+    redact_also("hunter-seven")  # known later than it was stored
+    values = {
+        "replay": runs[0].replay().values(),
+        "timeline": timeline_values(runs[0].timeline()),
+        "comparison": comparison_values(diff(*runs).compared, text_chars=1000),
+    }
+    assert [name for name, value in values.items() if "hunter-seven" in repr(value)] == []
 
 
 def test_each_visit_has_its_own_texts(tmp_path):
@@ -151,9 +220,7 @@ def test_each_visit_has_its_own_texts(tmp_path):
 
 def test_what_is_no_run_is_refused_with_its_name(tmp_path):
     a = run(tmp_path, "a", "2")
-    with pytest.raises(
-        OptionError, match="the second run must be a run, its result or its directory, not int"
-    ):
+    with pytest.raises(OptionError, match="the second run must be a run, its result or its directory, not int"):
         diff(a, 3)
     with pytest.raises(RunNotFound):
         diff(tmp_path / "nowhere", a)

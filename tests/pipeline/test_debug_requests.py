@@ -86,10 +86,7 @@ def test_every_button_is_a_call(standing):
     answer = answer_debugging(standing, {"call": "continue"})
     assert answer["debugger"]["stops"] == []
     result = standing.result(WAIT)
-    assert (result["review"].prompt.endswith("Look twice."), result["review"].outcome.preferred_label) == (
-        True,
-        "Go",
-    )
+    assert (result["review"].prompt.endswith("Look twice."), result["review"].outcome.preferred_label) == (True, "Go")
     assert "has ended" in answer_debugging(standing, {"call": "pause"})["problem"]
 
 

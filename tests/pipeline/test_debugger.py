@@ -10,13 +10,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline, Run
 from attractor_nb.errors import ContextValueError, OptionError, RunError, RunStands
-from attractor_nb.model.events import (
-    DebuggerChanged,
-    DebuggerMoved,
-    DebuggerStopped,
-    RunWarning,
-    StageCompleted,
-)
+from attractor_nb.model.events import DebuggerChanged, DebuggerMoved, DebuggerStopped, RunWarning, StageCompleted
 from attractor_nb.runtime.handles import handle
 from attractor_nb.testing import ManualClock
 

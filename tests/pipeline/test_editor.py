@@ -144,9 +144,7 @@ def test_a_graph_without_a_text_is_edited_as_its_canonical_one():
 # -- files -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text", [TEXT, TEXT.replace("\n", "\r\n"), "\ufeff" + TEXT], ids=["lf", "crlf", "bom"]
-)
+@pytest.mark.parametrize("text", [TEXT, TEXT.replace("\n", "\r\n"), "\ufeff" + TEXT], ids=["lf", "crlf", "bom"])
 def test_a_file_gets_the_change_and_keeps_its_other_bytes(tmp_path, text):
     place = tmp_path / "review.dot"
     place.write_bytes(text.encode())

@@ -56,7 +56,9 @@ def test_a_prompt_has_the_text_of_a_schema_that_is_named():
 
 
 def test_the_likely_path_sees_the_parameters():
-    body = 'a [prompt=x] b [prompt=x] start -> a a -> b [condition="context.deep=true"] a -> done [default=true] b -> done'
+    body = (
+        'a [prompt=x] b [prompt=x] start -> a a -> b [condition="context.deep=true"] a -> done [default=true] b -> done'
+    )
     assert pipeline(body).estimate().expected.calls == 1
     assert pipeline(body).estimate({"deep": "true"}).expected.calls == 2
     assert pipeline(body, params={"deep": "true"}).estimate().expected.calls == 2
@@ -108,10 +110,7 @@ def test_a_frame_without_pandas_says_what_to_install(monkeypatch):
 
 
 def test_without_a_price_list_everything_is_unpriced_and_the_remedy_is_said(monkeypatch):
-    for name in (
-        "attractor_nb.backends.llm.prices.has_prices",
-        "attractor_nb.studio.estimate.run_estimate.has_prices",
-    ):
+    for name in ("attractor_nb.backends.llm.prices.has_prices", "attractor_nb.studio.estimate.run_estimate.has_prices"):
         monkeypatch.setattr(name, lambda: False)
     found = pipeline('a [prompt=x, llm_model="gpt-5.2"] start -> a -> done').estimate()
     assert found.expected.cost_usd is None

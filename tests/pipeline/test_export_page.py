@@ -11,7 +11,7 @@ import pytest
 from attractor_nb import FunctionBackend, Outcome, Pipeline, Run, redact_also
 from attractor_nb.errors import RunNotFound, StorageError
 from attractor_nb.studio.share import export_page as exporting
-from attractor_nb.views.pages import json_text
+from attractor_nb.views.frontend import json_text
 
 TEXT = """digraph review { graph [goal="ship"]
   start [shape=Mdiamond] done [shape=Msquare] plan [prompt="Plan"] check
@@ -32,9 +32,7 @@ def exported(tmp_path, *, text=TEXT, words="a plan", name="run"):
 
 
 def values_of(page):
-    return json.loads(
-        re.search(r'<script type="application/json" id="values">(.*?)</script>', page, re.DOTALL)[1]
-    )
+    return json.loads(re.search(r'<script type="application/json" id="values">(.*?)</script>', page, re.DOTALL)[1])
 
 
 class Tags(HTMLParser):
@@ -108,7 +106,9 @@ def test_json_in_a_page_cannot_end_its_element():
 def chain(count):
     names = [f"s{n}" for n in range(count)]
     nodes = " ".join(f'{name} [prompt="{name}"]' for name in names)
-    return f"digraph big {{ start [shape=Mdiamond] done [shape=Msquare] {nodes} start -> {' -> '.join(names)} -> done }}"
+    return (
+        f"digraph big {{ start [shape=Mdiamond] done [shape=Msquare] {nodes} start -> {' -> '.join(names)} -> done }}"
+    )
 
 
 def test_fifty_stages_with_long_texts_stay_below_two_megabytes_and_the_page_says_what_was_cut(tmp_path):
@@ -142,9 +142,7 @@ def test_a_run_that_goes_on_is_exported_as_far_as_it_has_come(tmp_path):
 
 
 def test_what_cannot_be_exported_says_why(tmp_path):
-    unstored = Pipeline("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }").run(
-        durability="none"
-    )
+    unstored = Pipeline("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }").run(durability="none")
     unstored.result()
     with pytest.raises(RunNotFound, match="nothing of run"):
         unstored.export_html(tmp_path / "x.html")

@@ -144,11 +144,7 @@ def test_its_stages_are_inspected(unpacked, name):
 
 @every_unfinished
 def test_it_is_resumed_to_its_end(unpacked, name, tmp_path):
-    options = {
-        "trust": True,
-        "workdir": tmp_path,
-        **rich_run.seams(),
-    }  # where it was made there is no folder now
+    options = {"trust": True, "workdir": tmp_path, **rich_run.seams()}  # where it was made there is no folder now
     result = rich_run.rich_pipeline().resume(unpacked(name), **options).result(60)
     assert (result.status, result.reason) == ("success", "")
     assert result.completed_nodes == ("start", *rich_run.PATH)

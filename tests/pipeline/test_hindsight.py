@@ -83,12 +83,7 @@ DIAMOND = f"""digraph {{ {ENDS} check gate [shape=diamond] polish
 def test_diamonds_execute_nothing_so_what_lies_behind_them_is_known(tmp_path):
     straight = f"digraph {{ {ENDS} check polish start -> check -> polish -> done }}"
     turn = turn_of(ask(DIAMOND, scored(straight, tmp_path, "run", score="5")))
-    assert (turn.node, turn.before, turn.now, turn.known) == (
-        "check",
-        "polish",
-        "gate",
-        "the run would end at done",
-    )
+    assert (turn.node, turn.before, turn.now, turn.known) == ("check", "polish", "gate", "the run would end at done")
     five = scored(DIAMOND, tmp_path, "five", score="5")
     turn = turn_of(ask(DIAMOND.replace("=5", "=6"), five))
     assert (turn.node, turn.now) == ("gate", "polish")
@@ -97,8 +92,7 @@ def test_diamonds_execute_nothing_so_what_lies_behind_them_is_known(tmp_path):
 GATED = f"""digraph {{ {ENDS} test [goal_gate=true, retry_target="fix"] fix
   start -> test -> done [condition="outcome=success"]
   test -> done [condition="outcome=fail"] fix -> test }}""".replace(
-    'start -> test -> done [condition="outcome=success"]',
-    'start -> test test -> done [condition="outcome=success"]',
+    'start -> test -> done [condition="outcome=success"]', 'start -> test test -> done [condition="outcome=success"]'
 )
 
 
@@ -148,9 +142,7 @@ def test_branches_are_asked_and_other_branches_are_told(tmp_path):
 
 
 def test_runs_that_stand_still_are_asked_as_far_as_they_went(tmp_path):
-    stopped = Pipeline(SCORES, backend="simulated").run(
-        wait=True, stop_after=1, logs_root=tmp_path / "stopped"
-    )
+    stopped = Pipeline(SCORES, backend="simulated").run(wait=True, stop_after=1, logs_root=tmp_path / "stopped")
     (verdict,) = Pipeline(SCORES).hindsight(stopped)
     assert (verdict.verdict, verdict.foretold.steps) == ("same", 1)
 

@@ -35,10 +35,7 @@ def test_issue_16_the_prompt_of_a_row_holds_the_ticket(backend, tmp_path):
         max_parallel=1,
     )
     assert result.status == "success"
-    assert backend.prompts == [
-        "Which team is printer broken for? Be plain.",
-        "Which team is no light for? Be brief.",
-    ]
+    assert backend.prompts == ["Which team is printer broken for? Be plain.", "Which team is no light for? Be brief."]
 
 
 def test_a_row_without_a_declaration_has_its_values_too(backend, tmp_path):
@@ -55,9 +52,7 @@ def test_a_row_without_a_declaration_has_its_values_too(backend, tmp_path):
         ({"ticket": "41", "graph.goal": "x"}, "parameter 'graph.goal': internal.* and graph.*"),
     ],
 )
-def test_a_run_with_missing_or_misspelt_inputs_is_refused_and_nothing_is_written(
-    backend, tmp_path, given, message
-):
+def test_a_run_with_missing_or_misspelt_inputs_is_refused_and_nothing_is_written(backend, tmp_path, given, message):
     pipeline = Pipeline(TEXT, backend=backend)
     with pytest.raises(OptionError) as caught:
         pipeline.run(wait=True, params=given, runs_dir=tmp_path / "runs")
@@ -128,10 +123,7 @@ def test_a_child_has_its_declared_inputs(backend, tmp_path):
 
 @pytest.mark.parametrize(
     ("inputs", "message"),
-    [
-        ("tone='kind'", 'the input "ticket" is missing'),
-        ("tikcet='41'", '"tikcet" is no input; did you mean "ticket"?'),
-    ],
+    [("tone='kind'", 'the input "ticket" is missing'), ("tikcet='41'", '"tikcet" is no input; did you mean "ticket"?')],
 )
 def test_a_child_that_would_be_refused_refuses_its_parent(backend, inputs, message):
     parent = Pipeline(PARENT % inputs, pipelines={"triage": TEXT}, backend=backend)
@@ -178,9 +170,7 @@ def finished(backend, tmp_path):
 
 
 def changed(inputs):
-    return BEFORE.replace("digraph Two {", f'digraph Two {{ inputs="{inputs}"').replace(
-        '"Two"', '"Two: $kept $later"'
-    )
+    return BEFORE.replace("digraph Two {", f'digraph Two {{ inputs="{inputs}"').replace('"Two"', '"Two: $kept $later"')
 
 
 def test_a_fork_into_a_graph_that_asks_for_more_is_refused_before_it_is_written(finished, backend, tmp_path):

@@ -36,9 +36,7 @@ def counting(failures):
 
 @pytest.fixture
 def run(tmp_path):
-    made = Pipeline(LOOP, backend=FunctionBackend(counting(["busy"]))).run(
-        logs_root=tmp_path / "run", params={"n": 0}
-    )
+    made = Pipeline(LOOP, backend=FunctionBackend(counting(["busy"]))).run(logs_root=tmp_path / "run", params={"n": 0})
     made.result()
     return made
 
@@ -169,12 +167,7 @@ def test_visits_that_a_rewind_set_aside_are_listed_with_their_files(run):
     again = run.rewind("check", 1)
     again.result()
     found = again.inspect("check")
-    assert [(one.number, one.is_set_aside) for one in found.visits] == [
-        (1, True),
-        (2, True),
-        (3, False),
-        (4, False),
-    ]
+    assert [(one.number, one.is_set_aside) for one in found.visits] == [(1, True), (2, True), (3, False), (4, False)]
     aside = again.inspect("check", 2)
     assert aside.is_set_aside
     assert "set aside by a rewind" in str(aside)
@@ -325,12 +318,7 @@ def test_a_stage_that_goes_on_is_running_and_shows_what_it_sent(tmp_path):
     try:
         assert has_begun.wait(30)
         found = made.inspect("draft")
-        assert (found.status, found.prompt, found.response, found.why_next) == (
-            "running",
-            "draft",
-            None,
-            None,
-        )
+        assert (found.status, found.prompt, found.response, found.why_next) == ("running", "draft", None, None)
         assert [step.node for step in made.explain().steps] == ["start"]
         assert made.explain().ending == "the run goes on"
     finally:

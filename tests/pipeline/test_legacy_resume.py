@@ -38,12 +38,8 @@ def checkpoint(tmp_path):
     ("current", "completed", "context", "path"),
     [
         pytest.param("a", ["start"], {"outcome": "success"}, ("start", "a", "b", "done"), id="not_completed"),
-        pytest.param(
-            "a", ["start", "a"], {"outcome": "success"}, ("start", "a", "b", "done"), id="completed"
-        ),
-        pytest.param(
-            "a", ["start", "a"], {"outcome": "fail"}, ("start", "a", "mend", "b", "done"), id="failed"
-        ),
+        pytest.param("a", ["start", "a"], {"outcome": "success"}, ("start", "a", "b", "done"), id="completed"),
+        pytest.param("a", ["start", "a"], {"outcome": "fail"}, ("start", "a", "mend", "b", "done"), id="failed"),
         pytest.param("a", ["start", "a"], {}, ("start", "a", "a", "b", "done"), id="outcome_unknown"),
     ],
 )
@@ -80,11 +76,7 @@ def test_an_older_run_of_another_graph_is_refused(make, checkpoint):
 
 def test_an_older_run_goes_on_in_a_named_directory(make, checkpoint, tmp_path):
     backend = ScriptedBackend()
-    result = (
-        make(BODY, backend=backend)
-        .resume(checkpoint("b", ["start", "a"]), logs_root=tmp_path / "new")
-        .result(20)
-    )
+    result = make(BODY, backend=backend).resume(checkpoint("b", ["start", "a"]), logs_root=tmp_path / "new").result(20)
     assert result.logs_root == tmp_path / "new"
     assert [call.node_id for call in backend.calls] == ["b"]
 
@@ -96,9 +88,7 @@ def test_a_damaged_older_checkpoint_is_named(make, tmp_path):
 
 
 @pytest.mark.parametrize("current", ["start", "b"])
-def test_a_run_that_lost_what_the_older_one_had_is_not_gone_on_with_as_if_it_had_nothing(
-    make, checkpoint, current
-):
+def test_a_run_that_lost_what_the_older_one_had_is_not_gone_on_with_as_if_it_had_nothing(make, checkpoint, current):
     old = checkpoint(current, [], context={"ticket": "42"})
     pipeline = make(BODY)
     root = pipeline.resume(old, stop_after=1, durability="fast").result(20).logs_root

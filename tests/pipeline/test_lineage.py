@@ -4,7 +4,7 @@ import pytest
 
 from attractor_nb import lineage
 from attractor_nb.errors import RunError
-from attractor_nb.studio.history.lineage_view import MAX_SHOWN, Kin, lineage_svg, lineage_text
+from attractor_nb.studio.history.lineage import MAX_SHOWN, Kin, lineage_svg, lineage_text
 from attractor_nb.testing import ManualClock
 
 LINE = "a b start -> a -> b -> done"

@@ -133,9 +133,7 @@ def test_usage_is_that_of_all_rows():
 
 
 def test_the_pipelines_own_params_are_every_rows():
-    result = Pipeline(TWO_STAGES, params={"team": "a", "n": 9}).map(
-        [{"n": 1}, {}], wait=True, outputs=["team", "n"]
-    )
+    result = Pipeline(TWO_STAGES, params={"team": "a", "n": 9}).map([{"n": 1}, {}], wait=True, outputs=["team", "n"])
     assert [row.outputs for row in result] == [{"team": "a", "n": 1}, {"team": "a", "n": 9}]
 
 
@@ -152,11 +150,7 @@ def test_a_result_is_a_sequence_of_rows():
 def test_a_result_reads_well_as_text():
     result = Pipeline(TWO_STAGES, backend=failing_on(1)).map(rows(3), wait=True)
     assert str(result) == (
-        "✕ fail   3 of 3 rows   2 success, 1 failed   1 of 3 rows failed\n"
-        "\n"
-        "✕ failed  1  no 1\n"
-        "\n"
-        "next: result.run(1)"
+        "✕ fail   3 of 3 rows   2 success, 1 failed   1 of 3 rows failed\n\n✕ failed  1  no 1\n\nnext: result.run(1)"
     ).replace("✕", "\N{MULTIPLICATION X}")
     assert "2 more" in result.table(1)
 
@@ -257,7 +251,7 @@ def test_columns_that_make_no_inputs_are_refused():
 
 
 def test_rows_without_end_are_refused(monkeypatch):
-    from attractor_nb.maps import row_inputs as inputs
+    from attractor_nb.maps import map_options as inputs
 
     monkeypatch.setattr(inputs, "MAX_ROWS", 10)
     with pytest.raises(OptionError, match="more than 10 rows"):
@@ -314,9 +308,7 @@ def test_commands_from_elsewhere_are_asked_about_once_for_all_rows(tmp_path):
 
     again = load_pipeline(result.directory).resume_map(result.directory).result()
     assert again.is_success
-    rewound = load_pipeline(result.directory / "row-00001").resume(
-        result.directory / "row-00001", rewind_to="build"
-    )
+    rewound = load_pipeline(result.directory / "row-00001").resume(result.directory / "row-00001", rewind_to="build")
     assert rewound.result().is_success
 
 
@@ -335,9 +327,7 @@ def test_no_more_rows_run_at_a_time_than_were_allowed():
 
 
 def test_on_failure_stop_starts_no_further_rows():
-    result = Pipeline(TWO_STAGES, backend=failing_on(1)).map(
-        rows(6), wait=True, max_parallel=1, on_failure="stop"
-    )
+    result = Pipeline(TWO_STAGES, backend=failing_on(1)).map(rows(6), wait=True, max_parallel=1, on_failure="stop")
     assert result.counts == {"success": 1, "fail": 1, "interrupted": 0, "not_started": 4}
     assert result.status == "fail"
     assert result[5].reason == "row 1 failed, and on_failure is stop"
@@ -358,9 +348,7 @@ def test_a_bound_of_all_rows_starts_no_further_ones(bound, reason):
     assert result.status == "fail"
     assert result.reason == reason
     assert result.counts["fail"] == 0
-    ended = {"max_budget_usd_all": (2, 0), "max_tokens_all": (1, 1), "max_duration_all": (0, 0)}[
-        next(iter(bound))
-    ]
+    ended = {"max_budget_usd_all": (2, 0), "max_tokens_all": (1, 1), "max_duration_all": (0, 0)}[next(iter(bound))]
     assert (result.counts["success"], result.counts["interrupted"]) == ended  # within a row, too
     assert result.counts["not_started"] == 9 - sum(ended)
 
@@ -425,9 +413,7 @@ def test_a_row_that_cannot_be_run_is_a_failure_of_its_own(tmp_path):
         (tmp_path / "kept" / "row-00001").write_text("in the way")
         return prompt
 
-    result = Pipeline(TWO_STAGES).map(
-        rows(3), wait=True, map_dir=tmp_path / "kept", backend=plant, max_parallel=1
-    )
+    result = Pipeline(TWO_STAGES).map(rows(3), wait=True, map_dir=tmp_path / "kept", backend=plant, max_parallel=1)
     assert [row.status for row in result] == ["success", "fail", "success"]
     assert "StorageError" in result[1].reason
 
@@ -471,9 +457,7 @@ def test_a_directory_that_holds_something_is_refused(tmp_path):
 
 def test_secrets_in_inputs_are_nowhere_in_the_directory(tmp_path):
     secret = "sk-ant-" + "a1B2" * 12
-    result = Pipeline(TWO_STAGES).map(
-        [{"n": 1, "key": secret}], wait=True, map_dir=tmp_path / "map", outputs=["key"]
-    )
+    result = Pipeline(TWO_STAGES).map([{"n": 1, "key": secret}], wait=True, map_dir=tmp_path / "map", outputs=["key"])
     assert result.is_success
     assert result[0].outputs == {"key": "[redacted]"}
     for path in (tmp_path / "map").rglob("*"):
@@ -623,9 +607,7 @@ def test_a_row_that_has_ended_leaves_only_its_result():
         contexts.append(weakref.ref(context))
         return "x" * 10_000
 
-    result = Pipeline(TWO_STAGES, backend=FunctionBackend(remember)).map(
-        rows(300), wait=True, durability="none"
-    )
+    result = Pipeline(TWO_STAGES, backend=FunctionBackend(remember)).map(rows(300), wait=True, durability="none")
     assert result.is_success
     gc.collect()
     assert sum(kept() is not None for kept in contexts) < 10
@@ -634,13 +616,9 @@ def test_a_row_that_has_ended_leaves_only_its_result():
 def test_the_example_measures_each_text():
     from pathlib import Path
 
-    from attractor_nb.cli.params_file import read_params_file
+    from attractor_nb.cli.source_inputs import read_params_file
 
     examples = Path(__file__).resolve().parents[2] / "examples"
     texts = read_params_file(examples / "measure_texts.jsonl")
-    result = Pipeline((examples / "measure_texts.dot").read_text()).map(
-        texts, wait=True, outputs=["tool.output"]
-    )
-    assert [int(row.outputs["tool.output"]) for row in result] == [
-        len(text["text"].split()) for text in texts
-    ]
+    result = Pipeline((examples / "measure_texts.dot").read_text()).map(texts, wait=True, outputs=["tool.output"])
+    assert [int(row.outputs["tool.output"]) for row in result] == [len(text["text"].split()) for text in texts]

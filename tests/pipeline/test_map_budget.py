@@ -71,9 +71,7 @@ def test_with_a_higher_bound_it_goes_on_and_pays_for_nothing_twice(tmp_path):
 def test_a_resume_counts_what_later_rows_have_spent_before_earlier_ones_spend_more(tmp_path):
     first, second = Paid(), Paid()
     run_map(ONE, first, tmp_path, max_budget_usd_all=15)
-    resumed = Pipeline(ONE).resume_map(
-        tmp_path / "map", backend=second, max_budget_usd_all=18, max_parallel=10
-    )
+    resumed = Pipeline(ONE).resume_map(tmp_path / "map", backend=second, max_budget_usd_all=18, max_parallel=10)
     assert resumed.result().status == "fail"
     assert first.spent + second.spent <= 18 + 2.8
 

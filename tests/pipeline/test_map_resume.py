@@ -13,14 +13,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, load_pipeline
-from attractor_nb.errors import (
-    CheckpointCorrupt,
-    GraphChanged,
-    InputsChanged,
-    OptionError,
-    RunLocked,
-    RunNotFound,
-)
+from attractor_nb.errors import CheckpointCorrupt, GraphChanged, InputsChanged, OptionError, RunLocked, RunNotFound
 from attractor_nb.storage.map_directory import MapDirectory, read_map
 from attractor_nb.storage.stored_run import read_run
 
@@ -288,9 +281,7 @@ def answer(node, prompt, context):
     killed = subprocess.run([sys.executable, "-c", program, "start"], capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL
     recorded = Counter()
-    for log in (tmp_path / "map").glob(
-        "row-*/events.jsonl"
-    ):  # the kill may have left a row's directory empty
+    for log in (tmp_path / "map").glob("row-*/events.jsonl"):  # the kill may have left a row's directory empty
         directory = log.parent
         for event in read_run(directory).events:
             if event.type == "StageCompleted" and event.name in {"plan", "write"}:

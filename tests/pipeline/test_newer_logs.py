@@ -81,9 +81,7 @@ def test_a_newer_form_of_the_log_is_said_in_words(paused):
 def test_what_a_newer_form_says_otherwise_is_no_damage_of_the_disk(paused):
     rewrite(paused, 1, schema_version=2)
     rewrite(paused, 3, duration=["long"], outcome=7)
-    with pytest.raises(
-        CheckpointCorrupt, match=r"newer version of attractor_nb wrote the log \(form 2"
-    ) as caught:
+    with pytest.raises(CheckpointCorrupt, match=r"newer version of attractor_nb wrote the log \(form 2") as caught:
         read_log(paused)
     assert caught.value.hint == "update attractor_nb, and read the run again"
 
@@ -94,10 +92,7 @@ def test_what_a_newer_form_says_otherwise_is_no_damage_of_the_disk(paused):
         ({"attempt": -1}, "has a wrong shape: attempt: expected a whole number >= 0"),
         ({"attempt": "1"}, "has a wrong shape: attempt: expected a whole number, got a text"),
         ({"name": 5}, "has a wrong shape: name: expected a text, got a whole number"),
-        (
-            {"outcome": {"outcome": "maybe"}},
-            "has a wrong shape: outcome.outcome: invalid enum value 'maybe'",
-        ),
+        ({"outcome": {"outcome": "maybe"}}, "has a wrong shape: outcome.outcome: invalid enum value 'maybe'"),
         (
             {"outcome": {"outcome": "success", "usage": {"cost_usd": -1}}},
             "has a wrong shape: outcome.usage.cost_usd: expected a number >= 0.0",

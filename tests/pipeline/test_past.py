@@ -9,9 +9,7 @@ from attractor_nb.errors import RunNotFound
 from attractor_nb.storage import stored_run
 from attractor_nb.storage.log.event_log import read_log
 
-TEXT = (
-    'digraph g { graph [goal="ship"] start [shape=Mdiamond] plan done [shape=Msquare] start -> plan -> done }'
-)
+TEXT = 'digraph g { graph [goal="ship"] start [shape=Mdiamond] plan done [shape=Msquare] start -> plan -> done }'
 
 
 def test_a_loaded_run_has_the_same_past_as_the_one_that_has_just_ended(tmp_path):

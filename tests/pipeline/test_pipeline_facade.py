@@ -18,12 +18,7 @@ def test_a_pipeline_is_made_of_text_path_or_graph(dot, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("source", "words"),
-    [
-        (42, "not of int"),
-        ("missing.dot", "cannot be read"),
-        (b"digraph g {}", "not of bytes"),
-    ],
+    ("source", "words"), [(42, "not of int"), ("missing.dot", "cannot be read"), (b"digraph g {}", "not of bytes")]
 )
 def test_what_is_no_source_is_refused_in_words(source, words):
     with pytest.raises(OptionError, match=words):
@@ -99,9 +94,7 @@ def test_a_custom_rule_is_asked_and_can_refuse(dot):
 
         def apply(self, graph):
             return [
-                Diagnostic("no_cats", Severity.ERROR, "a cat", node_id=name)
-                for name in graph.nodes
-                if name == "cat"
+                Diagnostic("no_cats", Severity.ERROR, "a cat", node_id=name) for name in graph.nodes if name == "cat"
             ]
 
     with pytest.raises(ValidationError, match="a cat"):
@@ -122,9 +115,7 @@ class Suffix:
 
     def apply(self, graph):
         return graph.with_nodes(
-            node.with_attrs({"prompt": f"{node.prompt} {self.word}"})
-            for node in graph.nodes.values()
-            if node.prompt
+            node.with_attrs({"prompt": f"{node.prompt} {self.word}"}) for node in graph.nodes.values() if node.prompt
         )
 
 
@@ -215,9 +206,7 @@ def test_mermaid_svg_and_text_show_every_node(make):
 def test_a_name_may_be_given(dot):
     assert Pipeline(dot("start -> done")).name == "demo"
     assert Pipeline(dot("start -> done"), name="mine").name == "mine"
-    assert (
-        Pipeline("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }").name == "pipeline"
-    )
+    assert Pipeline("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }").name == "pipeline"
 
 
 def test_observers_of_a_pipeline_hear_every_run(make):
@@ -233,9 +222,7 @@ def test_a_custom_handler_may_replace_a_built_in_one(make):
 
 
 def test_params_are_copied_and_runs_do_not_share_a_context(make):
-    pipeline = make(
-        "a start -> a -> done", {"a": Outcome.success(context_updates={"x": 1})}, params={"list": []}
-    )
+    pipeline = make("a start -> a -> done", {"a": Outcome.success(context_updates={"x": 1})}, params={"list": []})
     first = pipeline.run(wait=True, durability="none").context
     second = pipeline.run(wait=True, durability="none").context
     first.set("x", 2)

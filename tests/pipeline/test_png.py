@@ -9,8 +9,7 @@ from attractor_nb import Pipeline
 from attractor_nb.errors import OptionError, StorageError
 
 PIPELINE = Pipeline(
-    "digraph g { start [shape=Mdiamond] done [shape=Msquare] plan start -> plan -> done }",
-    backend="simulated",
+    "digraph g { start [shape=Mdiamond] done [shape=Msquare] plan start -> plan -> done }", backend="simulated"
 )
 
 

@@ -62,9 +62,9 @@ def test_any_of_a_provider_s_variables_will_do(monkeypatch):
 
 def test_a_fallback_without_a_key_is_a_warning(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", PLANTED)
-    found = pipeline(
-        'a [prompt=x, llm_model="gpt-5.2", llm_fallback="claude-opus-4-6"] start -> a -> done'
-    ).doctor("llm")
+    found = pipeline('a [prompt=x, llm_model="gpt-5.2", llm_fallback="claude-opus-4-6"] start -> a -> done').doctor(
+        "llm"
+    )
     assert by_subject(found)["key for anthropic:claude-opus-4-6"].state == "warn"
     assert found.is_ready
 
@@ -92,9 +92,7 @@ def test_models_of_child_pipelines_count():
 
 
 def test_a_budget_that_cannot_hold_is_found():
-    found = pipeline('max_budget_usd=1 a [prompt=x, llm_model="ollama:qwen3"] start -> a -> done').doctor(
-        "llm"
-    )
+    found = pipeline('max_budget_usd=1 a [prompt=x, llm_model="ollama:qwen3"] start -> a -> done').doctor("llm")
     assert by_subject(found)["budget"].state == "error"
     assert "max_tokens_total" in by_subject(found)["budget"].remedy
 

@@ -20,9 +20,7 @@ def _stopped(tmp_path, backend):
 
 def test_a_run_on_ones_own_backend_is_not_resumed_without_it(tmp_path):
     logs_root = _stopped(tmp_path, answer)
-    with pytest.raises(
-        OptionError, match="prompts of this run were answered by answer, and no backend is given"
-    ):
+    with pytest.raises(OptionError, match="prompts of this run were answered by answer, and no backend is given"):
         Pipeline(SOURCE).resume(logs_root)
     result = Pipeline(SOURCE, backend=answer).resume(logs_root).result()
     assert result["b"].response.startswith("answered")
@@ -60,10 +58,7 @@ def test_a_fork_says_what_answers_in_it_and_its_parent_what_answered_there(tmp_p
     root = _stopped(tmp_path, answer)
     fork = Run.load(root).fork("a", backend="simulated", logs_root=tmp_path / "fork")
     fork.result()
-    assert (read_facts(fork.logs_root)["backend"], read_facts(root)["backend"]) == (
-        "simulated",
-        "answer (own)",
-    )
+    assert (read_facts(fork.logs_root)["backend"], read_facts(root)["backend"]) == ("simulated", "answer (own)")
 
 
 def test_models_of_providers_give_way_to_another_backend_in_the_manifest(tmp_path):

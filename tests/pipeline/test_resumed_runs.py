@@ -135,9 +135,7 @@ def test_ruling_29_a_stage_that_was_cut_off_leaves_nothing_in_the_context(is_che
             await asyncio.get_running_loop().create_future()
         return Outcome.success()
 
-    source = (
-        "digraph g { start [shape=Mdiamond] work [type=custom] done [shape=Msquare] start -> work -> done }"
-    )
+    source = "digraph g { start [shape=Mdiamond] work [type=custom] done [shape=Msquare] start -> work -> done }"
     run = Pipeline(source, handlers={"custom": work}).run(logs_root=tmp_path / "run", params={"ticket": "42"})
     assert reached.wait(LIMIT_SECONDS)
     run.cancel()

@@ -82,8 +82,7 @@ def test_a_visit_that_was_cut_off_keeps_its_number_too(make, tmp_path, calls):
         assert b'"c"' in log.read()  # its way on; not begun yet
     store = DirectoryRunStore.open(tmp_path / "run", durability="fast", clock=ManualClock())
     store.append(
-        StageStarted(name="c", visit=1, sequence=read_run(tmp_path / "run").events[-1].sequence + 1),
-        is_synced=True,
+        StageStarted(name="c", visit=1, sequence=read_run(tmp_path / "run").events[-1].sequence + 1), is_synced=True
     )
     store.close()
     pipeline.resume(tmp_path / "run", rewind_to="b").result(20)
@@ -217,7 +216,9 @@ def test_retries_and_goal_gates_begin_as_they_were(make, tmp_path):
     assert again.node_outcomes == first.node_outcomes
 
 
-GATE = 'gate [shape=hexagon] a b start -> a -> gate  gate -> b [label="[Y] Yes"]  gate -> done [label="[N] No"]  b -> done'
+GATE = (
+    'gate [shape=hexagon] a b start -> a -> gate  gate -> b [label="[Y] Yes"]  gate -> done [label="[N] No"]  b -> done'
+)
 
 
 def test_an_answer_after_the_place_is_asked_for_again_and_one_before_is_not(make, tmp_path):
@@ -287,10 +288,7 @@ def test_what_cannot_be_gone_back_to_changes_nothing(make, tmp_path):
             run.pipeline.resume(tmp_path / "run", rewind_to=node, visit=visit)
     with pytest.raises(OptionError, match="not of which node"):
         run.pipeline.resume(tmp_path / "run", visit=1)
-    assert before == (
-        (tmp_path / "run/events.jsonl").read_bytes(),
-        (tmp_path / "run/manifest.json").read_bytes(),
-    )
+    assert before == ((tmp_path / "run/events.jsonl").read_bytes(), (tmp_path / "run/manifest.json").read_bytes())
 
 
 def test_a_run_that_is_live_is_not_rewound(make, tmp_path):
@@ -305,12 +303,7 @@ def test_a_run_that_is_live_is_not_rewound(make, tmp_path):
 
 
 def test_a_run_of_the_older_layout_has_no_log_to_go_back_in(make, tmp_path):
-    plain = {
-        "pipeline_name": "demo",
-        "current_node": "a",
-        "context": {"seen": 1},
-        "completed_nodes": ["start"],
-    }
+    plain = {"pipeline_name": "demo", "current_node": "a", "context": {"seen": 1}, "completed_nodes": ["start"]}
     old = tmp_path / "old"
     old.mkdir()
     more = {"timestamp": 1771699200.0, "node_retries": {}, "logs": []}
@@ -567,9 +560,7 @@ def restarted(make, tmp_path):
     return pipeline
 
 
-def test_ruling_21_nobody_goes_on_in_a_restart_while_a_rewind_to_before_it_is_recorded(
-    restarted, make, tmp_path
-):
+def test_ruling_21_nobody_goes_on_in_a_restart_while_a_rewind_to_before_it_is_recorded(restarted, make, tmp_path):
     def rival():
         try:
             DirectoryRunStore.open(tmp_path / "run/restart-1", durability="fast", clock=ManualClock()).close()
@@ -593,9 +584,7 @@ def test_a_rewind_to_before_a_restart_that_was_taken_over_meanwhile_is_not_recor
     def rival():
         place = tmp_path / "run/restart-1"
         if not new_owners:
-            new_owners.append(
-                DirectoryRunStore.open(place, durability="fast", clock=ManualClock(), take_over=True)
-            )
+            new_owners.append(DirectoryRunStore.open(place, durability="fast", clock=ManualClock(), take_over=True))
 
     again = restarted.resume(
         tmp_path / "run", rewind_to="prepare", visit=1, disk=RivalDisk(rival, b'"status": "resumed"')

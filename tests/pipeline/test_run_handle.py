@@ -117,9 +117,7 @@ def test_an_unknown_stage_suggests_the_nearest(make):
 
 
 def test_a_live_run_shows_the_stages_that_are_done(make):
-    run = make(
-        f"a {GATE.replace('start -> g', 'start -> a -> g')}", {"a": "early"}, interviewer="deferred"
-    ).run()
+    run = make(f"a {GATE.replace('start -> g', 'start -> a -> g')}", {"a": "early"}, interviewer="deferred").run()
     run.wait_for_gate("g", 20)
     assert run["a"].response == "early"
     assert run["g"].outcome is None
@@ -165,11 +163,7 @@ def test_a_finished_run_is_loaded_with_all_that_it_showed(make):
 
 @pytest.mark.parametrize(
     ("replies", "options", "status"),
-    [
-        ({"a": Outcome.fail("no")}, {}, "failed"),
-        ({}, {"stop_after": 1}, "paused"),
-        ({}, {"max_steps": 1}, "failed"),
-    ],
+    [({"a": Outcome.fail("no")}, {}, "failed"), ({}, {"stop_after": 1}, "paused"), ({}, {"max_steps": 1}, "failed")],
     ids=["failed", "paused", "bound"],
 )
 def test_a_run_that_ended_otherwise_is_loaded_as_it_stands(make, replies, options, status):
@@ -221,11 +215,7 @@ def test_runs_are_listed_newest_first(make):
 def test_run_pipeline_takes_context_and_callback_and_fills_the_context(dot):
     context = Context({"ticket": "42"})
     result = run_pipeline(
-        dot("a start -> a -> done"),
-        context,
-        llm_callback=lambda prompt: "done",
-        params={"more": 1},
-        durability="none",
+        dot("a start -> a -> done"), context, llm_callback=lambda prompt: "done", params={"more": 1}, durability="none"
     )
     assert result.status == "success"
     assert (context.get("last_stage"), context.get("ticket"), context.get("more")) == ("a", "42", 1)

@@ -19,7 +19,7 @@ from attractor_nb import Pipeline, Run, load_pipeline, run_pipeline, runs
 from attractor_nb.cli.shared_options import run_settings
 from attractor_nb.errors import OptionError
 from attractor_nb.maps.map_options import MapOptions
-from attractor_nb.maps.map_run import MapRun
+from attractor_nb.maps.map_result import MapRun
 from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
 from attractor_nb.notebook.magics import AttractorMagics
 from attractor_nb.pipeline.methods.keywords import MapKeywords, RunKeywords
@@ -38,11 +38,7 @@ CALLS = {
     "Pipeline.run_async": (Pipeline.run_async, OF_A_RUN.keys(), {"host": "kernel"}),
     "Pipeline.form": (Pipeline.form, OF_A_RUN.keys() - {"params"}, {}),
     "Pipeline.step": (Pipeline.step, OF_A_RUN.keys() - {"stop_after"}, dict.fromkeys(OF_A_RUN)),
-    "Pipeline.check": (
-        Pipeline.check,
-        OF_A_RUN.keys() - {"cassette"},
-        {"durability": "none", "is_shown": False},
-    ),
+    "Pipeline.check": (Pipeline.check, OF_A_RUN.keys() - {"cassette"}, {"durability": "none", "is_shown": False}),
     "Pipeline.resume": (Pipeline.resume, OF_A_RUN.keys() - {"params"}, {}),
     "Pipeline.map": (Pipeline.map, OF_A_MAP.keys() | OF_A_ROW, {}),
     "Pipeline.map_async": (Pipeline.map_async, OF_A_MAP.keys() | OF_A_ROW, {"host": "kernel"}),
@@ -76,9 +72,7 @@ def table_of(name):
         parameters = inspect.signature(Definition).parameters
         return {each: (parameters[each].annotation, parameters[each].default) for each in OF_A_PIPELINE}
     entries = fields(RunOptions) + (fields(MapOptions) if "map" in name else ())
-    return {
-        entry.name: (entry.type, None if entry.default is MISSING else entry.default) for entry in entries
-    }
+    return {entry.name: (entry.type, None if entry.default is MISSING else entry.default) for entry in entries}
 
 
 def meanings_of(name):
@@ -112,9 +106,7 @@ def test_a_call_has_each_of_its_options_by_name_with_type_and_default(name):
 def test_a_call_tells_the_meaning_of_each_of_its_options(name):
     function, options, _ = CALLS[name]
     entries, meanings = told(function), meanings_of(name)
-    assert {option: entries.get(option) for option in options} == {
-        option: meanings[option] for option in options
-    }
+    assert {option: entries.get(option) for option in options} == {option: meanings[option] for option in options}
 
 
 @pytest.mark.parametrize(
@@ -195,6 +187,14 @@ def test_a_misspelt_bound_and_a_misspelt_condition_are_answered_with_the_nearest
         runs(run.logs_root.parent).where(statuss="paused")
 
 
+@pytest.fixture(scope="session")
+def own_jedi_cache(tmp_path_factory):
+    """Jedi reads what another process has only half written into the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jedi.settings.cache_directory", str(tmp_path_factory.mktemp("jedi")))
+        yield
+
+
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
@@ -207,7 +207,7 @@ def test_a_misspelt_bound_and_a_misspelt_condition_are_answered_with_the_nearest
         ("runs().where(tag='x', sin", "since="),
     ],
 )
-def test_an_editor_that_only_reads_the_source_completes_options(call, expected):
+def test_an_editor_that_only_reads_the_source_completes_options(call, expected, own_jedi_cache):
     text = f"from attractor_nb import Pipeline, run_pipeline, runs\ntext = ''\n{call}"
     names = [each.name for each in jedi.Script(text, path=ROOT / "example.py").complete()]
     assert expected in names

@@ -27,9 +27,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("body", "options", "error"), REFUSED.values(), ids=REFUSED)
-def test_a_take_over_that_is_refused_leaves_the_run_to_its_owner(
-    make, tmp_path, waiting, body, options, error
-):
+def test_a_take_over_that_is_refused_leaves_the_run_to_its_owner(make, tmp_path, waiting, body, options, error):
     before = read_owner(tmp_path / "run")
     with pytest.raises(error):
         make(body).resume(tmp_path / "run", take_over=True, **options)

@@ -144,9 +144,7 @@ def test_the_fix_names_the_file_that_was_meant(folder):
 
 
 @pytest.mark.parametrize(
-    "make",
-    [posted_pipeline, lambda text: Pipeline(text, origin="stdin")],
-    ids=["posted to a server", "from stdin"],
+    "make", [posted_pipeline, lambda text: Pipeline(text, origin="stdin")], ids=["posted to a server", "from stdin"]
 )
 def test_a_pipeline_from_elsewhere_reads_no_file_here(file, folder, monkeypatch, make):
     monkeypatch.chdir(folder)

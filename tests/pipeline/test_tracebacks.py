@@ -14,14 +14,7 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from attractor_nb import (
-    CallbackInterviewer,
-    FunctionBackend,
-    Outcome,
-    Pipeline,
-    Run,
-    redact_also,
-)
+from attractor_nb import CallbackInterviewer, FunctionBackend, Outcome, Pipeline, Run, redact_also
 from attractor_nb.engine.tracebacks import MAX_CHARACTERS, MAX_KEPT
 from attractor_nb.errors import OptionError, StageError, TerminalError
 
@@ -86,9 +79,7 @@ def test_a_handler_that_raises_has_one(tmp_path):
 
 def test_an_interviewer_that_raises_has_one(tmp_path):
     text = TEXT.replace("plan [", "plan [shape=hexagon ").replace("plan -> done", "plan -> done [label=Go]")
-    made = Pipeline(text).run(
-        logs_root=tmp_path / "run", interviewer=CallbackInterviewer(lambda question: look_up({}))
-    )
+    made = Pipeline(text).run(logs_root=tmp_path / "run", interviewer=CallbackInterviewer(lambda question: look_up({})))
     made.result(60)
     assert functions_of(made.inspect("plan").traceback)[-1] == "look_up"
     assert isinstance(made.error(), KeyError)

@@ -47,11 +47,7 @@ def is_run(pipeline, **options):
     return Path("out/built").exists()
 
 
-@pytest.mark.parametrize(
-    "source",
-    [TEXT, SourceText(TEXT, "<cell>"), parse_dot(TEXT)],
-    ids=["text", "cell", "graph"],
-)
+@pytest.mark.parametrize("source", [TEXT, SourceText(TEXT, "<cell>"), parse_dot(TEXT)], ids=["text", "cell", "graph"])
 def test_the_callers_own_text_needs_no_trust(source):
     assert is_run(Pipeline(source))
 

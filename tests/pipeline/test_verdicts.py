@@ -56,9 +56,7 @@ def test_nothing_is_read_from_an_answer_that_the_token_limit_cut_off():
     assert "cut off by the token limit" in result.reason
 
 
-@pytest.mark.parametrize(
-    "more", [f"{GATE}, allow_partial=true", f"{GATE}, allow_partial=true, max_retries=1"]
-)
+@pytest.mark.parametrize("more", [f"{GATE}, allow_partial=true", f"{GATE}, allow_partial=true, max_retries=1"])
 @pytest.mark.parametrize("answer", [CUT, Response(CUT, is_truncated=True), "It is fine.", ""])
 def test_allow_partial_makes_no_verdict_of_none_at_a_goal_gate(answer, more):
     assert judge(answer, more=more)[0].status == "fail"
@@ -129,9 +127,7 @@ def test_a_stage_that_may_not_be_tried_again_does_not_say_that_it_was(reply):
 def test_the_notes_of_a_status_file_are_its_reason(tmp_path):
     write = 'echo {\\"outcome\\":\\"fail\\",\\"notes\\":\\"claim 3\\"} > $ATTRACTOR_STAGE_DIR/status.json'
     source = frame(
-        f'check [shape=parallelogram, tool_command="{write}"] start -> check -> done'.replace(
-            '\\"', '\\\\\\"'
-        )
+        f'check [shape=parallelogram, tool_command="{write}"] start -> check -> done'.replace('\\"', '\\\\\\"')
     )
     result = Pipeline(source).run(wait=True, logs_root=tmp_path / "run", trust=True)
     assert result.reason == "claim 3"
@@ -164,9 +160,7 @@ def test_the_notes_of_a_stage_in_a_child_are_its_reason():
     ids=["none", "invalid", "truncated"],
 )
 def test_a_retry_tells_the_model_what_was_wrong_and_what_it_said(answer, wrong):
-    result, (first, second) = judge(
-        answer, 'Sorry. {"outcome": "success"}', more="verdict=json, max_retries=2"
-    )
+    result, (first, second) = judge(answer, 'Sorry. {"outcome": "success"}', more="verdict=json, max_retries=2")
     assert result.status == "success", result.reason
     assert SECTION not in first
     asked, complaint = second.split(SECTION)
@@ -297,9 +291,7 @@ def test_a_retry_is_replayed_from_a_cassette_with_what_it_was_told(tmp_path):
     for mode in ("record", "replay"):
         backend = ScriptedBackend({"judge": TALK if mode == "record" else AssertionError("asked")})
         place = {"cassette": tmp_path / "talk.json", "logs_root": tmp_path / mode}
-        result = Pipeline(SOURCE).run(
-            wait=True, backend=backend, clock=ManualClock(), cassette_mode=mode, **place
-        )
+        result = Pipeline(SOURCE).run(wait=True, backend=backend, clock=ManualClock(), cassette_mode=mode, **place)
         assert result.status == "success", result.reason
         prompts.append((tmp_path / mode / "judge" / "prompt.md").read_text("utf-8"))
     assert prompts[0] == prompts[1]

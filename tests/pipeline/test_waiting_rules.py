@@ -7,8 +7,7 @@ import pytest
 
 from attractor_nb.errors import GateWouldBlock
 from attractor_nb.interviewers import RecordingInterviewer
-from attractor_nb.interviewers.deferred import DeferredInterviewer
-from attractor_nb.interviewers.sequential import SequentialInterviewer
+from attractor_nb.interviewers.unattended import DeferredInterviewer, SequentialInterviewer
 from attractor_nb.model.question import Answer
 from attractor_nb.runtime.handles.presenters import register_presenter
 

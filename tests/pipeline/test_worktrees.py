@@ -21,9 +21,7 @@ STEPS = FRAME.format(
 
 
 def git(*arguments, cwd="."):
-    return subprocess.run(
-        ["git", *arguments], cwd=cwd, check=True, capture_output=True, text=True
-    ).stdout.strip()
+    return subprocess.run(["git", *arguments], cwd=cwd, check=True, capture_output=True, text=True).stdout.strip()
 
 
 @pytest.fixture
@@ -210,9 +208,9 @@ def test_no_hook_no_signature_no_setting_and_no_variable_of_the_user_takes_part(
 def test_a_run_in_a_folder_of_the_repository_works_in_that_folder_of_the_worktree(repository, monkeypatch):
     (repository / "sub").mkdir()
     monkeypatch.chdir(repository / "sub")
-    result = Pipeline(
-        FRAME.format(body='one [shape=parallelogram, tool_command="pwd"] start -> one -> done')
-    ).run(wait=True, isolation="worktree")
+    result = Pipeline(FRAME.format(body='one [shape=parallelogram, tool_command="pwd"] start -> one -> done')).run(
+        wait=True, isolation="worktree"
+    )
     assert output(result) == str(result.workdir) == str((result.logs_root / "worktree" / "sub").absolute())
 
 
@@ -227,9 +225,7 @@ def test_changes_that_are_not_committed_are_not_in_the_worktree_and_the_user_is_
 
 
 def test_rows_of_a_map_have_a_worktree_and_a_branch_each(repository):
-    result = Pipeline(STEPS).map(
-        [{"n": n} for n in range(3)], wait=True, isolation="worktree", map_dir="rows"
-    )
+    result = Pipeline(STEPS).map([{"n": n} for n in range(3)], wait=True, isolation="worktree", map_dir="rows")
     assert [row.status for row in result.rows] == ["success"] * 3, result.rows
     branches = git("branch", "--format=%(refname:short)", "--list", "attractor/*").splitlines()
     assert [commits(branch) for branch in branches] == [["one: success", "two: success"]] * 3
@@ -238,9 +234,7 @@ def test_rows_of_a_map_have_a_worktree_and_a_branch_each(repository):
 def test_a_run_directory_behind_a_link_is_the_same_place(repository, tmp_path):
     (tmp_path / "far").mkdir()
     (tmp_path / "link").symlink_to("far")
-    first = Pipeline(STEPS).run(
-        wait=True, isolation="worktree", stop_after=2, logs_root=tmp_path / "link" / "run"
-    )
+    first = Pipeline(STEPS).run(wait=True, isolation="worktree", stop_after=2, logs_root=tmp_path / "link" / "run")
     assert commits(f"attractor/{first.run_id}") == ["one: success"]
     assert Pipeline(STEPS).resume(tmp_path / "far" / "run", trust=True).result(60).status == "success"
 
@@ -309,9 +303,7 @@ def test_a_run_that_is_deleted_is_forgotten_by_the_repository_and_its_branch_sta
 
 
 def test_a_repository_that_is_gone_is_said_with_its_name(repository, monkeypatch):
-    first = Pipeline(STEPS).run(
-        wait=True, isolation="worktree", stop_after=2, logs_root=repository.parent / "run"
-    )
+    first = Pipeline(STEPS).run(wait=True, isolation="worktree", stop_after=2, logs_root=repository.parent / "run")
     monkeypatch.chdir(repository.parent)
     repository.rename(repository.parent / "moved")
     with pytest.raises(StorageError, match=f"the repository {repository} of the run's worktree is gone"):
@@ -319,15 +311,11 @@ def test_a_repository_that_is_gone_is_said_with_its_name(repository, monkeypatch
 
 
 def test_branches_of_a_fan_out_and_children_commit_to_the_one_branch(repository):
-    child = Pipeline(
-        FRAME.format(body='c [shape=parallelogram, tool_command="echo c > c.txt"] start -> c -> done')
-    )
+    child = Pipeline(FRAME.format(body='c [shape=parallelogram, tool_command="echo c > c.txt"] start -> c -> done'))
     body = """fan [shape=component] join [shape=tripleoctagon] sub [type="pipeline", pipeline.name="child"]
     a [shape=parallelogram, tool_command="echo a > a.txt"] b [shape=parallelogram, tool_command="echo b > b.txt"]
     start -> fan -> a -> join  fan -> b -> join  join -> sub -> done"""
-    result = Pipeline(FRAME.format(body=body), pipelines={"child": child}).run(
-        wait=True, isolation="worktree"
-    )
+    result = Pipeline(FRAME.format(body=body), pipelines={"child": child}).run(wait=True, isolation="worktree")
     assert result.status == "success", result.reason
     assert sorted(git("ls-tree", "--name-only", result.branch).splitlines()) == [
         ".gitignore",

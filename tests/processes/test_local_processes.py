@@ -36,12 +36,7 @@ def is_gone(pid):
 
 def test_a_command_gives_its_outputs_and_exit_code():
     result = run("echo out; echo err >&2; exit 3")
-    assert (result.exit_code, result.stdout, result.stderr, result.is_timed_out) == (
-        3,
-        "out\n",
-        "err\n",
-        False,
-    )
+    assert (result.exit_code, result.stdout, result.stderr, result.is_timed_out) == (3, "out\n", "err\n", False)
 
 
 def test_an_argument_list_needs_no_shell():
@@ -66,10 +61,7 @@ def test_a_command_runs_in_its_directory(tmp_path):
 
 
 def test_values_reach_a_command_as_environment():
-    assert (
-        run('echo "$ATTRACTOR_NODE_ID"', env={"ATTRACTOR_NODE_ID": "plan; rm -rf /"}).stdout
-        == "plan; rm -rf /\n"
-    )
+    assert run('echo "$ATTRACTOR_NODE_ID"', env={"ATTRACTOR_NODE_ID": "plan; rm -rf /"}).stdout == "plan; rm -rf /\n"
 
 
 SECRETS = [
@@ -138,20 +130,14 @@ def test_binary_output_is_decoded_with_replacement():
 
 def test_output_is_passed_on_as_it_arrives_and_characters_stay_whole():
     pieces = []
-    run(
-        r"printf 'na\303'; sleep 0.05; printf '\257ve'; echo e >&2",
-        on_output=lambda *piece: pieces.append(piece),
-    )
+    run(r"printf 'na\303'; sleep 0.05; printf '\257ve'; echo e >&2", on_output=lambda *piece: pieces.append(piece))
     assert "".join(text for channel, text in pieces if channel == "stdout") == "naïve"
     assert ("stderr", "e\n") in pieces
 
 
 def test_the_full_output_is_in_files_for_the_owner_alone(tmp_path):
     run("echo out; echo err >&2", output_directory=tmp_path)
-    assert ((tmp_path / "stdout.txt").read_text(), (tmp_path / "stderr.txt").read_text()) == (
-        "out\n",
-        "err\n",
-    )
+    assert ((tmp_path / "stdout.txt").read_text(), (tmp_path / "stderr.txt").read_text()) == ("out\n", "err\n")
     assert (tmp_path / "stdout.txt").stat().st_mode & 0o777 == 0o600
 
 
@@ -186,9 +172,7 @@ def test_a_flood_ends_with_its_time(tmp_path):
         pytest.param("trap '' TERM; while :; do sleep 1; done", id="ignores TERM"),
         pytest.param("sleep 60 & sleep 60", id="forks"),
         pytest.param("setsid sleep 60 & echo $!; wait", id="leaves the session"),
-        pytest.param(
-            "(setsid sh -c 'trap \"\" TERM; echo $$; sleep 60; sleep 60' &); sleep 60", id="daemonises"
-        ),
+        pytest.param("(setsid sh -c 'trap \"\" TERM; echo $$; sleep 60; sleep 60' &); sleep 60", id="daemonises"),
         pytest.param("cat <&1", id="waits"),
     ],
 )

@@ -19,15 +19,10 @@ README = (REPOSITORY / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 PYTHON_BLOCKS = [text for language, text in BLOCKS if language == "python"]
 SHELL_LINES = [
-    shlex.split(line, comments=True)
-    for language, text in BLOCKS
-    if language == "sh"
-    for line in text.splitlines()
+    shlex.split(line, comments=True) for language, text in BLOCKS if language == "sh" for line in text.splitlines()
 ]
 OF_A_SERVER = {"serve", "watch", "answer"}
-COMMANDS = [
-    line[1:] for line in SHELL_LINES if line[0] == "attractor-nb" and line[1] not in OF_A_SERVER | {"model"}
-]
+COMMANDS = [line[1:] for line in SHELL_LINES if line[0] == "attractor-nb" and line[1] not in OF_A_SERVER | {"model"}]
 
 
 @pytest.fixture
@@ -101,9 +96,7 @@ def test_a_server_is_started_asked_and_answered_as_the_readme_says(tmp_path):
             environment = os.environ | {"PATH": path, "ATTRACTOR_SERVER": address}
 
             def shell(line):
-                done = subprocess.run(
-                    ["sh", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True
-                )
+                done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True)
                 assert done.returncode == 0, done.stderr
                 return done.stdout
 

@@ -83,9 +83,7 @@ def findings_of(case, response, *, is_as_made=True) -> list[str]:
     """What is wrong with an answer; only to what was sent as it was made, the violation of it is known."""
     is_taken = response.status_code < 400
     try:
-        case.validate_response(
-            response, checks=[*ALWAYS, *[negative_data_rejection] * (is_as_made and is_taken)]
-        )
+        case.validate_response(response, checks=[*ALWAYS, *[negative_data_rejection] * (is_as_made and is_taken)])
     except FailureGroup as group:
         return [f"{failure.title}: {str(failure)[:600]}" for failure in group.exceptions]
     return []

@@ -21,23 +21,10 @@ FAN = FRAME.format(
 )
 FAILS = FRAME.format(body='plan [prompt="Plan"]\n start -> plan\n plan -> done [condition="outcome=fail"]')
 TOOL = FRAME.format(body='touch [shape=parallelogram, tool_command="touch made"]\n start -> touch -> done')
-CHILD = FRAME.format(
-    body='boss [type="pipeline", pipeline.dotfile="../../etc/passwd"]\n start -> boss -> done'
-)
+CHILD = FRAME.format(body='boss [type="pipeline", pipeline.dotfile="../../etc/passwd"]\n start -> boss -> done')
 SOURCES = (PLAIN, GATE, RESTART, FAN, FAILS, TOOL, CHILD)
 WAITING = 3
-GARBAGE = (
-    b"",
-    b"{",
-    b"[]",
-    b"null",
-    b'"',
-    b"\xff\xfe",
-    b"{}" * 10,
-    b"[" * 200,
-    b'{"a":1,"a":2}',
-    b'{"source": NaN}',
-)
+GARBAGE = (b"", b"{", b"[]", b"null", b'"', b"\xff\xfe", b"{}" * 10, b"[" * 200, b'{"a":1,"a":2}', b'{"source": NaN}')
 
 
 class Stock:
@@ -73,15 +60,7 @@ class Stock:
         self.pools = {
             "qid": ["review:1", "review", "again:1", "plan"],
             "node": ["plan", "review", "fan", "a", "start", "done", "again", "nobody"],
-            "name": [
-                "prompt.md",
-                "response.md",
-                "status.json",
-                "visits",
-                "../manifest.json",
-                "%2e%2e/x",
-                "nobody.md",
-            ],
+            "name": ["prompt.md", "response.md", "status.json", "visits", "../manifest.json", "%2e%2e/x", "nobody.md"],
             "artifact": [artifact["id"], artifact["id"][:8], "nobody"],
             "edge": ["0", "1", "99", "plan -> done", "plan->done#2"],
             "file": ["prompt.md", "..", ""],
@@ -139,14 +118,10 @@ class Stock:
         """What is sent otherwise than the case has it: a torn body, another type, a key used before."""
         headers = {"Idempotency-Key": dice.choice(["k1", "k2", "k3", "x" * 255])}
         if case.method != "POST":
-            return {
-                "params": {dice.choice(["limit", "x", "ticket"]): dice.choice(["", "1", "\u00e9", "1e9"])}
-            }
+            return {"params": {dice.choice(["limit", "x", "ticket"]): dice.choice(["", "1", "\u00e9", "1e9"])}}
         if dice.random() < 0.5:
             return {"headers": headers}
-        kind = dice.choice(
-            ["application/json", "application/json; charset=utf-8", "text/plain", "application/xml"]
-        )
+        kind = dice.choice(["application/json", "application/json; charset=utf-8", "text/plain", "application/xml"])
         body = dice.choice([*GARBAGE, json.dumps({"source": PLAIN}).encode()[: dice.randrange(1, 90)]])
         return {"headers": {"Content-Type": kind}, "data": body}
 

@@ -53,17 +53,11 @@ def standing(client, root, run_id):
 
 def raw(port, method, path, headers, body=b"{}"):
     """One request exactly as it is written; the status and the head of the answer."""
-    lines = [
-        f"{method} {path} HTTP/1.1",
-        *(f"{name}: {value}" for name, value in headers),
-        "Connection: close",
-    ]
+    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers), "Connection: close"]
     if method == "POST":
         lines.append(f"Content-Length: {len(body)}")
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
-        connection.sendall(
-            "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + (body if method == "POST" else b"")
-        )
+        connection.sendall("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + (body if method == "POST" else b""))
         answer = b""
         while piece := connection.recv(65536):
             answer += piece
@@ -74,11 +68,7 @@ def raw(port, method, path, headers, body=b"{}"):
 
 
 def good(port):
-    return {
-        "Host": f"127.0.0.1:{port}",
-        "Authorization": f"Bearer {TOKEN}",
-        "Content-Type": "application/json",
-    }
+    return {"Host": f"127.0.0.1:{port}", "Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 
 
 WRONGS = {

@@ -68,12 +68,7 @@ def save(client, path, text, digest=""):
 
 def test_files_are_listed_without_hidden_ones_links_and_others(editing, folder):
     said = editing.get("/documents").json()
-    assert [line["path"] for line in said["documents"]] == [
-        "a.dot",
-        "binary.dot",
-        "large.dot",
-        "sub/inner.gv",
-    ]
+    assert [line["path"] for line in said["documents"]] == ["a.dot", "binary.dot", "large.dot", "sub/inner.gv"]
     assert said["documents"][0]["bytes"] == len(TEXT)
     assert (said["is_served"], said["is_editable"], said["is_cut"]) == (True, True, False)
 
@@ -169,19 +164,14 @@ def test_the_door_is_the_same(editing):
         assert httpx.get(f"{editing.base}/documents/a.dot", headers=head).status_code == 401
     assert editing.get("/documents/a.dot", headers={"Origin": "https://evil.example"}).status_code == 403
     assert (
-        editing.http.post(
-            "/documents/a.dot", content="x=1", headers={"Content-Type": "text/plain"}
-        ).status_code
-        == 415
+        editing.http.post("/documents/a.dot", content="x=1", headers={"Content-Type": "text/plain"}).status_code == 415
     )
 
 
 def test_a_file_with_a_secret_is_not_shown(serving, root, folder, monkeypatch):
     monkeypatch.setenv("MY_API_KEY", "sk-0123456789abcdefghij")
     (folder / "a.dot").write_text(
-        TEXT.replace("digraph a", 'digraph a { graph [goal="sk-0123456789abcdefghij"]').replace(
-            "{ start", "start", 1
-        )
+        TEXT.replace("digraph a", 'digraph a { graph [goal="sk-0123456789abcdefghij"]').replace("{ start", "start", 1)
     )
     with serving(root, documents=folder, is_editing=True) as client:
         reply = client.get("/documents/a.dot")

@@ -89,10 +89,7 @@ def test_a_secret_is_never_sent_back(client, monkeypatch):
     secret = TEXT.replace("Plan it", "sk-0123456789abcdefghij")
     reply = client.post(
         "/edit",
-        {
-            "source": secret,
-            "message": {"kind": "set", "target": {"node": "plan"}, "name": "label", "value": "X"},
-        },
+        {"source": secret, "message": {"kind": "set", "target": {"node": "plan"}, "name": "label", "value": "X"}},
     )
     assert "sk-0123456789" not in reply.text
     assert "secret" in reply.json()["replies"][0]["words"]

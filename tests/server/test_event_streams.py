@@ -12,11 +12,11 @@ import pytest
 from attractor_nb import Pipeline
 from attractor_nb.engine.event_stream import EventFeed
 from attractor_nb.server.desk import RunDesk
-from attractor_nb.server.problems import Problem
+from attractor_nb.server.guard import Tickets
+from attractor_nb.server.replies import Problem
 from attractor_nb.server.streams import channel as channel_module
 from attractor_nb.server.streams.channel import RunChannel
 from attractor_nb.server.streams.event_streams import Streams
-from attractor_nb.server.tickets import Tickets
 from attractor_nb.storage.log.event_log import read_log
 
 
@@ -70,9 +70,7 @@ def test_a_plain_number_counts_and_zero_is_the_beginning(client, root, sources):
         assert "id: 0.3" in "".join(response.iter_text())
 
 
-@pytest.mark.parametrize(
-    ("last", "status"), [("0.9999", 404), ("7.1", 404), ("nonsense", 400), ("1.2.3", 400)]
-)
+@pytest.mark.parametrize(("last", "status"), [("0.9999", 404), ("7.1", 404), ("nonsense", 400), ("1.2.3", 400)])
 def test_an_id_that_is_none_of_this_log_is_refused(client, sources, last, status):
     run_id = client.submit(sources.plain)
     client.events(run_id)
@@ -183,10 +181,7 @@ def test_more_streams_than_allowed_are_refused_and_room_is_given_back(serving, r
         with client.stream(run_id) as found:
             next(found)
             reply = client.get(f"/pipelines/{run_id}/events")
-            assert (reply.status_code, reply.json()["type"]) == (
-                429,
-                "urn:attractor-nb:problem:too-many-streams",
-            )
+            assert (reply.status_code, reply.json()["type"]) == (429, "urn:attractor-nb:problem:too-many-streams")
         client.post(f"/pipelines/{run_id}/cancel")
         while client.server.house.streams.open_count:  # the server has yet to see that it hung up
             client.get("/pipelines")
@@ -301,10 +296,7 @@ def test_a_consumer_that_leaves_its_connection_unread_is_cut_off_and_the_run_goe
         until(client, lambda streams: not streams.open_count)
         with unread(client, run_id) as connection:
             until(client, lambda streams: streams.open_count)
-            assert (
-                client.post(f"/pipelines/{run_id}/questions/{asked}/answer", {"choice": "n0"}).status_code
-                == 200
-            )
+            assert client.post(f"/pipelines/{run_id}/questions/{asked}/answer", {"choice": "n0"}).status_code == 200
             assert client.ended(run_id)["outcome"] == "success"
             text = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
         assert text.count("event: gap") == 1

@@ -26,9 +26,7 @@ def test_an_answer_is_durable_when_it_is_acknowledged_and_the_run_follows_it(cli
     run_id, question_id = waiting
     reply = client.post(f"/pipelines/{run_id}/questions/{question_id}/answer", {"choice": "A"})
     assert (reply.status_code, reply.json()["status"]) == (200, "accepted")
-    [completed] = [
-        one["data"] for one in client.events(run_id) if one["data"].get("type") == "InterviewCompleted"
-    ]
+    [completed] = [one["data"] for one in client.events(run_id) if one["data"].get("type") == "InterviewCompleted"]
     assert (completed["label"], completed["answered_by"]) == ("[A] Approve", "api")
     assert client.get(f"/pipelines/{run_id}").json()["outcome"] == "success"
     assert client.get("/questions").json()["questions"] == []

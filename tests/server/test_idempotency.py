@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from attractor_nb.server.idempotency import KEPT_SECONDS, MAX_KEPT_BYTES, Ledger
-from attractor_nb.server.problems import Problem
-from attractor_nb.server.replies import Reply
+from attractor_nb.server.replies import Problem, Reply
 
 
 def test_a_source_that_is_posted_again_with_its_key_starts_one_run(client, sources):
@@ -32,10 +31,7 @@ def test_a_key_of_another_request_is_refused(client, sources):
     key = {"Idempotency-Key": "k"}
     client.post("/pipelines", {"source": sources.plain}, headers=key)
     other = client.post("/pipelines", {"source": sources.gate}, headers=key)
-    assert (other.status_code, other.json()["type"]) == (
-        422,
-        "urn:attractor-nb:problem:idempotency-key-reused",
-    )
+    assert (other.status_code, other.json()["type"]) == (422, "urn:attractor-nb:problem:idempotency-key-reused")
 
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 256])
@@ -122,17 +118,13 @@ def test_a_refusal_does_not_forget_the_run_that_an_earlier_try_began(root):
 
 def test_an_answer_that_is_too_long_to_be_kept_is_found_again(root):
     ledger, long = Ledger(root), "x" * (MAX_KEPT_BYTES + 1)
-    assert [len(ledger.once("k", b"a", lambda claim: Reply(long)).content) for _ in range(2)] == [
-        len(long)
-    ] * 2
+    assert [len(ledger.once("k", b"a", lambda claim: Reply(long)).content) for _ in range(2)] == [len(long)] * 2
 
 
 def test_a_ticket_is_no_answer_to_keep(client, root, sources):
     run_id = client.submit(sources.plain)
     key = {"Idempotency-Key": "k"}
-    tickets = {
-        client.post(f"/pipelines/{run_id}/events/ticket", headers=key).json()["ticket"] for _ in range(2)
-    }
+    tickets = {client.post(f"/pipelines/{run_id}/events/ticket", headers=key).json()["ticket"] for _ in range(2)}
     assert len(tickets) == 2
     assert not (root / ".server/keys").exists()
 

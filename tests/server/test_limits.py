@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from attractor_nb.server import connection_end as wire
+from attractor_nb.server import serving as wire
 
 TOKEN = "t" * 43
 MEGABYTE = 1024 * 1024
@@ -143,9 +143,7 @@ def test_a_head_that_is_too_long_is_refused_in_words(client):
     check_problem(talk(client.port, head), 431, "head-too-large")
     head = f"GET /{'x' * MEGABYTE} HTTP/1.1\r\nHost: HOST\r\n{HEAD}"
     check_problem(talk(client.port, head), 431, "head-too-large")
-    head = f"GET /pipelines HTTP/1.1\r\nHost: HOST\r\n{HEAD}" + "".join(
-        f"X-{n}: {n}\r\n" for n in range(60_000)
-    )
+    head = f"GET /pipelines HTTP/1.1\r\nHost: HOST\r\n{HEAD}" + "".join(f"X-{n}: {n}\r\n" for n in range(60_000))
     check_problem(talk(client.port, head), 431, "head-too-large")
 
 
@@ -172,9 +170,7 @@ def test_what_breaks_off_an_answer_under_way_is_no_fault_of_ours(client, sources
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 def test_json_that_is_too_deep_is_refused_in_words(client, opening):
     for depth in (101, 100_000):
-        reply = client.http.post(
-            "/validate", content=opening * depth, headers={"Content-Type": "application/json"}
-        )
+        reply = client.http.post("/validate", content=opening * depth, headers={"Content-Type": "application/json"})
         assert (reply.status_code, reply.json()["type"]) == (400, "urn:attractor-nb:problem:json")
 
 
@@ -182,10 +178,7 @@ def test_too_many_runs_and_streams_are_refused_in_words(root, serving, sources):
     with serving(root, max_runs=1, max_streams=1) as client:
         run_id = client.submit(sources.gate)
         refused = client.post("/pipelines", {"source": sources.plain})
-        assert (refused.status_code, refused.json()["type"]) == (
-            429,
-            "urn:attractor-nb:problem:too-many-runs",
-        )
+        assert (refused.status_code, refused.json()["type"]) == (429, "urn:attractor-nb:problem:too-many-runs")
         assert refused.headers["retry-after"]
         with client.stream(run_id):
             refused = client.get(f"/pipelines/{run_id}/events")
@@ -203,9 +196,7 @@ def test_a_server_ends_while_somebody_goes_on_sending(root, serving):
 
 
 def _send_for_ever(port):
-    head = (
-        f"POST /validate HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{HEAD}Content-Length: {900 * MEGABYTE}\r\n\r\n"
-    )
+    head = f"POST /validate HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{HEAD}Content-Length: {900 * MEGABYTE}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", port), timeout=30) as wire_end:
         try:
             wire_end.sendall(head.encode())

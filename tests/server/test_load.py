@@ -57,9 +57,7 @@ def test_the_comparison_sees_what_is_missing_repeated_or_changed(root, client, s
         sys.path.remove(str(LOAD.parent))
     run_id = client.submit(sources.plain)
     client.ended(run_id)
-    whole = [
-        Received(event_id, json.dumps(plain).encode(), 0.0, 0.0) for event_id, plain in logged(root / run_id)
-    ]
+    whole = [Received(event_id, json.dumps(plain).encode(), 0.0, 0.0) for event_id, plain in logged(root / run_id)]
 
     def checked(had, status="completed"):
         run = Watched(run_id, KINDS[0])

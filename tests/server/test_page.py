@@ -10,6 +10,7 @@ from typing import get_args
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.server.operations import OPERATIONS
@@ -62,15 +63,7 @@ def test_nothing_else_of_the_door_is_open_to_the_page(client):
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "HEAD"):
             assert bare(client, path, method).status_code == 401
             assert client.http.request(method, path).status_code == 405
-    for near in (
-        "/page",
-        "/page.html",
-        "/page.js/",
-        "//page.js",
-        "/web/page.js",
-        "/page.js%00",
-        "/page_run.js",
-    ):
+    for near in ("/page", "/page.html", "/page.js/", "//page.js", "/web/page.js", "/page.js%00", "/page_run.js"):
         assert bare(client, near).status_code == 401
         assert bare(client, near, Authorization=f"Bearer {TOKEN}").status_code == 404
 
@@ -131,14 +124,12 @@ def test_the_policy_lets_the_sheets_of_our_drawings_in_and_no_other(client, sour
     client.ended(run_id)
     drawing = client.get(f"/pipelines/{run_id}/drawing").json()["svg"]
     timeline = client.get(f"/pipelines/{run_id}/timeline").json()["svg"]
-    sheets = [
-        sheet for svg in (drawing, timeline) for sheet in re.findall(r"<style>(.*?)</style>", svg, re.DOTALL)
-    ]
+    sheets = [sheet for svg in (drawing, timeline) for sheet in re.findall(r"<style>(.*?)</style>", svg, re.DOTALL)]
     assert len(sheets) == 2
     for sheet in sheets:
         digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy()
-    assert policy().count("sha256-") == 2
+    assert policy().count("sha256-") == 3  # and that of a comparison
 
 
 def test_the_script_is_of_modules_that_share_no_name_and_make_no_markup_of_texts():
@@ -148,23 +139,20 @@ def test_the_script_is_of_modules_that_share_no_name_and_make_no_markup_of_texts
     assert set(OWN) <= set(MODULES), "each is used"
     for name in OWN:
         assert not re.search(
-            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|\.style\s*=",
-            source(name),
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|\.style\s*=", source(name)
         )
 
 
 def test_no_class_is_dressed_by_a_view_and_by_the_page():
     def alone(folder):
         sheets = [path.read_text("utf-8") for path in folder.iterdir() if path.name.endswith(".css")]
-        return {
-            found for sheet in sheets for found in re.findall(r"^\.([a-z]+-[\w-]+) \{", sheet, re.MULTILINE)
-        }
+        return {found for sheet in sheets for found in re.findall(r"^\.([a-z]+-[\w-]+) \{", sheet, re.MULTILINE)}
 
     assert alone(FOLDER) & alone(VIEWS) == set()
 
 
 def test_the_form_of_a_new_run_knows_the_backends_and_the_limit_of_the_api():
-    offered = re.findall(r"^  (\w+): \"", source("page_options").partition("};")[0], re.MULTILINE)
+    offered = re.findall(r"^  (\w+): (?:__\()?\"", source("page_options").partition("};")[0], re.MULTILINE)
     assert offered == list(get_args(BackendName))
     assert "MOST_BYTES = 1024 * 1024;" in source("page_source")
     limit = next(one for one in fields(ServerSettings) if one.name == "max_body_bytes").default
@@ -183,11 +171,7 @@ def test_rows_say_of_each_run_what_a_list_shows(client, sources):
     assert found["total"] == 2
     assert [row["index"] for row in found["rows"]] == [0, 1]
     assert (rows[ended]["status"], rows[ended]["state"], rows[ended]["is_live"]) == ("completed", "ok", False)
-    assert (rows[waiting]["status"], rows[waiting]["mark"], rows[waiting]["is_live"]) == (
-        "waiting",
-        "?",
-        True,
-    )
+    assert (rows[waiting]["status"], rows[waiting]["mark"], rows[waiting]["is_live"]) == ("waiting", "?", True)
     part = client.get("/rows", params={"limit": 1, "offset": 1}).json()
     assert ([row["key"] for row in part["rows"]], part["offset"]) == ([ended], 1)
 
@@ -250,3 +234,30 @@ def test_a_timeline_has_a_bar_for_each_stage(client, sources):
     assert found["states"]["plan"]["status"] == "success"
     assert set(found["heats"]) >= {"time", "visits"}
     assert "attractor-timeline" in found["svg"]
+
+
+def test_a_replay_has_every_moment_of_a_run(client, sources):
+    run_id = client.submit(sources.plain)
+    client.ended(run_id)
+    found = client.get(f"/pipelines/{run_id}/replay").json()
+    assert {"start", "plan", "done"} <= {frame.get("node") for frame in found["replay"]["frames"]}
+    assert found["svg"] == client.get(f"/pipelines/{run_id}/drawing").json()["svg"]
+
+
+def test_two_runs_are_compared_on_one_drawing_whose_sheet_the_policy_lets_in(client, sources):
+    runs = [client.submit(source) for source in (sources.plain, sources.plain.replace("Plan it", "Plot it"))]
+    for run_id in runs:
+        client.ended(run_id)
+    found = client.get(f"/pipelines/{runs[0]}/comparison", params={"other": runs[1]}).json()
+    assert (found["id"], found["other"]) == tuple(runs)
+    assert [step["node"] for step in found["comparison"]["steps"] if step["differs"]] == ["plan"]
+    (sheet,) = re.findall(r"<style>(.*?)</style>", found["svg"], re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in policy()
+
+
+@pytest.mark.parametrize(("query", "status"), [({}, 422), ({"other": "nobody"}, 404), ({"other": "../x"}, 404)])
+def test_a_run_is_compared_with_a_run_that_there_is(client, sources, query, status):
+    run_id = client.submit(sources.plain)
+    client.ended(run_id)
+    assert client.get(f"/pipelines/{run_id}/comparison", params=query).status_code == status

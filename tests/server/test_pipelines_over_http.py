@@ -171,9 +171,7 @@ DECLARING = """digraph Triage { inputs="ticket, tone=plain" start [shape=Mdiamon
     start -> done }"""
 
 
-def test_ruling_34_validate_tells_what_a_pipeline_asks_for_and_a_run_without_it_is_refused(
-    client, root, sources
-):
+def test_ruling_34_validate_tells_what_a_pipeline_asks_for_and_a_run_without_it_is_refused(client, root, sources):
     told = client.post("/validate", {"source": DECLARING}).json()["inputs"]
     text = {"type": "string", "description": ""}
     assert told == [
@@ -238,8 +236,7 @@ def test_a_command_is_shown_with_every_character_spelled_out(client, sources):
 
 
 @pytest.mark.parametrize(
-    ("source", "kind"),
-    [("digraph { a [label= }", "source"), ("digraph { a -> b }", "invalid-pipeline")],
+    ("source", "kind"), [("digraph { a [label= }", "source"), ("digraph { a -> b }", "invalid-pipeline")]
 )
 def test_a_source_that_cannot_run_is_refused_and_leaves_nothing(client, root, source, kind):
     reply = client.post("/pipelines", {"source": source})
@@ -284,9 +281,7 @@ def test_a_link_under_the_root_leads_nowhere(client, root, tmp_path, sources):
     assert client.get("/pipelines").json()["total"] == 0
 
 
-@pytest.mark.parametrize(
-    "name", ["../../secret", "/etc/passwd", "..%2f..%2fsecret", "visits/../../x", "a%00b"]
-)
+@pytest.mark.parametrize("name", ["../../secret", "/etc/passwd", "..%2f..%2fsecret", "visits/../../x", "a%00b"])
 def test_a_file_of_a_stage_is_in_its_directory(client, tmp_path, sources, name):
     (tmp_path / "runs" / "secret").write_text("told", "utf-8")
     run_id = client.submit(sources.plain)

@@ -15,12 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from attractor_nb import Outcome, Pipeline
-from attractor_nb.model.events import (
-    InterviewStarted,
-    PipelineResumed,
-    StageCompleted,
-    StageStarted,
-)
+from attractor_nb.model.events import InterviewStarted, PipelineResumed, StageCompleted, StageStarted
 from attractor_nb.server.recovery import MAX_TRIES, has_come_to_something
 from attractor_nb.server.streams.event_trail_reader import Recorded
 from attractor_nb.storage.log.event_log import read_log
@@ -73,9 +68,14 @@ def lines_of(client):
 
 
 def waiting(client):
-    """The questions that can be answered here, by run."""
+    """The questions that can be answered from here, by run."""
     found = client.get("/questions").json()["questions"]
     return {one["pipeline"]: one for one in found if one["is_answerable"]}
+
+
+def here(client, ids):
+    """The runs whose engines work in this server."""
+    return [run_id for run_id in ids if client.get(f"/pipelines/{run_id}").json()["is_here"]]
 
 
 def left_at_gates(served, sources, count=1, **more):
@@ -224,9 +224,7 @@ def test_a_run_whose_commands_nobody_trusts_any_more_is_left(served, sources, mo
         line = until(lambda: "not taken up again" in (line := lines_of(client)[run_id])["note"] and line)
         assert line["status"] == "abandoned"
         assert client.post(f"/pipelines/{run_id}/resume").status_code == 403
-        assert (
-            client.post(f"/pipelines/{run_id}/resume", {"trust": refused["surface_hash"]}).status_code == 202
-        )
+        assert client.post(f"/pipelines/{run_id}/resume", {"trust": refused["surface_hash"]}).status_code == 202
 
 
 def test_a_run_that_kills_the_server_is_left_in_the_end_and_the_others_go_on(served, sources):
@@ -247,9 +245,7 @@ def test_a_run_that_kills_the_server_is_left_in_the_end_and_the_others_go_on(ser
             assert client.process.wait(60) == -signal.SIGKILL
     with served() as client:
         until(lambda: waiting(client).get(innocent))
-        [(left, line)] = [
-            (run_id, line) for run_id, line in lines_of(client).items() if line["status"] == "abandoned"
-        ]
+        [(left, line)] = [(run_id, line) for run_id, line in lines_of(client).items() if line["status"] == "abandoned"]
         assert left == (wreck or left)
         line = decided(client, left)
         assert f"{MAX_TRIES} times the server was lost" in line["note"]
@@ -276,10 +272,10 @@ def test_two_servers_take_up_each_run_once(served, sources, root):
             )
         )
         assert found == [True, True]
-        until(lambda: set(waiting(one)) | set(waiting(other)) == set(ids))
-        assert not set(waiting(one)) & set(waiting(other))
+        until(lambda: set(waiting(one)) == set(waiting(other)) == set(ids))
+        assert sorted([*here(one, ids), *here(other, ids)]) == sorted(ids)
         for client in (one, other):
-            for run_id in waiting(client):
+            for run_id in here(client, ids):
                 path = f"/pipelines/{run_id}/questions/review/answer"
                 assert client.post(path, {"choice": "A"}).status_code == 200
         assert {one.ended(run_id)["outcome"] for run_id in ids} == {"success"}
@@ -328,9 +324,7 @@ def test_a_run_at_a_breakpoint_is_left_to_who_set_it(root, serving, sources):
     from attractor_nb.model.events import DebuggerStopped
     from attractor_nb.server.recovery import _why_not
 
-    run = Pipeline(sources.plain).run(
-        logs_root=root / "stopped", breakpoints=["plan"], wait=False, is_shown=False
-    )
+    run = Pipeline(sources.plain).run(logs_root=root / "stopped", breakpoints=["plan"], wait=False, is_shown=False)
     until(lambda: run.stops)
     trail = [Recorded(f"0.{event.sequence}", event) for event in read_log(root / "stopped").events]
     assert any(isinstance(one.event, DebuggerStopped) for one in trail)
@@ -362,9 +356,7 @@ RESUMED = PipelineResumed(next_node="a")
     [
         pytest.param([started("a")], [], False, id="nothing at all"),
         pytest.param([started("a")], [RESUMED, started("a")], False, id="begun again"),
-        pytest.param(
-            [started("a")], [RESUMED, started("a"), completed("a"), started("b")], True, id="a result"
-        ),
+        pytest.param([started("a")], [RESUMED, started("a"), completed("a"), started("b")], True, id="a result"),
         pytest.param([started("g")], [RESUMED, started("g"), asked("g")], True, id="at its gate"),
         pytest.param([started("g"), asked("g")], [RESUMED], False, id="the question of before"),
         pytest.param(

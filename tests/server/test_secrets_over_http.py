@@ -22,13 +22,7 @@ def test_a_planted_key_is_in_no_answer_of_any_route(client, root, sources):
     asked = client.wait_for(run_id, "InterviewStarted")["data"]["question_id"]
     artifacts = client.get(f"/pipelines/{run_id}/artifacts").json()["artifacts"]
     assert artifacts, "a large value was to be looked at, too"
-    values = {
-        "id": run_id,
-        "qid:path": asked,
-        "node": "plan",
-        "name:path": "prompt.md",
-        "artifact": artifacts[0]["id"],
-    }
+    values = {"id": run_id, "qid:path": asked, "node": "plan", "name:path": "prompt.md", "artifact": artifacts[0]["id"]}
     checked = 0
     for answer in (False, True):
         if answer:

@@ -1,34 +1,33 @@
-"""A server listens before it has loaded what only a run needs: it is to be there in a second and a half."""
+"""What a server has loaded when it runs something, and how it sends."""
 
-import subprocess
+import asyncio
+import contextlib
+import socket
 import sys
 
-LATE = ("attractor_nb.pipeline.pipeline", "attractor_nb.engine.runner", "attractor_nb.backends")
-NEVER = (
-    "IPython",
-    "anywidget",
-    "ipywidgets",
-    "networkx",
-    "pydantic_ai",
-    "distributed",
-    "pandas",
-    "httpx",
-    "xllamacpp",
-)
+from attractor_nb.server.serving import listen
 
 
-def test_what_only_a_run_needs_is_not_loaded_before_the_server_listens():
-    program = (
-        "import sys\n"
-        "import attractor_nb.server.serving\n"
-        "loaded = [name for name in sys.argv[1:] if name in sys.modules]\n"
-        "assert not loaded, loaded\n"
-        "assert 'attractor_nb.server.operations' in sys.modules\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", program, *LATE, *NEVER], capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-
-
-def test_it_is_loaded_by_the_time_somebody_posts_a_source(client, sources):
+def test_what_a_run_needs_is_loaded_by_the_time_somebody_posts_a_source(client, sources):
     assert client.ended(client.submit(sources.plain))["outcome"] == "success"
     assert "attractor_nb.pipeline.pipeline" in sys.modules
+
+
+def test_no_piece_of_an_answer_waits_for_the_acknowledgement_of_the_one_before():
+    """A kernel that gathers small pieces holds the body back behind its head: every answer then takes 40 ms more."""
+
+    async def option_of_a_connection():
+        found = asyncio.get_running_loop().create_future()
+
+        async def look(_, writer):
+            line = writer.get_extra_info("socket")
+            found.set_result(line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        with contextlib.closing(listen("127.0.0.1", 0)) as listening:
+            async with await asyncio.start_server(look, sock=listening):
+                _, writer = await asyncio.open_connection(*listening.getsockname())
+                writer.close()
+                return await found
+
+    assert asyncio.run(option_of_a_connection()) == 1

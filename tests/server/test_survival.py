@@ -73,15 +73,11 @@ def test_a_killed_server_loses_nothing(root, client_of, sources):
             assert next(one for one in found if one["data"].get("type") == "InterviewStarted")
         [again] = client.get("/rows?with_questions=true").json()["questions"]
         assert (again["id"], again["is_answerable"]) == (asked["id"], True)
-        assert (
-            client.post(f"/pipelines/{waiting}/questions/review/answer", {"choice": "A"}).status_code == 200
-        )
+        assert client.post(f"/pipelines/{waiting}/questions/review/answer", {"choice": "A"}).status_code == 200
         assert client.ended(waiting)["outcome"] == "success"
         assert client.get("/rows?with_questions=true").json()["questions"] == []
         kinds = [
-            one["data"].get("name")
-            for one in client.events(waiting)
-            if one["data"].get("type") == "StageCompleted"
+            one["data"].get("name") for one in client.events(waiting) if one["data"].get("type") == "StageCompleted"
         ]
         assert kinds == ["start", "review", "done"]
 
@@ -120,9 +116,7 @@ def test_a_stream_goes_on_over_servers_that_are_killed(root, client_of, sources)
                 for one in found:
                     if one["id"]:
                         had.append(one)
-                    asked = (
-                        one["data"].get("stage", "") if one["data"].get("type") == "InterviewStarted" else ""
-                    )
+                    asked = one["data"].get("stage", "") if one["data"].get("type") == "InterviewStarted" else ""
                     if (place == "rush" and len(had) == 7) or (place == "asked" and asked == "two"):
                         break
                     if asked:
@@ -174,20 +168,34 @@ def test_two_servers_on_one_root_do_not_fight(root, client_of, sources, serving)
         seen = other.get(f"/pipelines/{run_id}").json()
         assert (seen["is_live"], seen["is_here"], seen["is_resumable"]) == (True, False, False)
         [asked] = other.get(f"/pipelines/{run_id}/questions").json()["questions"]
-        assert not asked["is_answerable"]
-        assert str(os.getpid()) in asked["how"]
-        for path, body in (
-            (f"/pipelines/{run_id}/cancel", {}),
-            (f"/pipelines/{run_id}/questions/review/answer", {"choice": "A"}),
-            (f"/pipelines/{run_id}/resume", {}),
-        ):
-            refused = other.post(path, body)
+        assert (asked["is_answerable"], asked["how"]) == (True, "")
+        for path in (f"/pipelines/{run_id}/cancel", f"/pipelines/{run_id}/resume"):
+            refused = other.post(path, {})
             assert refused.status_code == 409, (path, refused.text)
             assert refused.json()["type"] == "urn:attractor-nb:problem:locked"
             assert refused.json()["owner"]["pid"] == os.getpid()
         assert one.get(f"/pipelines/{run_id}").json()["status"] == "waiting"
         one.post(f"/pipelines/{run_id}/questions/review/answer", {"choice": "A"})
         assert other.ended(run_id)["outcome"] == "success"
+
+
+def test_a_question_of_another_process_is_answered_in_place(root, client_of, sources, serving):
+    with serving(root) as one, process(root, client_of) as (_, other, _):
+        run_id = one.submit(sources.gate)
+        one.wait_for(run_id, "InterviewStarted")
+        [asked] = other.get("/rows?with_questions=true").json()["questions"]
+        assert (asked["pipeline"], asked["is_answerable"]) == (run_id, True)
+        place = f"/pipelines/{run_id}/questions/{asked['id']}/answer"
+        refused = other.post(place, {"choice": "perhaps"})
+        assert (refused.status_code, refused.json()["type"]) == (422, "urn:attractor-nb:problem:answer-refused")
+        assert one.get(f"/pipelines/{run_id}").json()["status"] == "waiting"
+        taken = other.post(place, {"choice": "A", "answered_by": "ann"})
+        assert (taken.status_code, taken.json()["status"]) == (200, "accepted")
+        assert one.ended(run_id)["outcome"] == "success"
+        late = other.post(place, {"choice": "A"})
+        assert (late.status_code, "by ann" in late.text) == (409, True)
+        completed = [one["data"] for one in other.events(run_id) if one["data"].get("type") == "InterviewCompleted"]
+        assert [event["answered_by"] for event in completed] == ["ann"]
 
 
 def test_of_many_resumes_at_once_one_goes_on(client, serving, root, sources):
@@ -198,9 +206,7 @@ def test_of_many_resumes_at_once_one_goes_on(client, serving, root, sources):
     client.post(f"/pipelines/{run_id}/cancel")
     client.ended(run_id)
     with serving(root) as other, ThreadPoolExecutor(6) as pool:
-        replies = list(
-            pool.map(lambda one: one.post(f"/pipelines/{run_id}/resume").status_code, [client, other] * 3)
-        )
+        replies = list(pool.map(lambda one: one.post(f"/pipelines/{run_id}/resume").status_code, [client, other] * 3))
     assert sorted(set(replies)) in ([202, 409], [202])
     assert replies.count(202) == 1
 

@@ -22,9 +22,7 @@ def create(tmp_path, clock):
     """Begin a session of three agents in two waves."""
 
     def make(agents=AGENTS, waves=None, **options):
-        return SessionTracker.create(
-            tmp_path, "orchestrate", "review.dot", agents, waves, now=clock.time, **options
-        )
+        return SessionTracker.create(tmp_path, "orchestrate", "review.dot", agents, waves, now=clock.time, **options)
 
     return make
 

@@ -59,9 +59,7 @@ def test_a_process_goes_on_writing_when_the_log_is_closed_here(session):
 def test_a_killed_process_leaves_all_that_it_had_written(session):
     size = 3_000_000
     with open_agent_log(session, "001") as log:
-        process = say(
-            "x" * 10, stdout=log, then=f"print('y' * {size}, flush=True); import os; os.kill(os.getpid(), 9)"
-        )
+        process = say("x" * 10, stdout=log, then=f"print('y' * {size}, flush=True); import os; os.kill(os.getpid(), 9)")
         assert process.wait() == -9
     assert (session / "001.log").read_text() == "x" * 10 + "\n" + "y" * size + "\n"
 
@@ -119,11 +117,7 @@ if len(sys.argv) > 2:
 
 def orchestrate(session, *more, **options):
     return subprocess.run(
-        [sys.executable, "-c", ORCHESTRATOR, str(session), *more],
-        capture_output=True,
-        text=True,
-        check=True,
-        **options,
+        [sys.executable, "-c", ORCHESTRATOR, str(session), *more], capture_output=True, text=True, check=True, **options
     )
 
 

@@ -51,9 +51,7 @@ def test_an_agent_goes_only_where_the_table_allows(source, target):
 
 
 @pytest.mark.parametrize("end", [SessionCompleted(), SessionCancelled()], ids=["completed", "cancelled"])
-@pytest.mark.parametrize(
-    "change", [SessionCompleted(), SessionCancelled(), AgentUpdate("001", {"name": "x"})]
-)
+@pytest.mark.parametrize("change", [SessionCompleted(), SessionCancelled(), AgentUpdate("001", {"name": "x"})])
 def test_an_ended_session_changes_no_more(end, change):
     session = apply_change(going(begin("001"), "001", "cancelled"), end, at=START)
     assert not SESSION_WAYS[session.status]
@@ -70,9 +68,7 @@ def test_a_session_does_not_complete_before_its_agents(waiting):
 
 
 def test_after_a_failure_agents_that_wait_are_cancelled_with_the_session():
-    session = going(
-        begin("001", "002", waves=[{"wave": 1, "agents": ["001", "002"]}]), "001", "running", "failed"
-    )
+    session = going(begin("001", "002", waves=[{"wave": 1, "agents": ["001", "002"]}]), "001", "running", "failed")
     session = apply_change(session, SessionCompleted(), at=START + 5)
     assert session.status == "failed"
     assert [agent.status for agent in session.agents] == ["failed", "cancelled"]

@@ -80,11 +80,7 @@ def test_a_fan_out_is_a_wave_and_its_branches_are_agents(record):
         at(10, done()),
     )
     assert (session.source, session.source_file, session.status) == ("orchestrate", "review.dot", "failed")
-    assert standing(session) == [
-        ("fan/plan", "complete"),
-        ("fan/write", "failed"),
-        ("fan/check", "complete"),
-    ]
+    assert standing(session) == [("fan/plan", "complete"), ("fan/write", "failed"), ("fan/check", "complete")]
     assert [agent.duration_seconds for agent in session.agents] == [4, 4, 2.5]
     assert session.agents[1].error == BRANCH_FAILED
     assert [(wave.wave, wave.status, len(wave.agents)) for wave in session.waves] == [(1, "complete", 3)]
@@ -130,11 +126,7 @@ def test_the_fan_outs_of_a_cancelled_branch_are_cancelled_with_it(record):
         ParallelCompleted(name="fan"),
         done(),
     )
-    assert standing(session) == [
-        ("fan/a", "cancelled"),
-        ("fan/a/inner/x", "cancelled"),
-        ("fan/a/inner 2", "cancelled"),
-    ]
+    assert standing(session) == [("fan/a", "cancelled"), ("fan/a/inner/x", "cancelled"), ("fan/a/inner 2", "cancelled")]
 
 
 def test_fan_outs_of_two_branches_at_the_same_node_are_told_apart(record):
@@ -229,10 +221,7 @@ def test_what_was_recorded_before_a_resume_is_recalled(tmp_path):
         for event in (ParallelStarted(name="fan", branch_count=2), ended("b"), done()):
             recorder.take(event)
     session = SessionTracker(recorder.session_dir).read()
-    assert (standing(session), session.status) == (
-        [("fan/a", "complete"), ("fan/b", "complete")],
-        "complete",
-    )
+    assert (standing(session), session.status) == ([("fan/a", "complete"), ("fan/b", "complete")], "complete")
 
 
 def test_a_fan_out_whose_stage_has_ended_is_forgotten(record):

@@ -256,9 +256,7 @@ def test_a_damaged_file_is_refused_and_says_what_is_left(tracker, damage, words)
 def test_a_damaged_file_that_is_json_can_be_salvaged(tracker):
     path = tracker.session_dir / "status.json"
     path.write_bytes(path.read_bytes().replace(b"schema", b"cchema"))
-    with pytest.raises(
-        SessionDamaged, match="3 agents of it can be read, but nothing proves them right"
-    ) as caught:
+    with pytest.raises(SessionDamaged, match="3 agents of it can be read, but nothing proves them right") as caught:
         tracker.read()
     assert [agent["id"] for agent in caught.value.salvageable["agents"]] == ["001", "002", "003"]
 
@@ -279,14 +277,8 @@ def test_a_file_of_another_program_is_taken_when_it_keeps_the_schema(tracker):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (
-            {"summary": {"total": 3, "running": 3}},
-            "summary says 3 total, 3 running, the agents 3 total, 3 queued",
-        ),
-        (
-            {"waves": [{"wave": 1, "status": "complete", "agents": ["001"]}]},
-            "wave 1 says complete, its agents pending",
-        ),
+        ({"summary": {"total": 3, "running": 3}}, "summary says 3 total, 3 running, the agents 3 total, 3 queued"),
+        ({"waves": [{"wave": 1, "status": "complete", "agents": ["001"]}]}, "wave 1 says complete, its agents pending"),
         ({"waves": [{"wave": 1, "status": "pending", "agents": ["009"]}]}, "agents that are not there: 009"),
         ({"schema_version": "2.0"}, "schema_version"),
         ({"source": "somewhere"}, "source"),

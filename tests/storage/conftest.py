@@ -19,9 +19,7 @@ def event_of():
 
     def make(sequence):
         if sequence == 1:
-            return PipelineStarted(
-                sequence=1, run_id="abcdefgh", name="review", id="abcdefgh", start_node="plan"
-            )
+            return PipelineStarted(sequence=1, run_id="abcdefgh", name="review", id="abcdefgh", start_node="plan")
         visit, kind = divmod(sequence - 2, 4)
         node = "plan" if kind < 2 else "implement"
         if kind % 2 == 0:
@@ -47,12 +45,7 @@ def create(tmp_path, clock):
     def make(name="run", *, durability="fast", disk=None, **manifest):
         facts = {"run_id": "abcdefgh", "pipeline_name": "review", **manifest}
         store = DirectoryRunStore.create(
-            tmp_path / name,
-            durability=durability,
-            source_text="digraph {}",
-            manifest=facts,
-            clock=clock,
-            disk=disk,
+            tmp_path / name, durability=durability, source_text="digraph {}", manifest=facts, clock=clock, disk=disk
         )
         stores.append(store)
         return store

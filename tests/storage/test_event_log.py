@@ -218,9 +218,7 @@ def test_an_event_out_of_turn_is_refused(open_log, event_of):
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO], ids=errno.errorcode.get)
 @pytest.mark.parametrize("durability", ["fast", "full"])
-def test_a_write_that_fails_is_not_in_the_log_and_the_next_one_is(
-    tmp_path, open_log, event_of, durability, error
-):
+def test_a_write_that_fails_is_not_in_the_log_and_the_next_one_is(tmp_path, open_log, event_of, durability, error):
     log = open_log(durability=durability)
     log.append(event_of(1), is_synced=True)
     before = log.offset

@@ -69,9 +69,7 @@ def test_a_commit_of_before_the_take_over_is_in_the_new_log(begun, take_over, ev
     "act",
     [
         pytest.param(lambda store: store.save_manifest({"status": "failed"}), id="manifest"),
-        pytest.param(
-            lambda store: store.save_checkpoint({"current_node": ""}, is_forced=True), id="checkpoint"
-        ),
+        pytest.param(lambda store: store.save_checkpoint({"current_node": ""}, is_forced=True), id="checkpoint"),
         pytest.param(lambda store: store.open_stage("plan", 2, 1), id="stage"),
         pytest.param(lambda store: store.values.externalize("big", "x" * 200_000), id="artifact"),
         pytest.param(lambda store: store.make_restart(1, "b"), id="restart"),
@@ -88,9 +86,7 @@ def test_the_old_owner_changes_nothing(begun, take_over, act):
     assert {path: path.read_bytes() for path in old.logs_root.rglob("*") if path.is_file()} == before
 
 
-def test_files_of_a_stage_that_the_old_owner_holds_open_are_evidence_and_not_the_new_ones(
-    begun, take_over, event_of
-):
+def test_files_of_a_stage_that_the_old_owner_holds_open_are_evidence_and_not_the_new_ones(begun, take_over, event_of):
     old = begun()
     old.append(event_of(2), is_synced=True)
     files = old.open_stage("plan", 1, 1)

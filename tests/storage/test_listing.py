@@ -38,9 +38,7 @@ def test_what_no_file_says_is_unknown_and_not_nothing(create, tmp_path):
     assert (row.duration, row.stages, row.usage) == (None, None, None)
 
 
-def test_a_run_without_totals_in_its_manifest_is_counted_by_its_checkpoint(
-    create, checkpoint, event_of, tmp_path
-):
+def test_a_run_without_totals_in_its_manifest_is_counted_by_its_checkpoint(create, checkpoint, event_of, tmp_path):
     store = create("runs/a")
     store.append(event_of(1), is_synced=True)
     store.save_checkpoint(checkpoint, is_forced=True)

@@ -64,11 +64,7 @@ def test_ruling_29_a_checkpoint_has_the_keys_of_the_spec_and_ours(create, checkp
         "log_offset": (store.logs_root / "events.jsonl").stat().st_size,
     }
     read = Checkpoint.from_plain(plain)
-    assert (read.current_node, read.completed_nodes, read.context_values) == (
-        "plan",
-        ["plan"],
-        {"outcome": "success"},
-    )
+    assert (read.current_node, read.completed_nodes, read.context_values) == ("plan", ["plan"], {"outcome": "success"})
     assert read.to_plain()["context"] == {"outcome": "success"}
 
 
@@ -77,9 +73,7 @@ def test_ruling_29_a_checkpoint_has_the_keys_of_the_spec_and_ours(create, checkp
     [
         pytest.param(b"", "checkpoint.json has no checksum at its end", id="empty"),
         pytest.param(b'{"current_node": "plan"}', "checkpoint.json has no checksum at its end", id="foreign"),
-        pytest.param(
-            seal({"timestamp": 1.0}), "has a wrong shape: current_node: field required", id="wrong shape"
-        ),
+        pytest.param(seal({"timestamp": 1.0}), "has a wrong shape: current_node: field required", id="wrong shape"),
         pytest.param(seal({"schema_version": 9}), "has a wrong shape: schema_version: ", id="newer version"),
         pytest.param(None, "cannot read", id="a directory"),
     ],
@@ -172,17 +166,10 @@ def test_ruling_30_the_manifest_is_merged_and_read_back(create):
     ("last", "status", "end_time"),
     [
         pytest.param(RunWarning(message="x"), "running", None, id="running"),
+        pytest.param(PipelineCompleted(time=60.0, duration=1.0), "completed", "1970-01-01T00:01:00Z", id="completed"),
+        pytest.param(PipelineFailed(time=60.0, error="x", duration=1.0), "failed", "1970-01-01T00:01:00Z", id="failed"),
         pytest.param(
-            PipelineCompleted(time=60.0, duration=1.0), "completed", "1970-01-01T00:01:00Z", id="completed"
-        ),
-        pytest.param(
-            PipelineFailed(time=60.0, error="x", duration=1.0), "failed", "1970-01-01T00:01:00Z", id="failed"
-        ),
-        pytest.param(
-            PipelineInterrupted(time=60.0, reason="x"),
-            "interrupted",
-            "1970-01-01T00:01:00Z",
-            id="interrupted",
+            PipelineInterrupted(time=60.0, reason="x"), "interrupted", "1970-01-01T00:01:00Z", id="interrupted"
         ),
         pytest.param(PipelineResumed(next_node="plan"), "resumed", None, id="resumed"),
     ],

@@ -14,6 +14,7 @@ from hashlib import sha256
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from attractor_nb.model.outcome import Usage
 from attractor_nb.storage.run_lists import index_lines, listing, run_index
@@ -66,9 +67,7 @@ def made(monkeypatch):
 def without_index(base):
     """The same list, made of nothing but the runs."""
     lines = [
-        line
-        for path in base.iterdir()
-        if path.is_dir() and not path.is_symlink() and (line := listing.summarize(path))
+        line for path in base.iterdir() if path.is_dir() and not path.is_symlink() and (line := listing.summarize(path))
     ]
     return sorted(lines, key=lambda line: line.logs_root.name)
 
@@ -93,9 +92,7 @@ def test_a_second_list_opens_nothing_of_a_run(base, made, monkeypatch, is_new_pr
         forget_lists()
     opened = []
     real = os.open
-    monkeypatch.setattr(
-        os, "open", lambda path, *more, **named: opened.append(path) or real(path, *more, **named)
-    )
+    monkeypatch.setattr(os, "open", lambda path, *more, **named: opened.append(path) or real(path, *more, **named))
     assert list_runs(base) == first
     assert made == []
     assert opened == [base, INDEX_NAME] if is_new_process else [base]
@@ -185,13 +182,7 @@ def test_every_change_of_a_run_is_seen(base, change, is_new_process):
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["list", "forget", *CHANGES]), st.integers(0, 4)),
-        min_size=3,
-        max_size=14,
-    )
-)
+@given(st.lists(st.tuples(st.sampled_from(["list", "forget", *CHANGES]), st.integers(0, 4)), min_size=3, max_size=14))
 def test_a_list_with_an_index_is_the_list_without(base, tmp_path, acts):
     work = tmp_path / "work"
     shutil.rmtree(work, ignore_errors=True)
@@ -203,9 +194,7 @@ def test_a_list_with_an_index_is_the_list_without(base, tmp_path, acts):
         elif act == "forget":
             forget_lists()
         else:
-            with contextlib.suppress(
-                Exception
-            ):  # it is too late for that change: the run is damaged, or gone
+            with contextlib.suppress(Exception):  # it is too late for that change: the run is damaged, or gone
                 act(work / f"r{number}")
     assert by_name(list_runs(work)) == without_index(work)
 
@@ -353,7 +342,7 @@ def test_all_of_a_line_is_kept(base):
     assert set(SUMMARY_NAMES) == kept
     list_runs(base)
     (line, *_) = read_index((base / INDEX_NAME).read_bytes(), base).values()
-    full = replace(
+    full = structs.replace(
         line,
         summary=replace(
             line.summary,
@@ -373,7 +362,7 @@ def test_a_line_with_a_secret_is_not_written(base):
     list_runs(base)
     (name, line), *_ = read_index((base / INDEX_NAME).read_bytes(), base).items()
     secret = "-".join(["sk", "ant", "api03", "Zq8" * 20])
-    told = replace(line, summary=replace(line.summary, note=f"refused {secret}"))
+    told = structs.replace(line, summary=replace(line.summary, note=f"refused {secret}"))
     assert secret.encode() not in index_lines.index_bytes({name: told})
 
 
@@ -455,9 +444,7 @@ for number in range(25):
 
 
 def test_processes_that_read_and_write_it_at_once_break_nothing(base):
-    racers = [
-        subprocess.Popen([sys.executable, "-c", RACER, str(base)], stderr=subprocess.PIPE) for _ in range(4)
-    ]
+    racers = [subprocess.Popen([sys.executable, "-c", RACER, str(base)], stderr=subprocess.PIPE) for _ in range(4)]
     for number in range(60):
         change_tags(base / f"r{number % 5}", add=[f"t{number}"])
         (base / INDEX_NAME).write_bytes(b"x" * number)

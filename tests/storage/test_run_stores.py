@@ -277,14 +277,10 @@ def test_ruling_37_a_directory_that_holds_anything_else_is_refused_before_the_fi
     for name, text in mine.items():
         (tmp_path / "run" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "run" / name).write_text(text)
-    with pytest.raises(
-        StorageError, match=r"holds what no run wrote: manifest.json, pipeline.dot and src"
-    ) as caught:
+    with pytest.raises(StorageError, match=r"holds what no run wrote: manifest.json, pipeline.dot and src") as caught:
         create()
     assert "empty or not there yet" in caught.value.hint
-    found = {
-        str(path.relative_to(tmp_path / "run")) for path in (tmp_path / "run").rglob("*") if path.is_file()
-    }
+    found = {str(path.relative_to(tmp_path / "run")) for path in (tmp_path / "run").rglob("*") if path.is_file()}
     assert found == set(mine)
     assert all((tmp_path / "run" / name).read_text() == text for name, text in mine.items())
 
@@ -314,12 +310,7 @@ def test_fault_3_a_fault_at_any_operation_is_typed_and_leaves_a_run_that_reads_a
 ):
     def live(disk, path):
         store = DirectoryRunStore.create(
-            path,
-            durability="full",
-            source_text="digraph {}",
-            manifest={"run_id": "abcdefgh"},
-            clock=clock,
-            disk=disk,
+            path, durability="full", source_text="digraph {}", manifest={"run_id": "abcdefgh"}, clock=clock, disk=disk
         )
         try:
             for number in range(1, 6):
@@ -386,9 +377,7 @@ for number in range(first, last):
 """
 
 
-def test_fault_1_killed_at_any_operation_a_run_reads_and_resumes_with_all_that_was_acknowledged(
-    tmp_path, reopen
-):
+def test_fault_1_killed_at_any_operation_a_run_reads_and_resumes_with_all_that_was_acknowledged(tmp_path, reopen):
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), "1", "200"], check=True)
     killed = sorted((path for path in tmp_path.iterdir() if path.is_dir()), key=lambda path: int(path.name))
     assert 30 < len(killed) < 199
@@ -413,6 +402,4 @@ def test_ruling_37_somebody_elses_events_are_looked_at_before_anything_is_writte
     (tmp_path / "games/events.jsonl").write_text(text)
     with pytest.raises(RunError):
         reopen(tmp_path / "games")
-    assert [(path.name, path.read_text()) for path in (tmp_path / "games").iterdir()] == [
-        ("events.jsonl", text)
-    ]
+    assert [(path.name, path.read_text()) for path in (tmp_path / "games").iterdir()] == [("events.jsonl", text)]

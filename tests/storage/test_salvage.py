@@ -182,9 +182,7 @@ def test_a_salvage_that_is_cut_off_is_not_taken_for_a_run(run, tmp_path):
     for number in places[:-1]:
         target = tmp_path / f"cut-{number}"
         with pytest.raises(StorageError):
-            salvage(
-                seen(run), {}, target, suspect=None, disk=FaultyDisk(fail_at=number, lasts=10**6), now=1.0
-            )
+            salvage(seen(run), {}, target, suspect=None, disk=FaultyDisk(fail_at=number, lasts=10**6), now=1.0)
         assert not (target / "events.jsonl").exists()
 
 

@@ -46,11 +46,7 @@ def test_ruling_28_earlier_visits_and_attempts_are_kept(create):
         files = store.open_stage("plan", visit, attempt)
         assert files.read_text("status.json") is None
         files.write_text("status.json", json.dumps({"visit": visit, "attempt": attempt}))
-    assert tree(store.logs_root / "plan") == [
-        "status.json",
-        "visits/1.1/status.json",
-        "visits/1.2/status.json",
-    ]
+    assert tree(store.logs_root / "plan") == ["status.json", "visits/1.1/status.json", "visits/1.2/status.json"]
     assert '"visit": 2' in (store.logs_root / "plan/status.json").read_text()
 
 
@@ -120,11 +116,7 @@ def test_ruling_27_a_stale_status_file_leaves_before_anything_else(create):
         files.write_text(name, "")
     disk.operations.clear()
     store.open_stage("plan", 1, 2)
-    assert [name for operation, name in disk.operations if operation == "rename"] == [
-        "status.json",
-        "a.md",
-        "z.md",
-    ]
+    assert [name for operation, name in disk.operations if operation == "rename"] == ["status.json", "a.md", "z.md"]
 
 
 def test_a_move_that_was_cut_off_is_finished_in_the_same_place(create):

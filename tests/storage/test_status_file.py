@@ -29,9 +29,7 @@ OUTCOMES = st.builds(
     st.text(),
     st.lists(st.sampled_from(TARGETS)).map(tuple),
     st.dictionaries(
-        KEYS,
-        VALUES | st.lists(VALUES, max_size=3) | st.dictionaries(st.text(), VALUES, max_size=3),
-        max_size=4,
+        KEYS, VALUES | st.lists(VALUES, max_size=3) | st.dictionaries(st.text(), VALUES, max_size=3), max_size=4
     ),
     st.text(),
     st.text(),
@@ -74,13 +72,7 @@ def test_ruling_27_what_we_write():
 
 def test_appendix_c_the_five_keys_are_always_written():
     plain = json.loads(status_text(Outcome.success(), attempt=1, visit=1, duration_ms=0))
-    assert list(plain)[:5] == [
-        "outcome",
-        "preferred_next_label",
-        "suggested_next_ids",
-        "context_updates",
-        "notes",
-    ]
+    assert list(plain)[:5] == ["outcome", "preferred_next_label", "suggested_next_ids", "context_updates", "notes"]
 
 
 def test_the_example_of_the_contract_is_read(tmp_path):
@@ -120,9 +112,7 @@ def test_the_example_of_the_contract_is_read(tmp_path):
             Outcome.success(),
             id="nulls",
         ),
-        pytest.param(
-            '{"outcome": "success", "anything": [1]}', Outcome.success(), id="unknown keys are passed over"
-        ),
+        pytest.param('{"outcome": "success", "anything": [1]}', Outcome.success(), id="unknown keys are passed over"),
     ],
 )
 def test_ruling_27_other_spellings_are_read(text, outcome):

@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.model.events import ToolCallEnded, event_from_plain
-from attractor_nb.storage.files.strict_json import (
-    JsonProblem,
-    json_bytes,
-    json_line,
-    json_page,
-    read_json,
-)
+from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, json_line, json_page, read_json
 from attractor_nb.storage.log import event_lines
 
 JSON_VALUES = st.recursive(
@@ -53,17 +47,13 @@ def _written_by_anybody(value, chance):
     """A JSON text of a value: keys may stand there twice, numbers may be none, spaces may be anywhere."""
     space = " " * chance.choice((0, 0, 0, 1))
     if isinstance(value, dict):
-        pairs = [
-            (json_line(key).decode(), _written_by_anybody(inner, chance)) for key, inner in value.items()
-        ]
+        pairs = [(json_line(key).decode(), _written_by_anybody(inner, chance)) for key, inner in value.items()]
         if pairs and chance.random() < 0.2:
             pairs.append(chance.choice(pairs))
         return "{" + ("," + space).join(f"{key}:{space}{inner}" for key, inner in pairs) + "}"
     if isinstance(value, list):
         return "[" + ",".join(_written_by_anybody(inner, chance) for inner in value) + "]"
-    odd = chance.choice(
-        ("NaN", "-Infinity", "1e999", "1.50", "-0.0", "1E5", "9" * 4400, '"\\u0041"', '"\\ud800"')
-    )
+    odd = chance.choice(("NaN", "-Infinity", "1e999", "1.50", "-0.0", "1E5", "9" * 4400, '"\\u0041"', '"\\ud800"'))
     return odd if chance.random() < 0.05 else json_bytes(value).decode()
 
 
@@ -85,10 +75,7 @@ def test_the_fast_reader_of_records_says_what_the_strict_one_says(value, chance)
     assert _read_by(event_lines.event_of, text) == _read_by(_with_care, text)
 
 
-@given(
-    st.binary(max_size=30)
-    | st.text(alphabet='{}[]",:0123456789.eE+-truefalsn\\', max_size=30).map(str.encode)
-)
+@given(st.binary(max_size=30) | st.text(alphabet='{}[]",:0123456789.eE+-truefalsn\\', max_size=30).map(str.encode))
 def test_the_fast_reader_of_records_says_what_the_strict_one_says_of_any_bytes(data):
     assert _read_by(event_lines.event_of, data) == _read_by(_with_care, data)
 
@@ -147,9 +134,7 @@ CYCLE["again"] = CYCLE
 
 
 @pytest.mark.parametrize(
-    "value",
-    [object(), {1, 2}, float("nan"), b"\xff", "\ud800", CYCLE, 10**400],
-    ids=lambda value: type(value).__name__,
+    "value", [object(), {1, 2}, float("nan"), b"\xff", "\ud800", CYCLE, 10**400], ids=lambda value: type(value).__name__
 )
 def test_a_page_is_written_whatever_the_values_are(value):
     page = json_page({"outcome": "success", "context_updates": {"a": value}})

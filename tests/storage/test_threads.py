@@ -56,9 +56,7 @@ def test_a_conversation_that_grows_is_kept_once(create):
     assert len(store.read_thread("t", "a:50.1")) == len("[0]") + 50 * 1002
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 9), st.text("ab\ud800", max_size=8), st.integers(0, 8)), max_size=12)
-)
+@given(st.lists(st.tuples(st.integers(0, 9), st.text("ab\ud800", max_size=8), st.integers(0, 8)), max_size=12))
 def test_whatever_is_saved_in_whatever_order_is_read_back(steps):
     thread, saved = Thread("t"), {"": ""}
     for number, (base, text, kept) in enumerate(steps):

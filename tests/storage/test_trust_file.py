@@ -59,11 +59,7 @@ def test_the_oldest_places_are_forgotten_first(memory, monkeypatch):
     assert [name for name in "abcd" if memory.recall(name)] == ["b", "c", "d"]
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [None, [], {"hash": 3}, {"commands": []}],
-    ids=str,
-)
+@pytest.mark.parametrize("entry", [None, [], {"hash": 3}, {"commands": []}], ids=str)
 def test_an_entry_of_a_foreign_shape_says_nothing(memory, tmp_path, entry):
     memory.remember("/b.dot", "0" * 64, ROWS)
     path_of(tmp_path).write_bytes(trust_file.seal({"schema_version": 1, "places": {"/a.dot": entry}}))

@@ -29,6 +29,4 @@ def test_no_two_modules_have_one_name():
     for path in sorted(PACKAGE.rglob("*.py")):
         if not path.name.startswith("__"):
             homes[path.name].append(str(path.relative_to(PACKAGE)))
-    assert {
-        name: places for name, places in homes.items() if len(places) > 1 and name not in THE_SAME_SHAPE
-    } == {}
+    assert {name: places for name, places in homes.items() if len(places) > 1 and name not in THE_SAME_SHAPE} == {}

@@ -18,9 +18,7 @@ from attractor_nb.runtime.prepare.run_options import RunOptions
 
 PACKAGE = Path(attractor_nb.__file__).parent
 SETTINGS = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text("utf-8"))
-LAYERS = next(each for each in SETTINGS["tool"]["importlinter"]["contracts"] if each["id"] == "layers")[
-    "layers"
-]
+LAYERS = next(each for each in SETTINGS["tool"]["importlinter"]["contracts"] if each["id"] == "layers")["layers"]
 HEIGHT = {name.strip(): -place for place, row in enumerate(LAYERS) for name in row.split("|")}
 SOURCE = "digraph { start [shape=Mdiamond] work [prompt=Do] done [shape=Msquare] start -> work -> done }"
 MOST_FILES, MOST_CLIMBS, MOST_NAMES = 15, 5, 20
@@ -29,9 +27,7 @@ MOST_FILES, MOST_CLIMBS, MOST_NAMES = 15, 5, 20
 def name_of(frame):
     """A function of the package as its file and name; None for any other."""
     path = Path(frame.f_code.co_filename)
-    return (
-        (str(path.relative_to(PACKAGE)), frame.f_code.co_qualname) if path.is_relative_to(PACKAGE) else None
-    )
+    return (str(path.relative_to(PACKAGE)), frame.f_code.co_qualname) if path.is_relative_to(PACKAGE) else None
 
 
 def holds_options(frame):
@@ -53,9 +49,7 @@ class Walk:
         while giver is not None and (name_of(giver) is None or not holds_options(giver)):
             giver = giver.f_back
         if giver is not None:
-            self.functions.add(
-                name_of(giver)
-            )  # of one that makes the options none are seen when it is called
+            self.functions.add(name_of(giver))  # of one that makes the options none are seen when it is called
             self.steps.add((name_of(giver), name))
 
     @property
@@ -97,12 +91,7 @@ def walk(tmp_path_factory):
 
 
 def test_the_walk_of_the_options_is_seen_from_the_first_file_to_the_last(walk):
-    assert {
-        "runtime/prepare/run_options.py",
-        "runtime/launch.py",
-        "runtime/begin.py",
-        "runtime/wire.py",
-    } <= walk.files
+    assert {"runtime/prepare/run_options.py", "runtime/launch.py", "runtime/begin.py", "runtime/wire.py"} <= walk.files
 
 
 def test_the_options_enter_few_files(walk):

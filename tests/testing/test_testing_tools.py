@@ -204,11 +204,7 @@ class Wordy(Lazy):
 
 @pytest.mark.parametrize(
     ("interviewer", "message"),
-    [
-        (object(), "an interviewer has ask"),
-        (Lazy(), "one answer for each question"),
-        (Wordy(), "is no Answer: 'yes'"),
-    ],
+    [(object(), "an interviewer has ask"), (Lazy(), "one answer for each question"), (Wordy(), "is no Answer: 'yes'")],
     ids=["no-interviewer", "drops-questions", "text"],
 )
 def test_an_interviewer_that_breaks_its_contract_is_told_how(interviewer, message):

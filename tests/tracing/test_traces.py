@@ -14,13 +14,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from attractor_nb import Pipeline, Tracing, current_stage
 from attractor_nb.errors import OptionError, RetryableError
 from attractor_nb.model.calls.response import Response
-from attractor_nb.model.events import (
-    ModelCallEnded,
-    PipelineCompleted,
-    StageCompleted,
-    StageStarted,
-    ToolCallEnded,
-)
+from attractor_nb.model.events import ModelCallEnded, PipelineCompleted, StageCompleted, StageStarted, ToolCallEnded
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.testing import ManualClock
 from attractor_nb.tracing import names
@@ -46,9 +40,7 @@ SPENT = Usage(900, 100, 0.25, 1)
 
 def announce(event, **facts):
     scope = current_stage()
-    scope.announce(
-        event(name=scope.node_id, index=scope.index, visit=scope.visit, attempt=scope.attempt, **facts)
-    )
+    scope.announce(event(name=scope.node_id, index=scope.index, visit=scope.visit, attempt=scope.attempt, **facts))
 
 
 def ask(model="openai:gpt-5.2", **facts):
@@ -63,9 +55,7 @@ class Answering:
             ask(error="429 too many requests", duration=0.5)
             raise RetryableError("429 too many requests")
         ask(usage=SPENT, duration=0.5, finish="tool_call", thread="main")
-        announce(
-            ToolCallEnded, tool="read", call_id="c1", arguments={"path": "secret.txt"}, result="the secret"
-        )
+        announce(ToolCallEnded, tool="read", call_id="c1", arguments={"path": "secret.txt"}, result="the secret")
         ask("local-model", usage=Usage(10, 5, None, 1), duration=0.25, finish="stop")
         return Response("The secret response", usage=SPENT + Usage(10, 5, None, 1))
 
@@ -126,10 +116,7 @@ def sorted_tree(tree):
 
 
 def stage(name, *attempts):
-    return (
-        f"stage {name}",
-        [(f"attempt {number}", list(inside)) for number, inside in enumerate(attempts, 1)],
-    )
+    return (f"stage {name}", [(f"attempt {number}", list(inside)) for number, inside in enumerate(attempts, 1)])
 
 
 def test_a_trace_has_the_run_its_stages_their_attempts_and_calls_with_branches_and_children_nested(traced):
@@ -189,9 +176,7 @@ def test_names_are_those_of_the_installed_conventions():
     operations = {entry.value for entry in gen_ai_attributes.GenAiOperationNameValues}
     assert {names.CHAT, names.EXECUTE_TOOL, names.INVOKE_WORKFLOW} <= operations
     providers = {entry.value for entry in gen_ai_attributes.GenAiProviderNameValues}
-    assert {
-        names.provider_and_model(f"{name}:m")[0] for name in ("openai", "anthropic", "google")
-    } <= providers
+    assert {names.provider_and_model(f"{name}:m")[0] for name in ("openai", "anthropic", "google")} <= providers
     assert error_attributes.ERROR_TYPE == names.ERROR_TYPE
     assert error_attributes.ErrorTypeValues.OTHER.value == names.OTHER_ERROR
 
@@ -215,9 +200,7 @@ def test_spans_have_the_times_of_their_events(provider, exporter):
     spans.take(ModelCallEnded(name="a", model="m", time=12.5, duration=5.0))
     spans.take(StageCompleted(name="a", outcome=Outcome.success(), time=13.0))
     spans.take(PipelineCompleted(duration=4.0, time=14.0))
-    assert [
-        (span.name, span.start_time / 1e9, span.end_time / 1e9) for span in exporter.get_finished_spans()
-    ] == [
+    assert [(span.name, span.start_time / 1e9, span.end_time / 1e9) for span in exporter.get_finished_spans()] == [
         ("chat m", 10.5, 12.0),
         ("chat m", 10.0, 12.5),
         ("attempt 1", 10.0, 13.0),
@@ -255,9 +238,7 @@ def test_with_content_spans_have_prompts_responses_and_what_tools_were_told(trac
 
 def test_content_of_files_that_are_another_attempts_by_now_is_left_out(provider, exporter):
     files = {"prompt.md": "later", "status.json": '{"visit": 2, "attempt": 1}'}
-    spans = RunSpans(
-        provider.get_tracer("x"), None, has_content=True, read=lambda node, name, branch: files.get(name)
-    )
+    spans = RunSpans(provider.get_tracer("x"), None, has_content=True, read=lambda node, name, branch: files.get(name))
     spans.begin(1.0, "p", "1")
     spans.take(StageStarted(name="a", time=1.0))
     spans.take(StageCompleted(name="a", outcome=Outcome.success(), time=2.0))
@@ -277,10 +258,7 @@ def test_the_trace_of_a_resumed_run_links_to_the_earlier_one(tmp_path, provider,
     assert [link.context.span_id for link in after.links] == [before.context.span_id]
     assert after.context.trace_id != before.context.trace_id
     assert after.attributes["attractor.run.id"] == before.attributes["attractor.run.id"]
-    assert (before.attributes["attractor.outcome"], after.attributes["attractor.outcome"]) == (
-        "interrupted",
-        "success",
-    )
+    assert (before.attributes["attractor.outcome"], after.attributes["attractor.outcome"]) == ("interrupted", "success")
     assert sorted(span.name for span in exporter.get_finished_spans() if span.name.startswith("stage")) == [
         "stage b",
         "stage done",

@@ -69,8 +69,7 @@ def test_only_prompts_are_expanded():
 def test_8_6_the_example_of_the_spec():
     nodes = apply_all(SPEC_8_6).nodes
     assert {
-        name: (nodes[name].llm_model, nodes[name].llm_provider)
-        for name in ("plan", "implement", "critical_review")
+        name: (nodes[name].llm_model, nodes[name].llm_provider) for name in ("plan", "implement", "critical_review")
     } == {
         "plan": ("claude-sonnet-4-5", "anthropic"),
         "implement": ("claude-opus-4-6", "anthropic"),
@@ -81,24 +80,18 @@ def test_8_6_the_example_of_the_spec():
 @pytest.mark.parametrize(
     ("text", "model"),
     [
-        pytest.param(
-            'model_stylesheet="* { model: sheet }" work [llm_model=own]', "own", id="node-over-stylesheet"
-        ),
+        pytest.param('model_stylesheet="* { model: sheet }" work [llm_model=own]', "own", id="node-over-stylesheet"),
         pytest.param(
             'model_stylesheet="* { model: sheet }" node [llm_model=block] work',
             "sheet",
             id="stylesheet-over-default-block",
         ),
-        pytest.param(
-            'model_stylesheet="* { model: sheet }" llm_model=whole work', "sheet", id="stylesheet-over-graph"
-        ),
+        pytest.param('model_stylesheet="* { model: sheet }" llm_model=whole work', "sheet", id="stylesheet-over-graph"),
         pytest.param("llm_model=whole node [llm_model=block] work", "block", id="default-block-over-graph"),
         pytest.param("llm_model=whole work", "whole", id="graph-over-system"),
         pytest.param("llm_model=whole work [llm_model=own]", "own", id="node-over-graph"),
         pytest.param("work", "", id="system-default"),
-        pytest.param(
-            'model_stylesheet="* { model }" llm_model=whole work', "whole", id="unreadable-stylesheet"
-        ),
+        pytest.param('model_stylesheet="* { model }" llm_model=whole work', "whole", id="unreadable-stylesheet"),
         pytest.param('model_stylesheet="box { model: sheet }" work', "sheet", id="11-10-by-shape"),
         pytest.param(
             'model_stylesheet=".loop-a { model: sheet }" subgraph cluster_a { label="Loop A" work }',

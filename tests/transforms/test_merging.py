@@ -37,8 +37,7 @@ def test_a_merge_puts_the_inside_of_another_graph_beside_the_nodes():
 
 def test_what_the_other_graph_said_as_a_whole_is_on_its_nodes():
     pipeline = Pipeline(
-        HOST,
-        transforms=[MergeTransform(OTHER, prefix="qa_", connect={"plan": "qa_begin", "qa_end": "review"})],
+        HOST, transforms=[MergeTransform(OTHER, prefix="qa_", connect={"plan": "qa_begin", "qa_end": "review"})]
     )
     write, run = pipeline.graph.nodes["qa_write"], pipeline.graph.nodes["qa_run"]
     assert (write.prompt, write.llm_model, write.max_retries) == ("Write a test", "small", 2)
@@ -50,9 +49,7 @@ def test_what_the_other_graph_said_as_a_whole_is_on_its_nodes():
 def test_hooks_of_the_other_graph_stay_around_the_tool_calls_of_its_models():
     other = parse_dot("""digraph qa { tool_hooks.pre="./allow" s [shape=Mdiamond] e [shape=Msquare]
         work [allowed_tools="write"] talk [prompt="Talk"] s -> work -> talk -> e }""")
-    graph = MergeTransform(other, prefix="qa_", connect={"plan": "qa_s", "qa_e": "review"}).apply(
-        parse_dot(HOST)
-    )
+    graph = MergeTransform(other, prefix="qa_", connect={"plan": "qa_s", "qa_e": "review"}).apply(parse_dot(HOST))
     assert graph.nodes["qa_work"].get("tool_hooks.pre", str, "") == "./allow"
     assert "tool_hooks.pre" not in graph.nodes["qa_talk"].attrs
 
@@ -92,9 +89,7 @@ def test_a_replaced_node_gives_its_edges_to_the_others_inside():
 
 
 def test_conditions_of_both_edges_must_hold():
-    other = OTHER.replace(
-        "begin -> write", 'begin -> write [condition="context.deep=true"] begin -> run write'
-    )
+    other = OTHER.replace("begin -> write", 'begin -> write [condition="context.deep=true"] begin -> run write')
     host = HOST.replace("retry_target=work", "").replace(
         "plan -> work", 'plan -> work [condition="outcome=success"] work'
     )
@@ -133,8 +128,6 @@ def test_commands_of_a_file_that_replaces_a_node_must_be_trusted(tmp_path):
 def test_ruling_34_prompts_of_the_other_graph_name_its_stages_by_their_new_ids():
     other = """digraph qa { goal="a $plan" s [shape=Mdiamond] e [shape=Msquare] write [prompt="Write $goal"]
         judge [prompt="Judge: ${write.response:tail 9} ${plan.response}"] s -> write -> judge -> e }"""
-    merged = MergeTransform(other, prefix="qa_", connect={"plan": "qa_s", "qa_e": "review"}).apply(
-        parse_dot(HOST)
-    )
+    merged = MergeTransform(other, prefix="qa_", connect={"plan": "qa_s", "qa_e": "review"}).apply(parse_dot(HOST))
     assert merged.nodes["qa_judge"].prompt == "Judge: ${qa_write.response:tail 9} ${plan.response}"
     assert merged.nodes["qa_write"].prompt == "Write a $$plan", "its goal is no variable of the host"

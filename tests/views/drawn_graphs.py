@@ -90,9 +90,7 @@ def _loops(text: _Text) -> str:
     for _ in range(text.chance.randint(1, 3)):
         late = text.chance.randrange(2, len(names))
         early = late - 1 if text.chance.random() < 0.5 else text.chance.randrange(1, late)
-        text.edge(
-            names[late], names[early], text.chance.choice(["", "[F] Fix", "again", "not yet, once more"])
-        )
+        text.edge(names[late], names[early], text.chance.choice(["", "[F] Fix", "again", "not yet, once more"]))
     return text.end(names[-1])
 
 
@@ -197,10 +195,7 @@ KINDS: dict[str, Callable[[_Text], str]] = {
 
 def generated(kind: str) -> dict[str, str]:
     """The graphs of one kind, by name."""
-    return {
-        f"{kind}-{number}": KINDS[kind](_Text(random.Random(f"{kind} {number}")))
-        for number in range(PER_KIND)
-    }
+    return {f"{kind}-{number}": KINDS[kind](_Text(random.Random(f"{kind} {number}"))) for number in range(PER_KIND)}
 
 
 def examples() -> dict[str, str]:
@@ -220,9 +215,7 @@ def skipping_chain(nodes: int, seed: int = 1) -> str:
 
 def wide_fan_out(count: int) -> str:
     """A fan-out with so many branches of one node, and its join."""
-    branches = "".join(
-        f'  b{number} [label="Branch {number}"]\n  f -> b{number} -> j\n' for number in range(count)
-    )
+    branches = "".join(f'  b{number} [label="Branch {number}"]\n  f -> b{number} -> j\n' for number in range(count))
     return f"digraph g {{\n  start [shape=Mdiamond]\n  f [shape=component]\n  j [shape=tripleoctagon]\n  exit [shape=Msquare]\n  start -> f\n{branches}  j -> exit\n}}\n"
 
 
@@ -231,9 +224,7 @@ def _lines(body: str) -> str:
 
 
 HARD = {
-    "a loop between two nodes": _lines(
-        '  start -> a -> b -> exit\n  b -> a [label="[F] Fix what was found"]\n'
-    ),
+    "a loop between two nodes": _lines('  start -> a -> b -> exit\n  b -> a [label="[F] Fix what was found"]\n'),
     "a labelled loop between two nodes": _lines(
         '  start -> a\n  a -> b [label="done"]\n  b -> a [label="not good enough yet"]\n  b -> exit\n'
     ),
@@ -250,9 +241,7 @@ HARD = {
         + "".join(f'  {name} -> plan [label="from {name}"]\n' for name in ("write", "test", "review"))
     ),
     "five edges between two nodes": _lines(
-        "  start -> a\n"
-        + "".join(f'  a -> b [label="way {k}"]\n' for k in range(4))
-        + "  b -> a\n  b -> exit\n"
+        "  start -> a\n" + "".join(f'  a -> b [label="way {k}"]\n' for k in range(4)) + "  b -> a\n  b -> exit\n"
     ),
     "forty nodes": skipping_chain(40),
     "two hundred nodes": skipping_chain(200),

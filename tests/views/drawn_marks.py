@@ -18,6 +18,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 CELL = 900.0
 ASCENT, DESCENT = 0.74, 0.2
 DISC = 7.0
+SIGN_GAP = 7.0
+"""A sign is told from the letters beside it; of that a face wider than the table takes some."""
 _NUMBER = re.compile(r"-?\d*\.?\d+(?:e-?\d+)?")
 _SHIFT = re.compile(r"translate\((-?[\d.]+)[ ,]?(-?[\d.]+)?\)")
 _STEP = 3.0
@@ -38,22 +40,21 @@ class Thing:
 
     def meets(self, other: Thing) -> bool:
         return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
+            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
         )
 
     def touches(self, head: Thing) -> bool:
         """Whether an arrow head lies on it; signs are round or pointed, and heads come aslant."""
         if self.what not in {"mark", "finding"}:
             return self.meets(head)
-        x, y, radius = (
-            (self.left + self.right) / 2,
-            (self.top + self.bottom) / 2,
-            (self.right - self.left) / 2,
-        )
+        x, y, radius = ((self.left + self.right) / 2, (self.top + self.bottom) / 2, (self.right - self.left) / 2)
         return any(hypot(a - x, b - y) < radius for a, b in head.points)
+
+    def gap_to(self, text: Thing) -> float:
+        """From the rim of a round sign to a text."""
+        x, y = (self.left + self.right) / 2, (self.top + self.bottom) / 2
+        aside, above = max(text.left - x, x - text.right, 0.0), max(text.top - y, y - text.bottom, 0.0)
+        return hypot(aside, above) - (self.right - self.left) / 2
 
     def holds(self, x: float, y: float) -> bool:
         return self.left < x < self.right and self.top < y < self.bottom
@@ -75,12 +76,7 @@ class Drawn:
         for thing in self.things:
             for cell in _cells(thing):
                 near[cell].append(thing)
-        found = {
-            (a, b): None
-            for group in near.values()
-            for a, b in combinations(group, 2)
-            if a.meets(b) and a != b
-        }
+        found = {(a, b): None for group in near.values() for a, b in combinations(group, 2) if a.meets(b) and a != b}
         return list(found)
 
     @property
@@ -116,6 +112,21 @@ class Drawn:
         return list(found)
 
     @property
+    def tight(self) -> list[tuple[Thing, Thing, float]]:
+        """Signs of a state or a finding, and the labels of their nodes that stand too near to them."""
+        labels: dict[str, list[Thing]] = defaultdict(list)
+        for thing in self.things:
+            if thing.what.startswith("label "):
+                labels[thing.owner].append(thing)
+        return [
+            (sign, label, gap)
+            for sign in self.things
+            if sign.what in {"mark", "finding"}
+            for label in labels[sign.owner]
+            if (gap := sign.gap_to(label)) < SIGN_GAP
+        ]
+
+    @property
     def smallest(self) -> float:
         """The size of its smallest text in a cell."""
         sizes = [thing.size for thing in self.things if thing.size]
@@ -148,12 +159,7 @@ class _Reader:
     found: Drawn
 
     def read(
-        self,
-        element: ET.Element,
-        origin: tuple[float, float],
-        owner: str,
-        around: str,
-        above: tuple[str, ...],
+        self, element: ET.Element, origin: tuple[float, float], owner: str, around: str, above: tuple[str, ...]
     ) -> None:
         if moved := _SHIFT.fullmatch(element.get("transform", "")):
             origin = origin[0] + float(moved[1]), origin[1] + float(moved[2] or 0)
@@ -231,9 +237,7 @@ def _points(data: str, origin: tuple[float, float]) -> list[tuple[float, float]]
 
 def _bounds(what: str, owner: str, points: list[tuple[float, float]]) -> Thing:
     xs, ys = [x for x, _ in points], [y for _, y in points]
-    between = (
-        [((a + c) / 2, (b + d) / 2) for (a, b), (c, d) in combinations(points, 2)] if what == "head" else []
-    )
+    between = [((a + c) / 2, (b + d) / 2) for (a, b), (c, d) in combinations(points, 2)] if what == "head" else []
     return Thing(what, owner, min(xs), min(ys), max(xs), max(ys), points=(*points, *between))
 
 

@@ -119,12 +119,7 @@ class Drawing:
     @property
     def turns(self) -> list[tuple[int, Point]]:
         """Sharp bends: the edge and the place of each."""
-        return [
-            (line.index, place)
-            for line in self.lines
-            for part in line.strokes
-            for place in _sharp_bends(part)
-        ]
+        return [(line.index, place) for line in self.lines for part in line.strokes for place in _sharp_bends(part)]
 
     @property
     def crossings(self) -> list[tuple[int, int, Point]]:
@@ -176,9 +171,7 @@ def drawn_by_dot(graph: object, direction: str = "") -> Drawing:
     Ways back are turned round for it: it finds others by itself, and a flow that runs up is lower.
     """
     scene = _laid_out(graph, "layered", NO_DRESS, is_whole=True)[0]
-    lines = [
-        f'digraph {{ graph [rankdir={direction or scene.direction}] node [shape=box, fixedsize=true, label=""]'
-    ]
+    lines = [f'digraph {{ graph [rankdir={direction or scene.direction}] node [shape=box, fixedsize=true, label=""]']
     lines += (
         f"n{number} [width={box.width / 72:.4f}, height={box.height / 72:.4f}]"
         for number, box in enumerate(scene.boxes)
@@ -191,9 +184,7 @@ def drawn_by_dot(graph: object, direction: str = "") -> Drawing:
         ends = f"n{link.source} -> n{link.target}" if forward[number] else f"n{link.target} -> n{link.source}"
         lines.append(f"{ends} [id={number}, arrowsize=0.6, {label}]")
     text = "\n".join([*lines, "}"])
-    answer = json.loads(
-        subprocess.run(["dot", "-Tjson0"], input=text.encode(), capture_output=True, check=True).stdout
-    )
+    answer = json.loads(subprocess.run(["dot", "-Tjson0"], input=text.encode(), capture_output=True, check=True).stdout)
     return _read_dot(answer, scene)
 
 
@@ -204,12 +195,7 @@ def _clusters(scene: object, parent: int | None) -> list[str]:
         if panel.parent == parent:
             title = "M" * max(1, len(panel.title) // 2) if panel.title else ""
             members = " ".join(f"n{member}" for member in panel.members)
-            lines += (
-                f'subgraph cluster_{number} {{ label="{title}"',
-                *_clusters(scene, number),
-                members,
-                "}",
-            )
+            lines += (f'subgraph cluster_{number} {{ label="{title}"', *_clusters(scene, number), members, "}")
     return lines
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import shutil
 from collections import defaultdict
 from functools import lru_cache
+from statistics import median
 
 import pytest
 
 from attractor_nb import parse_dot
-from attractor_nb.views.drawings.branch_stacks import WIDEST
+from attractor_nb.decisions.joins import branch_edges, joins_of
+from attractor_nb.views.drawings.branch_stacks import WIDEST, branches_of
 from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.layout import MARGIN
 from attractor_nb.views.layout.skeleton import skeleton_of
@@ -23,12 +25,8 @@ from tests.views.measured_drawings import Drawing, drawn, drawn_by_dot
 
 ENGINES = ("auto", *(["dot"] if shutil.which("dot") else []))
 FAMILIES = (*KINDS, "examples", "hard cases")
-needs_dot = pytest.mark.skipif(
-    shutil.which("dot") is None, reason="compares with dot, which is not installed"
-)
-for_all = pytest.mark.parametrize(
-    ("family", "engine"), [(family, engine) for family in FAMILIES for engine in ENGINES]
-)
+needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="compares with dot, which is not installed")
+for_all = pytest.mark.parametrize(("family", "engine"), [(family, engine) for family in FAMILIES for engine in ENGINES])
 
 
 @lru_cache
@@ -101,17 +99,26 @@ def test_drawings_are_no_higher_than_those_of_dot(family, engine):
     assert higher == {}
 
 
+WIDER = {
+    "clusters-19": 1.16,  # a skip at the right and a way back at the left of titles that stand on both sides
+    "long_labels-2": 1.19,  # the straight main path: at its left a label of a way back, at its right one of a loop
+    "long_labels-16": 1.21,  # the same
+    "release_approval": 1.37,  # the straight main path: two labelled ways back at its left, a branch at its right
+}
+"""How many times as wide as by ``dot`` the few are that are more than 1.15 times as wide, and why."""
+
+
 @needs_dot
 @for_all
 def test_drawings_are_no_wider_than_those_of_dot_but_where_texts_need_it(family, engine):
-    """``dot`` is given the same panels and lanes. On the way of labelled ways back, and beside titles, it saves room."""
+    """``dot`` is given the same panels and lanes; it bends the main path where that saves room."""
     wider = {}
     for name, drawing in drawings(family, engine).items():
         inner, theirs = drawing.width - 2 * MARGIN, by_dot(family)[name].width
-        most = max(1.15 * theirs, 1.15 * drawing.widest_texts)
-        if inner > (1.2 * most if drawing.labels else most):
-            wider[name] = inner, theirs, drawing.widest_texts
-    assert wider == {}
+        if inner > 1.15 * max(theirs, drawing.widest_texts):
+            wider[name] = inner / theirs
+    assert wider.keys() == WIDER.keys() & graphs(family).keys()
+    assert all(ratio <= WIDER[name] for name, ratio in wider.items())
 
 
 @needs_dot
@@ -123,7 +130,7 @@ def test_drawings_are_no_wider_than_those_of_dot_on_the_whole():
         if not is_in_rows(family, "auto", name)
     ]
     assert len(ratios) > 100
-    assert sum(ratios) / len(ratios) <= 1.0
+    assert sum(ratios) / len(ratios) <= 0.97
 
 
 @needs_dot
@@ -196,21 +203,22 @@ def crookedness(graph: object, drawing: Drawing, nodes: list[str]) -> float:
 def passed_by_all(graph) -> list[str]:
     """The nodes that every way from the start to the exit comes past."""
     outgoing = {name: [edge.target for edge in graph.outgoing_edges(name)] for name in graph.nodes}
+    kinds = graph.handler_types.items()
+    (start,), (end,) = ([name for name, kind in kinds if kind == wanted] for wanted in ("start", "exit"))
 
     def reaches_exit_without(left_out: str) -> bool:
-        seen, ahead = {left_out, "start"}, ["start"]
+        seen, ahead = {left_out, start}, [start]
         while ahead:
             fresh = set(outgoing[ahead.pop()]) - seen
             seen |= fresh
             ahead += fresh
-        return "exit" in seen
+        return end in seen
 
-    inner = [name for name in graph.nodes if name not in {"start", "exit"}]
-    return ["start", *(name for name in inner if not reaches_exit_without(name)), "exit"]
+    inner = [name for name in graph.nodes if name not in {start, end}]
+    return [start, *(name for name in inner if not reaches_exit_without(name)), end]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("family", KINDS)
+@for_all
 def test_what_every_run_passes_stands_in_one_line(family, engine):
     crooked = {
         name: apart
@@ -239,6 +247,42 @@ def test_a_fan_out_stands_over_the_middle_of_its_branches(count, engine):
     middle = sum(drawing.centre(f"b{number}")[0] for number in range(count)) / count
     assert (start, fan, join, end) == pytest.approx((middle,) * 4, abs=1)
     assert drawing.width / 2 == pytest.approx(middle, abs=2)
+
+
+def off_the_middle(graph, drawing: Drawing, fan_out: str, join: str) -> float | None:
+    """How far a fan-out stands from the middle of its branches: their middle one, or between the middle two.
+
+    Where one of them holds a fan-out of its own, the middle of what they take together is one, too, but for a
+    twentieth of the width. Where rows are broken before the branches their join is judged; None where those
+    are a row by themselves.
+    """
+    is_down = draw_scene(graph).direction.is_vertical
+    axis = 0 if is_down else 1
+    branches = [lane.members for lane in branches_of(graph, fan_out)]
+    begins = [drawing.centre(edge.target)[axis] for edge in branch_edges(graph, fan_out)]
+    boxes = [drawing.boxes[name] for members in branches for name in members]
+    low, high = min(box[axis] for box in boxes), max(box[axis + 2] for box in boxes)
+    ends = [drawing.centre(name)[axis] for name in ((fan_out,) if is_down or not join else (fan_out, join))]
+    places = ends if is_down else [place for place in ends if low < place < high]
+    if not places:
+        return None
+    apart = min(abs(place - median(begins)) for place in places)
+    if any(graph.handler_types[name] == "parallel" for members in branches for name in members):
+        twentieth = (drawing.width, drawing.height)[axis] / 20
+        apart = min(apart, *(max(0, abs(place - (low + high) / 2) - twentieth) for place in places))
+    return apart
+
+
+@for_all
+def test_every_fan_out_stands_over_the_middle_of_its_branches(family, engine):
+    apart = {
+        (name, fan_out): off_the_middle(graphs(family)[name], drawing, fan_out, join.node_id)
+        for name, drawing in drawings(family, engine).items()
+        for fan_out, join in joins_of(graphs(family)[name]).items()
+    }
+    judged = {where: pixels for where, pixels in apart.items() if pixels is not None}
+    assert {where: pixels for where, pixels in judged.items() if pixels > 1} == {}
+    assert len(judged) >= {"fan_outs": 25, "nested": 49, "examples": 3, "hard cases": 2}.get(family, 0)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

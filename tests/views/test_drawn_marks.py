@@ -6,6 +6,7 @@ Nothing that is written or marked stands on anything else: not on a text, a mark
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from dataclasses import replace
 from functools import lru_cache
@@ -14,10 +15,11 @@ import pytest
 
 from attractor_nb import parse_dot
 from attractor_nb.model.diagnostic import Diagnostic, Severity
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.studio.timeline.heat_view import Heat, NodeHeat
 from attractor_nb.views.drawings.overlay import Dress, Mark
 from attractor_nb.views.drawings.svg import render_svg
-from attractor_nb.views.state import ChildView, EdgeState, NodeState, NodeStatus, RunView
+from attractor_nb.views.state import ChildView, EdgeState, NodeState, RunView
 from tests.views.drawn_graphs import HARD, KINDS, examples, generated, skipping_chain, wide_fan_out
 from tests.views.drawn_marks import Drawn, drawn
 
@@ -25,9 +27,7 @@ REASON = "exit code 2: the command ended with words that are too long for a node
 ENGINES = ("auto", *(["dot"] if shutil.which("dot") else []))
 FAMILIES = (*KINDS, "examples", "hard cases")
 LEGIBLE = 9.0
-for_all = pytest.mark.parametrize(
-    ("family", "engine"), [(family, engine) for family in FAMILIES for engine in ENGINES]
-)
+for_all = pytest.mark.parametrize(("family", "engine"), [(family, engine) for family in FAMILIES for engine in ENGINES])
 NESTED = """digraph g {
   start [shape=Mdiamond]
   exit [shape=Msquare]
@@ -61,10 +61,7 @@ def states_of(graph, seed: str) -> dict[str, object]:
         )
         for name in graph.nodes
     }
-    return {
-        "states": states,
-        "edges": {n: EdgeState(chance.choice(numbers)) for n in range(len(graph.edges))},
-    }
+    return {"states": states, "edges": {n: EdgeState(chance.choice(numbers)) for n in range(len(graph.edges))}}
 
 
 @lru_cache
@@ -97,6 +94,11 @@ def faults(family: str, engine: str, what: str) -> dict[str, object]:
 @for_all
 def test_no_text_or_mark_stands_on_another(family, engine):
     assert faults(family, engine, "overlaps") == {}
+
+
+@for_all
+def test_signs_of_states_keep_away_from_the_labels_of_their_nodes(family, engine):
+    assert faults(family, engine, "tight") == {}
 
 
 @for_all
@@ -144,12 +146,8 @@ def test_the_words_of_a_comparison_and_the_drawing_of_a_child_run_have_places_to
     dress = Dress(marks, {n: Mark(("only-a",), "A 2", "tip") for n in range(len(graph.edges))})
     compared = drawn(render_svg(graph, engine=engine, dress=dress, **states_of(graph, "a")))
     assert (compared.overlaps, compared.struck, compared.on_heads) == ([], [], [])
-    child = RunView(
-        nodes=states_of(graph, "b")["states"], edges={n: EdgeState(12) for n in range(len(graph.edges))}
-    )
-    parent = parse_dot(
-        'digraph g { start [shape=Mdiamond] boss [shape=house, label="Editor"] start -> boss }'
-    )
+    child = RunView(nodes=states_of(graph, "b")["states"], edges={n: EdgeState(12) for n in range(len(graph.edges))})
+    parent = parse_dot('digraph g { start [shape=Mdiamond] boss [shape=house, label="Editor"] start -> boss }')
     parent = replace(parent, children={"boss": graph})
     whole = drawn(render_svg(parent, engine=engine, children={"boss": ChildView("c", "kid", child)}))
     assert (whole.overlaps, whole.struck, whole.on_heads) == ([], [], [])
@@ -163,6 +161,19 @@ def test_the_numbers_of_heat_stand_inside_their_nodes():
     drawing = drawn(inner[: inner.rindex("</svg>") + 6])
     assert "'1.50 s'" in str([thing.what for thing in drawing.things])
     assert (drawing.overlaps, drawing.struck, drawing.on_heads) == ([], [], [])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_stack_of_branches_says_how_all_of_them_stand_in_whole_words(seed):
+    graph, chance = parse_dot(wide_fan_out(30)), random.Random(seed)
+    begun = [status for status in NodeStatus if status not in {NodeStatus.PENDING, NodeStatus.SKIPPED}]
+    kinds = chance.sample(begun, seed % 6 + 1)
+    states = {name: NodeState(chance.choice(kinds)) for name in graph.nodes}
+    svg = render_svg(graph, states=states, is_whole=False)
+    stack = svg[svg.index("node stack") :]
+    count, words = (int(re.search(r"and (\d+) more<", stack)[1]), re.search(r'"detail"[^>]*>([^<]*)<', stack)[1])
+    assert re.fullmatch(r"\d+ [a-z ]+(, \d+ [a-z ]+)*", words), words
+    assert sum(int(part.split()[0]) for part in words.split(", ")) == count
 
 
 @pytest.mark.parametrize("count", [7, 9, 12, 20, 60])

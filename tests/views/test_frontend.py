@@ -36,9 +36,7 @@ def test_a_module_imports_only_what_its_neighbours_export(name):
     assert all(ALLOWED_IMPORT.match(statement) for statement in statements)
     for wanted, neighbour in re.findall(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', source, re.MULTILINE):
         exported = set(
-            re.findall(
-                r"^export (?:async )?(?:function\*?|const|class) (\w+)", _source(neighbour), re.MULTILINE
-            )
+            re.findall(r"^export (?:async )?(?:function\*?|const|class) (\w+)", _source(neighbour), re.MULTILINE)
         )
         assert {part.strip() for part in wanted.split(",") if part.strip()} <= exported
 
@@ -55,9 +53,7 @@ def test_a_bundle_has_every_module_once_and_no_statement_that_only_a_module_load
 
 @pytest.mark.parametrize("name", NAMES)
 def test_texts_become_text_and_never_markup(name):
-    assert not re.search(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", _source(name)
-    )
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", _source(name))
 
 
 def test_a_view_is_dressed_with_the_theme_first():
@@ -74,10 +70,7 @@ def test_all_widgets_have_one_sheet_so_that_none_undresses_another():
         if "_css = " in file.read_text("utf-8")
     ]
     widgets = {
-        made
-        for module in modules
-        for made in vars(module).values()
-        if isinstance(made, type) and "_css" in vars(made)
+        made for module in modules for made in vars(module).values() if isinstance(made, type) and hasattr(made, "_css")
     }
     assert len(widgets) >= 10
     assert {widget._css for widget in widgets} == {widget_styles()}
@@ -94,10 +87,7 @@ OWN = re.compile(r"\.(?:attractor|a[a-z]|db|pr)-[a-z]|\[data-attractor-")
 )
 def test_each_rule_of_a_sheet_names_a_class_of_ours(sheet):
     text = re.sub(
-        r"/\*.*?\*/|@keyframes[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}",
-        "",
-        sheet.read_text("utf-8"),
-        flags=re.DOTALL,
+        r"/\*.*?\*/|@keyframes[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", sheet.read_text("utf-8"), flags=re.DOTALL
     )
     selectors = re.findall(r"(?:^|[}{;])\s*([^{}@;]+)\{", text)
     assert selectors

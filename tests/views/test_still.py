@@ -44,9 +44,7 @@ def test_the_words_of_an_image_are_escaped_and_bounded(drawn):
 def test_a_kept_drawing_has_every_element_and_less_than_half_of_the_style_sheet(drawn):
     still = still_svg(drawn)
     assert len(still) < len(drawn) - 3_500
-    before, after = (
-        [(each.tag, each.attrib) for each in ET.fromstring(text).iter()] for text in (drawn, still)
-    )
+    before, after = ([(each.tag, each.attrib) for each in ET.fromstring(text).iter()] for text in (drawn, still))
     assert before == after
 
 

@@ -21,8 +21,9 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.model.outcome import Outcome
+from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.views.folding import fold_event, merge_deltas
-from attractor_nb.views.state import NodeStatus, RunStatus, RunView
+from attractor_nb.views.state import RunView
 
 OK = Outcome.success()
 FAN = StageStarted(name="fan", handler_type="parallel")
@@ -40,9 +41,7 @@ def started(branch_id, edge=None, fan="fan", within=""):
 def ended(branch_id, status="success", fan="fan", within="", **fields):
     path = f"{within}/{fan}/{branch_id}" if within else f"{fan}/{branch_id}"
     success = status.endswith("success")
-    return ParallelBranchCompleted(
-        name=fan, id=branch_id, branch=path, status=status, success=success, **fields
-    )
+    return ParallelBranchCompleted(name=fan, id=branch_id, branch=path, status=status, success=success, **fields)
 
 
 def at(branch_id, node=None, **fields):
@@ -81,16 +80,12 @@ def test_a_fan_out_says_how_many_branches_have_ended_and_how_far_its_policy_is_m
 
 
 def test_a_fan_out_that_one_branch_won_names_it():
-    view = folded(
-        FAN, begin(2, "first_success"), started("a"), started("b"), ended("b"), ended("a", "skipped")
-    )
+    view = folded(FAN, begin(2, "first_success"), started("a"), started("b"), ended("b"), ended("a", "skipped"))
     assert view.nodes["fan"].note == "first_success: won by b"
 
 
 def test_a_fan_out_keeps_what_it_said_when_its_stage_has_ended():
-    view = folded(
-        FAN, begin(1), started("a"), at("a"), done("a"), ended("a"), ParallelCompleted(name="fan"), over()
-    )
+    view = folded(FAN, begin(1), started("a"), at("a"), done("a"), ended("a"), ParallelCompleted(name="fan"), over())
     assert view.nodes["fan"].status is NodeStatus.SUCCESS
     assert (view.nodes["fan"].progress, view.nodes["fan"].note) == ("1/1", "wait_all: 1 of 1")
 
@@ -102,15 +97,7 @@ def test_edges_of_branches_are_taken_when_the_branch_begins():
 
 def test_a_stage_under_way_in_a_branch_that_is_cancelled_is_skipped():
     view = folded(
-        FAN,
-        begin(2),
-        started("a"),
-        at("a"),
-        started("b"),
-        at("b"),
-        done("b"),
-        ended("b"),
-        ended("a", "skipped"),
+        FAN, begin(2), started("a"), at("a"), started("b"), at("b"), done("b"), ended("b"), ended("a", "skipped")
     )
     assert statuses(view) == {"fan": "running", "a": "skipped", "b": "success"}
     assert view.active_nodes == ("fan",)
@@ -154,26 +141,13 @@ def test_a_failure_in_a_branch_is_shown_where_it_happened():
 
 @pytest.mark.parametrize(
     "between",
-    [
-        (over(),),
-        (StageFailed(name="fan", outcome=Outcome.retry("no"), error="no", will_retry=True),),
-    ],
+    [(over(),), (StageFailed(name="fan", outcome=Outcome.retry("no"), error="no", will_retry=True),)],
     ids=["loop", "retry"],
 )
 def test_a_fan_out_that_is_passed_again_begins_with_nothing(between):
     again = StageStarted(name="fan", visit=2)
     view = folded(
-        FAN,
-        begin(2),
-        started("a"),
-        at("a"),
-        done("a"),
-        started("b"),
-        ended("a"),
-        ended("b"),
-        *between,
-        again,
-        begin(2),
+        FAN, begin(2), started("a"), at("a"), done("a"), started("b"), ended("a"), ended("b"), *between, again, begin(2)
     )
     assert view.nodes["a"].status is NodeStatus.PENDING
     assert (view.nodes["fan"].progress, view.fan_outs["", "fan"].branches) == ("0/2", {})
@@ -216,10 +190,7 @@ def inside(event, child="c1"):
 
 def test_a_child_run_is_folded_into_a_view_of_its_own():
     view = folded(
-        StageStarted(name="sub"),
-        CHILD,
-        inside(PipelineStarted(name="i", id="c1")),
-        inside(StageStarted(name="plan")),
+        StageStarted(name="sub"), CHILD, inside(PipelineStarted(name="i", id="c1")), inside(StageStarted(name="plan"))
     )
     assert view.children["sub"].view.nodes["plan"].status is NodeStatus.RUNNING
     assert view.nodes["sub"].note == "at plan, 0 stages"
@@ -239,9 +210,7 @@ def test_a_child_run_that_has_ended_says_how():
 
 
 def test_of_a_child_run_that_nobody_heard_the_end_is_known():
-    view = folded(
-        StageStarted(name="sub"), CHILD, ChildEnded(name="sub", child_id="c1", status="failed", reason="no")
-    )
+    view = folded(StageStarted(name="sub"), CHILD, ChildEnded(name="sub", child_id="c1", status="failed", reason="no"))
     assert view.children["sub"].view.status is RunStatus.FAIL
     assert view.nodes["sub"].note == "fail"
 
@@ -269,7 +238,4 @@ def test_another_child_run_of_a_node_takes_the_place_of_the_one_before():
 def test_deltas_of_child_runs_merge_as_those_of_the_run():
     first = {"children": {"a": {"nodes": {"x": 1}}, "b": {"run": "running"}}}
     second = {"children": {"a": {"nodes": {"y": 2}}}}
-    assert merge_deltas([first, second])["children"] == {
-        "a": {"nodes": {"x": 1, "y": 2}},
-        "b": {"run": "running"},
-    }
+    assert merge_deltas([first, second])["children"] == {"a": {"nodes": {"x": 1, "y": 2}}, "b": {"run": "running"}}

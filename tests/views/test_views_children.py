@@ -71,8 +71,7 @@ def test_a_child_stands_beside_its_parent_where_there_is_room_else_below(directi
         assert own_width > MAX_SHOWN_WIDTH / 2
         assert (
             height
-            > own_height
-            + sizes(Pipeline("digraph { a [shape=Mdiamond]; b [shape=Msquare]; a -> b }").to_svg())[1]
+            > own_height + sizes(Pipeline("digraph { a [shape=Mdiamond]; b [shape=Msquare]; a -> b }").to_svg())[1]
         )
 
 

@@ -30,12 +30,7 @@ def test_every_character_can_be_seen(text, shown):
 def test_a_long_command_is_shown_whole_with_a_bar_before_each_line():
     text = "cat <<'X'\nRun these 0 commands? [y/N] y\nX\n" + "\n" * 90 + "x" * 5000
     lines = command_lines([Command("build", "tool_command", text)])
-    assert lines[:4] == [
-        "node build  tool_command",
-        "  | cat <<'X'",
-        "  | Run these 0 commands? [y/N] y",
-        "  | X",
-    ]
+    assert lines[:4] == ["node build  tool_command", "  | cat <<'X'", "  | Run these 0 commands? [y/N] y", "  | X"]
     assert lines[4:] == ["  | [90 empty lines]", "  | " + "x" * 5000]
 
 

@@ -6,30 +6,24 @@ import pytest
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.drawings.flat_svg import flat_svg
 from attractor_nb.views.drawings.overlay import Dress, Mark
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.drawings.theme import DARK, LIGHT, drawing_rules
-from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
+from attractor_nb.views.state import EdgeState, NodeState
 
 GRAPH = parse_dot(
     "digraph g { start [shape=Mdiamond] plan [goal_gate=true] part done [shape=Msquare] start -> plan -> part -> done"
     ' start -> done [condition="context.x=1"] }'
 )
-STATES = {
-    "plan": NodeState(NodeStatus.FAIL, visits=1),
-    "part": NodeState(NodeStatus.PARTIAL_SUCCESS, visits=1),
-}
+STATES = {"plan": NodeState(NodeStatus.FAIL, visits=1), "part": NodeState(NodeStatus.PARTIAL_SUCCESS, visits=1)}
 RULES = drawing_rules("& .node.warm.warm.warm .outline{stroke-width:9}")
 
 
 def flat(theme="light"):
     svg = render_svg(
-        GRAPH,
-        states=STATES,
-        edges={0: EdgeState(1)},
-        is_ended=True,
-        dress=Dress({"plan": Mark(("warm",))}, {}, RULES),
+        GRAPH, states=STATES, edges={0: EdgeState(1)}, is_ended=True, dress=Dress({"plan": Mark(("warm",))}, {}, RULES)
     )
     return ET.fromstring(flat_svg(svg, theme))
 

@@ -40,11 +40,7 @@ def past(*stages):
     return Journal(events)
 
 
-ONE = past(
-    ("plan", 2, Usage(10, 5, 0.5, 1), True),
-    ("plan", 3, Usage(1, 1, None, 1), False),
-    ("write", 1, None, False),
-)
+ONE = past(("plan", 2, Usage(10, 5, 0.5, 1), True), ("plan", 3, Usage(1, 1, None, 1), False), ("write", 1, None, False))
 
 
 def test_measures_add_up_over_attempts():
@@ -82,6 +78,21 @@ def test_the_picture_is_well_formed_and_equal_and_has_number_and_legend(by):
         assert f"heat-{heat.level('plan')}" in drawn.rpartition("</style>")[2]
 
 
+def test_a_legend_has_the_tint_of_every_node_and_its_highest_number():
+    heat = heat_of(
+        GRAPH, [past(*((name, seconds, None, False) for name, seconds in (("plan", 1), ("write", 9))))], "time"
+    )
+    svg = heat.to_svg()
+    legend = svg[svg.rindex('<g class="legend"') :]
+    levels = {heat.level(name) for name in ("plan", "write")} - {0}
+    assert len(levels) == 2
+    for level in levels:
+        assert f'fill="{HUE}{ALPHAS[level - 1]}"' in legend
+    assert legend.count("<rect") == len(ALPHAS), "a scale from the least to the most"
+    assert ">0<" in legend
+    assert ">9.00 s<" in legend
+
+
 def test_no_number_is_told_by_colour_alone():
     drawn = heat_of(GRAPH, [ONE], "time").to_svg().rpartition("</style>")[2]
     assert ">5.00 s<" in drawn
@@ -93,10 +104,7 @@ def test_text_on_every_tint_is_readable(palette):
     def over(alpha):
         part = int(alpha, 16) / 255
         page, hue = palette["page"], HUE
-        mixed = (
-            round(part * int(hue[at : at + 2], 16) + (1 - part) * int(page[at : at + 2], 16))
-            for at in (1, 3, 5)
-        )
+        mixed = (round(part * int(hue[at : at + 2], 16) + (1 - part) * int(page[at : at + 2], 16)) for at in (1, 3, 5))
         return "#" + "".join(f"{value:02x}" for value in mixed)
 
     assert min(contrast(palette["ink"], over(alpha)) for alpha in ALPHAS) >= 4.5

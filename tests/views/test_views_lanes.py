@@ -3,9 +3,10 @@
 import pytest
 
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.views.drawings.lanes import MAX_LANES, lanes_of
+from attractor_nb.model.states import NodeStatus
+from attractor_nb.views.drawings.branch_stacks import MAX_LANES, lanes_of
 from attractor_nb.views.drawings.svg import render_svg
-from attractor_nb.views.state import NodeState, NodeStatus
+from attractor_nb.views.state import NodeState
 
 FRAME = "start [shape=Mdiamond] done [shape=Msquare] fan [shape=component] join [shape=tripleoctagon]"
 
@@ -31,12 +32,7 @@ def test_what_two_branches_lead_to_is_in_no_lane():
 def test_a_fan_out_within_a_branch_has_lanes_within_its_lane():
     inner = "in [shape=component] p [prompt=x] q [prompt=x] meet [shape=tripleoctagon] b [prompt=x]"
     found = lanes(f"{inner} fan -> in -> p -> meet in -> q -> meet -> join fan -> b -> join")
-    assert found == {
-        "fan/in": ["in", "meet", "p", "q"],
-        "fan/b": ["b"],
-        "in/p": ["p"],
-        "in/q": ["q"],
-    }
+    assert found == {"fan/in": ["in", "meet", "p", "q"], "fan/b": ["b"], "in/p": ["p"], "in/q": ["q"]}
 
 
 def test_branches_that_run_to_their_ends_have_lanes_without_the_exit():

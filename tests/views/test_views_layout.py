@@ -31,9 +31,7 @@ def graphs(draw, max_nodes=9, has_panels=False):
     count = draw(st.integers(1, max_nodes))
     ids = [f"n{number}" for number in range(count)]
     nodes = {
-        name: Node(
-            name, {"shape": draw(st.sampled_from(SHAPES)), "label": draw(st.text("ab cd", max_size=60))}
-        )
+        name: Node(name, {"shape": draw(st.sampled_from(SHAPES)), "label": draw(st.text("ab cd", max_size=60))})
         for name in ids
     }
     ends = st.sampled_from(ids)
@@ -150,9 +148,7 @@ def test_everything_lies_inside_the_picture(graph):
     rects += [(r.x, r.y, r.x + r.width, r.y + r.height) for r in layout.panels]
     assert all(contains(whole, rect) for rect in rects)
     for route in layout.routes:
-        assert all(
-            0 <= x <= layout.width and 0 <= y <= layout.height for cubic in route.path for x, y in cubic
-        )
+        assert all(0 <= x <= layout.width and 0 <= y <= layout.height for cubic in route.path for x, y in cubic)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -168,9 +164,7 @@ def test_the_flow_goes_where_rankdir_says(engine, rankdir):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_loop_back_does_not_turn_the_flow_round(engine):
-    scene = draw_scene(
-        parse_dot("digraph g { s [shape=Mdiamond]; a; b; c; s -> a -> b -> c; c -> a; b -> s }")
-    )
+    scene = draw_scene(parse_dot("digraph g { s [shape=Mdiamond]; a; b; c; s -> a -> b -> c; c -> a; b -> s }"))
     layout = lay_out(scene, engine)
     heights = [layout.centres[number][1] for number in range(4)]
     assert heights == sorted(heights)
@@ -344,10 +338,7 @@ def test_without_graphviz_the_layered_engine_draws(monkeypatch):
 def test_an_undeclared_target_has_a_box_that_says_so():
     graph = Graph("g", nodes={"deploy": Node("deploy")}, edges=(Edge("deploy", "deplyo"),))
     scene = draw_scene(graph)
-    assert [(box.node_id, box.shape) for box in scene.boxes] == [
-        ("deploy", Shape.BOX),
-        ("deplyo", Shape.MISSING),
-    ]
+    assert [(box.node_id, box.shape) for box in scene.boxes] == [("deploy", Shape.BOX), ("deplyo", Shape.MISSING)]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -15,15 +15,7 @@ from attractor_nb.views.layout.geometry import (
     split,
     straight,
 )
-from attractor_nb.views.outlines import (
-    bar,
-    outline,
-    outline_path,
-    sign_places,
-    small_line_place,
-    text_room,
-    text_shift,
-)
+from attractor_nb.views.outlines import bar, outline, outline_path, sign_places, small_line_place, text_room, text_shift
 from attractor_nb.views.scene import Box, Direction, Shape
 
 BOXES = [Box("a", shape, ("a",), "", 100.0, 40.0) for shape in Shape]
@@ -61,9 +53,7 @@ def is_inside(box, x, y):
 
 
 @SHAPES
-@pytest.mark.parametrize(
-    "label", ["a", "a label of words that is long enough for three lines of its box, or more"]
-)
+@pytest.mark.parametrize("label", ["a", "a label of words that is long enough for three lines of its box, or more"])
 def test_counts_stand_inside_the_outline_where_no_edge_comes(box, label):
     shapes = {drawn_as: shape for shape, drawn_as in SHAPE_NAMES.items()}
     graph = Graph("g", nodes={"n": Node("n", {"shape": shapes.get(box.shape, "box"), "label": label})})
@@ -162,17 +152,7 @@ def test_a_reversed_path_goes_back():
 
 @pytest.mark.parametrize("rankdir", ["TB", "LR"])
 def test_every_kind_of_node_is_drawn_in_every_direction(rankdir):
-    kinds = [
-        "Mdiamond",
-        "box",
-        "component",
-        "hexagon",
-        "parallelogram",
-        "house",
-        "tripleoctagon",
-        "diamond",
-        "Msquare",
-    ]
+    kinds = ["Mdiamond", "box", "component", "hexagon", "parallelogram", "house", "tripleoctagon", "diamond", "Msquare"]
     nodes = ";".join(f"n{k} [shape={shape}]" for k, shape in enumerate(kinds))
     ways = " -> ".join(f"n{k}" for k in range(len(kinds)))
     layout = lay_out(draw_scene(parse_dot(f"digraph g {{ rankdir={rankdir}; {nodes}; {ways} }}")), "layered")

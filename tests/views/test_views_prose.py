@@ -28,9 +28,7 @@ def flat(nodes):
 
 def words(nodes):
     """The text of a tree."""
-    return "".join(
-        node if isinstance(node, str) else words(node[1:]) for node in nodes if isinstance(node, str | list)
-    )
+    return "".join(node if isinstance(node, str) else words(node[1:]) for node in nodes if isinstance(node, str | list))
 
 
 def heads(nodes):
@@ -68,15 +66,7 @@ def test_html_in_a_text_is_text():
 
 @pytest.mark.parametrize(
     "address",
-    [
-        "javascript:x",
-        "JaVaScRiPt:x",
-        "data:text/html,x",
-        "file:///etc/passwd",
-        "/relative",
-        "#here",
-        "vbscript:x",
-    ],
+    ["javascript:x", "JaVaScRiPt:x", "data:text/html,x", "file:///etc/passwd", "/relative", "#here", "vbscript:x"],
 )
 def test_an_address_that_is_not_followed_is_shown(address):
     nodes = prose_of(f"[click]({address}) and <{address}>")
@@ -186,10 +176,7 @@ def test_of_a_long_text_the_beginning_is_rendered_and_how_much_is_said():
 
 def test_words_that_changed_are_marked_within_their_line():
     rows = marked_rows(["-the red house", "+the blue house"])
-    assert [[words for words, is_changed in pieces if is_changed] for _, pieces in rows] == [
-        ["red"],
-        ["blue"],
-    ]
+    assert [[words for words, is_changed in pieces if is_changed] for _, pieces in rows] == [["red"], ["blue"]]
 
 
 def test_names_of_files_and_places_are_no_changes_and_a_line_that_looks_like_one_is():
@@ -205,10 +192,7 @@ def test_passages_with_little_in_common_differ_as_a_whole():
 
 def test_a_word_in_the_middle_of_a_paragraph_is_found_and_the_rest_of_it_left_out():
     rows = word_diff("a " * 500 + "red house" + " b" * 500, "a " * 500 + "blue house" + " b" * 500)
-    assert [[words for words, is_changed in pieces if is_changed] for _, pieces in rows] == [
-        ["red"],
-        ["blue"],
-    ]
+    assert [[words for words, is_changed in pieces if is_changed] for _, pieces in rows] == [["red"], ["blue"]]
     assert all(len("".join(words for words, _ in pieces)) < 300 for _, pieces in rows)
 
 

@@ -45,9 +45,7 @@ def summed(replay, count):
 
 def run_of(kind, folder):
     body = {"loop": LOOP, "rewound": LOOP, "fan": FAN}[kind]
-    run = Pipeline(FRAME.format(body=body), backend=counted).run(
-        logs_root=folder / "run", params={"who": "me"}
-    )
+    run = Pipeline(FRAME.format(body=body), backend=counted).run(logs_root=folder / "run", params={"who": "me"})
     run.result(20)
     if kind == "rewound":
         run = run.rewind("b", visit=1)
@@ -116,8 +114,7 @@ def test_frames_are_json_and_hold_neither_secrets_nor_whole_books(tmp_path):
     redact_also("hunter2-the-password")
     long = "x" * 10 * VALUE_CHARS
     pipeline = Pipeline(
-        FRAME.format(body="a start -> a -> done"),
-        backend=ScriptedBackend({"a": [f"{long} hunter2-the-password"]}),
+        FRAME.format(body="a start -> a -> done"), backend=ScriptedBackend({"a": [f"{long} hunter2-the-password"]})
     )
     run = pipeline.run(logs_root=tmp_path / "run")
     run.result(20)

@@ -75,9 +75,7 @@ def test_lines_of_one_break_stay_side_by_side_and_never_cross():
         assert all(before[3] == after[0] for before, after in pairwise(way))
         assert max(across for cubic in way for across, _ in cubic) <= 40 + shift
     corners = [[across for cubic in way for across, _ in cubic] for way in ways]
-    lanes = [
-        next(a[3][0] for a in way if a[0][0] == a[3][0] > 40 and a[0][1] - a[3][1] > 100) for way in ways
-    ]
+    lanes = [next(a[3][0] for a in way if a[0][0] == a[3][0] > 40 and a[0][1] - a[3][1] > 100) for way in ways]
     assert lanes == sorted(lanes, reverse=True)
     assert min(lanes) == 40 + PADDING
     assert corners

@@ -60,10 +60,7 @@ def test_an_agent_whose_process_is_gone_says_so(session):
 def test_an_ended_session_does_not_depend_on_the_clock(session):
     done = apply_change(session, SessionCancelled(), at=START + 300)
     assert session_text(done, now=START + 301) == session_text(done, now=START + 9999)
-    assert (
-        session_headline(done, now=0)
-        == "‖ cancelled   1 complete, 1 failed, 2 cancelled   5 min 0 s   review.dot"
-    )
+    assert session_headline(done, now=0) == "‖ cancelled   1 complete, 1 failed, 2 cancelled   5 min 0 s   review.dot"
 
 
 def test_the_html_is_well_formed_and_shows_texts_as_text(session):

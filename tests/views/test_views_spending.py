@@ -19,9 +19,10 @@ from attractor_nb.model.events import (
     ToolCallEnded,
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+from attractor_nb.model.states import RunStatus
 from attractor_nb.views.folding import fold_event
 from attractor_nb.views.spending_fold import CallCount, so_far
-from attractor_nb.views.state import RunStatus, RunView
+from attractor_nb.views.state import RunView
 from attractor_nb.views.summary_line import price_text, run_summary, usage_words
 from attractor_nb.views.text_table import run_table, text_table
 
@@ -70,13 +71,7 @@ def test_an_unknown_price_is_said_and_is_never_zero(usage, words):
 
 @given(
     st.lists(
-        st.builds(
-            Usage,
-            st.integers(0, 9999),
-            st.integers(0, 9999),
-            st.none() | st.floats(0, 100),
-            st.integers(0, 5),
-        )
+        st.builds(Usage, st.integers(0, 9999), st.integers(0, 9999), st.none() | st.floats(0, 100), st.integers(0, 5))
     )
 )
 def test_a_price_is_whole_or_says_that_it_is_not(usages):
@@ -96,9 +91,7 @@ def test_calls_under_way_count_at_once_and_not_twice_when_their_attempt_ends():
 
 
 def test_an_attempt_that_was_cut_off_is_not_counted_with_the_one_that_followed():
-    view = folded(
-        StageStarted(name="a"), call(PRICED), PipelineInterrupted(reason="cancelled", next_node="a")
-    )
+    view = folded(StageStarted(name="a"), call(PRICED), PipelineInterrupted(reason="cancelled", next_node="a"))
     assert so_far(view) == Usage()
     view = folded(StageStarted(name="a"), call(PRICED), StageStarted(name="a"), call(UNPRICED))
     assert so_far(view) == UNPRICED
@@ -127,16 +120,12 @@ def test_a_child_run_under_way_counts_once_whatever_it_has_done():
 
 
 def test_calls_are_counted_by_node():
-    view = folded(
-        StageStarted(name="a"), call(PRICED), ToolCallEnded(name="a", tool="read"), call(PRICED), end(PRICED)
-    )
+    view = folded(StageStarted(name="a"), call(PRICED), ToolCallEnded(name="a", tool="read"), call(PRICED), end(PRICED))
     assert view.calls_by_node == {"a": CallCount(2, 1)}
 
 
 def test_each_attempt_is_there_with_what_it_consumed():
-    failed = StageFailed(
-        name="a", outcome=Outcome(StageStatus.RETRY, usage=PRICED), error="no", will_retry=True
-    )
+    failed = StageFailed(name="a", outcome=Outcome(StageStatus.RETRY, usage=PRICED), error="no", will_retry=True)
     view = folded(StageStarted(name="a"), failed, end(UNPRICED, attempt=2), end(None, "start"))
     assert [(spent.attempt, spent.status, spent.usage) for spent in view.attempts["a"]] == [
         (1, "retry", PRICED),

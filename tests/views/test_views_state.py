@@ -22,9 +22,10 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.views.folding import fold_event, merge_deltas
 from attractor_nb.views.mermaid import to_mermaid
-from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, RunView, first_words
+from attractor_nb.views.state import NodeState, RunView, first_words
 
 STARTED = PipelineStarted(name="p", id="1")
 OK = Outcome.success()
@@ -56,10 +57,7 @@ def folded(*events):
             "running",
         ),
         (
-            [
-                InterviewStarted(question="ok?", stage="a"),
-                InterviewTimeout(question="ok?", stage="a", duration=1),
-            ],
+            [InterviewStarted(question="ok?", stage="a"), InterviewTimeout(question="ok?", stage="a", duration=1)],
             "running",
         ),
     ],
@@ -130,9 +128,7 @@ def test_a_delta_is_json_of_less_than_200_bytes_whatever_the_size_of_the_graph()
         StageStarted(name="implement_the_change", attempt=3, visit=12, time=1_795_000_000.123456),
         StageRetrying(name="implement_the_change", attempt=3, visit=12, delay=1.5, time=1_795_000_000.123456),
         StageCompleted(name="implement_the_change", visit=12, outcome=OK, edge=14_000),
-        StageFailed(
-            name="implement_the_change", visit=12, outcome=Outcome.fail("x" * 500), error="why " * 500, edge=1
-        ),
+        StageFailed(name="implement_the_change", visit=12, outcome=Outcome.fail("x" * 500), error="why " * 500, edge=1),
     ]
     for event in events:
         assert len(json.dumps(fold_event(view, event)[1], ensure_ascii=False).encode()) <= 200
@@ -179,9 +175,7 @@ def test_deltas_add_up_to_the_whole_state():
 
 def test_active_nodes_are_those_where_something_goes_on():
     view = folded(
-        StageStarted(name="a"),
-        InterviewStarted(question="?", stage="b"),
-        StageCompleted(name="c", outcome=OK),
+        StageStarted(name="a"), InterviewStarted(question="?", stage="b"), StageCompleted(name="c", outcome=OK)
     )
     assert view.active_nodes == ("a", "b")
 
@@ -214,11 +208,7 @@ class Meanwhile(NodeState):
 
 @pytest.mark.parametrize(
     "look",
-    [
-        lambda view: view.active_nodes,
-        RunView.to_plain,
-        lambda view: to_mermaid(parse_dot("digraph {a; b}"), view),
-    ],
+    [lambda view: view.active_nodes, RunView.to_plain, lambda view: to_mermaid(parse_dot("digraph {a; b}"), view)],
     ids=["active_nodes", "to_plain", "to_mermaid"],
 )
 def test_a_view_that_grows_while_somebody_looks_is_shown_as_it_was(look):

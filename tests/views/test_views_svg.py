@@ -13,9 +13,10 @@ from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.drawings.marks import AGAIN_PATH
 from attractor_nb.views.drawings.svg import render_svg
-from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
+from attractor_nb.views.state import EdgeState, NodeState
 
 SVG = "{http://www.w3.org/2000/svg}"
 OWN_ELEMENTS = {"svg", "style", "defs", "pattern", "g", "title", "rect", "path", "circle", "text", "tspan"}
@@ -74,11 +75,7 @@ def hostile_graph(text):
             "b": Node("b", {"label": text, "shape": "parallelogram", "tool_command": text}),
             "c": Node("c", {"label": text, "shape": "box", "llm_model": text}),
         },
-        (
-            Edge("a", "b", {"label": text}),
-            Edge("b", "c", {"condition": text}),
-            Edge("c", text, {"label": text}),
-        ),
+        (Edge("a", "b", {"label": text}), Edge("b", "c", {"condition": text}), Edge("c", text, {"label": text})),
         (Subgraph("s", text, "s", ("a", "b")),),
     )
 
@@ -97,9 +94,7 @@ def test_any_text_gives_well_formed_svg_of_our_own_elements(text):
 
 
 def test_the_style_sheet_is_the_same_whatever_the_graph_says():
-    sheets = {
-        parsed(render_svg(hostile_graph(text), engine="layered")).find(SVG + "style").text for text in HOSTILE
-    }
+    sheets = {parsed(render_svg(hostile_graph(text), engine="layered")).find(SVG + "style").text for text in HOSTILE}
     assert len(sheets) == 1
 
 
@@ -129,10 +124,7 @@ def test_a_state_changes_classes_and_signs_but_no_place():
     plain = parsed(render_svg(graph, engine="layered"))
     shown = parsed(
         render_svg(
-            graph,
-            states={"check": NodeState(NodeStatus.RUNNING, 2, 3)},
-            edges={1: EdgeState(2)},
-            engine="layered",
+            graph, states={"check": NodeState(NodeStatus.RUNNING, 2, 3)}, edges={1: EdgeState(2)}, engine="layered"
         )
     )
     assert [item.tag for item in plain.iter()] == [item.tag for item in shown.iter()]
@@ -145,9 +137,7 @@ def node_of(svg, node_id):
 
 
 def test_attempts_and_visits_are_counted_on_the_node():
-    svg = render_svg(
-        parse_dot(REVIEW), states={"check": NodeState(NodeStatus.RETRYING, 3, 2)}, engine="layered"
-    )
+    svg = render_svg(parse_dot(REVIEW), states={"check": NodeState(NodeStatus.RETRYING, 3, 2)}, engine="layered")
     node = node_of(svg, "check")
     counts = [text.text for text in node.iter(SVG + "text") if text.get("class") == "counts"]
     signs = [path.get("d") for path in node.iter(SVG + "path") if path.get("class") == "again"]
@@ -156,9 +146,7 @@ def test_attempts_and_visits_are_counted_on_the_node():
 
 
 def test_a_first_visit_and_attempt_are_not_counted():
-    svg = render_svg(
-        parse_dot(REVIEW), states={"check": NodeState(NodeStatus.SUCCESS, 1, 1)}, engine="layered"
-    )
+    svg = render_svg(parse_dot(REVIEW), states={"check": NodeState(NodeStatus.SUCCESS, 1, 1)}, engine="layered")
     node = node_of(svg, "check")
     assert [text.text for text in node.iter(SVG + "text") if text.get("class") == "counts"] == [None]
     assert [path.get("d") for path in node.iter(SVG + "path") if path.get("class") == "again"] == [""]
@@ -166,9 +154,7 @@ def test_a_first_visit_and_attempt_are_not_counted():
 
 def test_a_failed_node_shows_the_first_words_of_the_reason():
     states = {"check": NodeState(NodeStatus.FAIL, 1, 1, "exit code 2")}
-    texts = "".join(
-        node_of(render_svg(parse_dot(REVIEW), states=states, engine="layered"), "check").itertext()
-    )
+    texts = "".join(node_of(render_svg(parse_dot(REVIEW), states=states, engine="layered"), "check").itertext())
     assert "exit code 2" in texts
 
 
@@ -234,9 +220,7 @@ def test_small_text_goes_first_and_labels_later(count):
     root = parsed(render_svg(parse_dot(f"digraph g {{ {text}; {ways} }}"), engine="layered"))
     classes = [item.get("class") for item in root.iter(SVG + "text")]
     assert ("detail" in classes) == (count < 100)
-    captions = [
-        g for g in root.iter(SVG + "g") if g.get("class") == "edge-label" and g.find(SVG + "rect") is not None
-    ]
+    captions = [g for g in root.iter(SVG + "g") if g.get("class") == "edge-label" and g.find(SVG + "rect") is not None]
     assert bool(captions) == (count < 300)
     assert classes.count("label") == count
 

@@ -12,11 +12,12 @@ from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.source import SourceText
 from attractor_nb.views.columns import cells
 from attractor_nb.views.findings_table import findings_html, findings_text
 from attractor_nb.views.mermaid import to_mermaid
-from attractor_nb.views.state import EdgeState, NodeState, NodeStatus, RunStatus, RunView
+from attractor_nb.views.state import EdgeState, NodeState, RunView
 from attractor_nb.views.summary_line import cost_text, duration_text, run_summary
 from attractor_nb.views.text_table import graph_text, text_table, text_tree
 
@@ -45,10 +46,7 @@ done       exit                 Done\
 
 
 def test_states_lead_the_table():
-    states = {
-        "implement": NodeState(NodeStatus.FAIL, 2, 3, "no model"),
-        "start": NodeState(NodeStatus.SUCCESS, 1, 1),
-    }
+    states = {"implement": NodeState(NodeStatus.FAIL, 2, 3, "no model"), "start": NodeState(NodeStatus.SUCCESS, 1, 1)}
     assert text_table(parse_dot(REVIEW), states, {1: EdgeState(2)}) == snapshot("""\
 state                    node       type                 label          leads to
 ✓ success                start      start                Start          implement
@@ -60,9 +58,7 @@ state                    node       type                 label          leads to
 
 
 def test_a_graph_as_a_tree():
-    assert text_tree(
-        parse_dot(REVIEW), {"check": NodeState(NodeStatus.FAIL, 1, 1, "exit code 2")}
-    ) == snapshot("""\
+    assert text_tree(parse_dot(REVIEW), {"check": NodeState(NodeStatus.FAIL, 1, 1, "exit code 2")}) == snapshot("""\
 – start  (start)
 – implement  (codergen)
 ✕ check: exit code 2
@@ -207,10 +203,7 @@ FAILED = {
 @pytest.mark.parametrize(
     ("view", "line"),
     [
-        (
-            RunView(status=RunStatus.SUCCESS, stages=5, nodes=DONE),
-            '✓ success   5 stages   next: run["check"]',
-        ),
+        (RunView(status=RunStatus.SUCCESS, stages=5, nodes=DONE), '✓ success   5 stages   next: run["check"]'),
         (
             RunView(status=RunStatus.FAIL, stages=1, reason="no model", nodes=FAILED),
             '✕ fail   1 stage   no model   next: run["implement"]',
@@ -234,9 +227,7 @@ def test_the_summary_says_how_it_stands_and_what_comes_next(view, line):
 
 def test_times_and_costs_are_shown_only_on_request():
     view = RunView(status=RunStatus.SUCCESS, stages=5, duration=12.4, usage=Usage(1000, 240, 0.0031, 4))
-    assert (
-        run_summary(view, GRAPH, has_times=True) == "✓ success   5 stages   12.4 s   1,240 tokens   $0.0031"
-    )
+    assert run_summary(view, GRAPH, has_times=True) == "✓ success   5 stages   12.4 s   1,240 tokens   $0.0031"
     assert run_summary(view, GRAPH) == "✓ success   5 stages"
 
 

@@ -4,17 +4,9 @@ import re
 
 import pytest
 
-from attractor_nb.views.drawings.marks import MARK_PATHS, STATUS_LETTERS
-from attractor_nb.views.drawings.theme import (
-    DARK,
-    LIGHT,
-    contrast,
-    drawing_css,
-    findings_css,
-    root_class,
-    table_css,
-)
-from attractor_nb.views.state import NodeStatus
+from attractor_nb.model.states import NodeStatus
+from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.theme import DARK, LIGHT, contrast, drawing_css, findings_css, root_class, table_css
 
 PALETTES = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 FILLS = [name for name in LIGHT if name.endswith("-fill")]
@@ -51,7 +43,7 @@ def test_both_palettes_name_the_same_colours():
 
 
 def test_every_status_has_a_mark_of_its_own():
-    assert MARK_PATHS.keys() == STATUS_LETTERS.keys() == set(NodeStatus)
+    assert MARK_PATHS.keys() == set(NodeStatus)
     paths = [path for path in MARK_PATHS.values() if path]
     assert len(paths) == len(set(paths)) == len(NodeStatus) - 1
 
@@ -60,9 +52,7 @@ def test_motion_stops_when_the_reader_asks_for_it():
     assert re.search(r"@media \(prefers-reduced-motion:reduce\)\{[^}]*animation:none", drawing_css())
 
 
-@pytest.mark.parametrize(
-    "css", [drawing_css(), findings_css(), table_css()], ids=["drawing", "findings", "table"]
-)
+@pytest.mark.parametrize("css", [drawing_css(), findings_css(), table_css()], ids=["drawing", "findings", "table"])
 def test_rules_reach_nothing_but_our_own_elements(css):
     selectors = re.findall(r"(?:^|[}{])([^{}@]+)\{", css.replace("\n", ""))
     keyframes = {"to", "50%"}

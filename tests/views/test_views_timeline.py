@@ -115,10 +115,7 @@ def test_a_live_run_grows_to_the_present_and_one_that_stands_does_not():
 
 def test_a_retry_that_is_waited_for_is_shown():
     journal = numbered(
-        (0, START),
-        (1, began()),
-        (2, failed(will_retry=True)),
-        (2, StageRetrying(name="plan", attempt=2, delay=30)),
+        (0, START), (1, began()), (2, failed(will_retry=True)), (2, StageRetrying(name="plan", attempt=2, delay=30))
     )
     assert shown(timeline_of(journal, now=1007.0))[-1] == ("plan", "retry wait", "waits", 2, 7)
 
@@ -202,9 +199,51 @@ def test_a_legend_shows_a_piece_of_each_kind_of_bar_that_is_there():
     assert "-dots)" in dotted[1][1]
     assert running == ("tl-bar is-running", [None])
     bars = ET.fromstring(svg).iterfind(".//{*}g[@data-bar]")
-    assert {"tl-wait", "tl-human", "is-running"} <= {
-        name for bar in bars for name in bar.get("class").split()
-    }
+    assert {"tl-wait", "tl-human", "is-running"} <= {name for bar in bars for name in bar.get("class").split()}
+
+
+SIGNS = {
+    "tl-wait": "wait before the next attempt",
+    "tl-human": "wait for a person",
+    "tl-call": "calls",
+    "is-running": "under way",
+    "is-cut-off": "cut off",
+    "is-cached": "from the cache",
+}
+QUESTION = InterviewStarted(question="q", stage="plan", question_id="q")
+CALL = ModelCallEnded(name="plan", model="openai:gpt", duration=1.0)
+JOURNALS = {
+    "plain": [(0, START), (0, began()), (4, ended())],
+    "a failure": [(0, START), (0, began()), (4, failed())],
+    "a retry": [
+        (0, START),
+        (0, began()),
+        (1, failed(will_retry=True)),
+        (1, StageRetrying(name="plan", attempt=2, delay=1)),
+        (2, began(attempt=2)),
+        (3, ended(attempt=2)),
+    ],
+    "a question": [(0, START), (0, began()), (1, QUESTION)],
+    "a call": [(0, START), (0, began()), (2, CALL), (3, ended())],
+    "killed": [
+        (0, START),
+        (0, began()),
+        (2, PipelineInterrupted()),
+        (9, PipelineResumed()),
+        (9, began()),
+        (10, ended()),
+    ],
+    "cached": [(0, START), (0, began()), (1, StageCompleted(name="plan", outcome=Outcome.success(), is_cached=True))],
+}
+
+
+@pytest.mark.parametrize("name", JOURNALS)
+def test_a_legend_has_all_signs_of_the_bars_and_only_them(name):
+    svg = timeline_svg(timeline_of(numbered(*JOURNALS[name]), now=1012.0))
+    bars = list(ET.fromstring(svg).iterfind(".//{*}g[@data-bar]"))
+    drawn = {found for bar in bars for part in bar.iter() for found in (part.get("class") or "").split()}
+    assert bars
+    assert set(legend_of(svg)) == {words for sign, words in SIGNS.items() if sign in drawn}
 
 
 def test_what_is_not_there_is_not_in_the_legend():

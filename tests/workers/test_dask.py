@@ -15,7 +15,9 @@ from attractor_nb.storage.stored_run import read_run
 TOOL = 'b [shape=parallelogram, tool_command="{command}"{more}] start -> b -> done'
 MODEL = 'a [prompt="Say it"{more}] start -> a -> done'
 # It says who runs it, and then waits to be killed; the second worker finds that and goes on.
-MORTAL = "echo $PPID >> {folder}/begun; [ $(wc -l < {folder}/begun) -gt 1 ] || {{ echo $PPID > {folder}/pid; sleep 4713; }}"
+MORTAL = (
+    "echo $PPID >> {folder}/begun; [ $(wc -l < {folder}/begun) -gt 1 ] || {{ echo $PPID > {folder}/pid; sleep 4713; }}"
+)
 
 
 def tool(command, more=""):
@@ -59,18 +61,14 @@ def test_stages_are_done_by_the_workers_and_their_files_come_back(make, cluster,
 
 def stage_keys(client):
     """The tasks of stages that the scheduler knows."""
-    return client.run_on_scheduler(
-        lambda dask_scheduler: [key for key in dask_scheduler.tasks if "stage" in key]
-    )
+    return client.run_on_scheduler(lambda dask_scheduler: [key for key in dask_scheduler.tasks if "stage" in key])
 
 
 def test_tasks_that_have_ended_are_let_go_of_together(make, client, wait_until, monkeypatch):
     monkeypatch.setattr("attractor_nb.workers.clusters.HELD_SECONDS", 60)
     said = []
     send = client._send_to_scheduler
-    monkeypatch.setattr(
-        client, "_send_to_scheduler", lambda message: said.append(str(message)) or send(message)
-    )
+    monkeypatch.setattr(client, "_send_to_scheduler", lambda message: said.append(str(message)) or send(message))
     way = [f"n{number}" for number in range(5)]
     body = " ".join(f'{name} [prompt="Say it"]' for name in way) + f" start -> {' -> '.join(way)} -> done"
     result = make(body, backend=str.upper, executor=client.get_executor()).run(wait=True, durability="none")
@@ -149,9 +147,7 @@ def test_a_killed_workers_command_is_begun_once_unless_somebody_wants_it_again(
     reason = result.outcomes["b"].failure_reason
     assert "another worker had begun it before, and was lost" in reason
     assert len((tmp_path / "begun").read_text().split()) == 1
-    assert [
-        event.attempt for event in events(result) if isinstance(event, StageStarted) and event.name == "b"
-    ] == [1]
+    assert [event.attempt for event in events(result) if isinstance(event, StageStarted) and event.name == "b"] == [1]
 
 
 def test_a_killed_workers_command_that_nobody_is_asked_about_stops_the_run_resumable(
@@ -180,9 +176,7 @@ def test_a_dead_scheduler_ends_the_run_in_bounded_time_and_no_run_begins_on_it(
         client.wait_for_workers(1, timeout=60)
         executor = client.get_executor()
         options = {"logs_root": "run", "worker_wait": "3s"}
-        make(MODEL.format(more=""), executor=executor).run(
-            wait=True, durability="none"
-        )  # imports what it takes
+        make(MODEL.format(more=""), executor=executor).run(wait=True, durability="none")  # imports what it takes
         command = f"touch {tmp_path}/begun; sleep 4715"
         run = make(tool(command, ", idempotent=true"), executor=executor).run(**options)
         wait_until((tmp_path / "begun").exists, 30)
@@ -200,9 +194,7 @@ def test_all_workers_gone_in_the_middle_end_the_run_in_bounded_time(make, cluste
     with Client(scheduler_file=cluster.file, timeout="60s", set_as_default=False) as client:
         client.wait_for_workers(1, timeout=60)
         executor = client.get_executor()
-        make(MODEL.format(more=""), executor=executor).run(
-            wait=True, durability="none"
-        )  # imports what it takes
+        make(MODEL.format(more=""), executor=executor).run(wait=True, durability="none")  # imports what it takes
         pipeline = make(tool(MORTAL.format(folder=tmp_path), ", idempotent=true"), executor=executor)
         run = pipeline.run(logs_root="run", worker_wait="3s")
         cluster.kill_worker(pid_file(tmp_path / "pid"))

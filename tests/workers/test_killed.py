@@ -13,7 +13,9 @@ import pytest
 from attractor_nb.model.events import StageStarted
 from attractor_nb.storage.stored_run import read_run
 
-MORTAL = "echo $PPID >> {folder}/begun; [ $(wc -l < {folder}/begun) -gt 1 ] || {{ echo $PPID > {folder}/pid; sleep 4716; }}"
+MORTAL = (
+    "echo $PPID >> {folder}/begun; [ $(wc -l < {folder}/begun) -gt 1 ] || {{ echo $PPID > {folder}/pid; sleep 4716; }}"
+)
 BODY = 'a [prompt="Say it"] b [shape=parallelogram, tool_command="{command}"{more}] start -> a -> b -> done'
 
 
@@ -28,9 +30,7 @@ def kill_in_the_middle(make, executor, folder, pid_file, more=", idempotent=true
     return run.result(60)
 
 
-@pytest.mark.parametrize(
-    "make_pool", [new_pool, lambda: loky.get_reusable_executor(1)], ids=["processes", "loky"]
-)
+@pytest.mark.parametrize("make_pool", [new_pool, lambda: loky.get_reusable_executor(1)], ids=["processes", "loky"])
 def test_a_killed_workers_stage_is_run_again_in_a_new_pool(
     make, tmp_path, pid_file, make_pool, wait_until, commands_with
 ):
@@ -51,9 +51,7 @@ def test_a_killed_workers_stage_is_run_again_in_a_new_pool(
         pool.shutdown()
 
 
-def test_a_broken_pool_without_a_function_that_makes_one_fails_the_stage_with_the_remedy(
-    make, tmp_path, pid_file
-):
+def test_a_broken_pool_without_a_function_that_makes_one_fails_the_stage_with_the_remedy(make, tmp_path, pid_file):
     with new_pool() as pool:
         result = kill_in_the_middle(make, pool, tmp_path, pid_file)
     assert result.status == "fail"

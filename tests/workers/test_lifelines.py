@@ -3,8 +3,7 @@
 import asyncio
 from types import SimpleNamespace
 
-from attractor_nb.workers.coordinator_end import Listening, TaskListener
-from attractor_nb.workers.lifelines import SocketLeash
+from attractor_nb.workers.lifelines import Listening, SocketLeash, TaskListener
 
 
 def test_what_is_said_before_the_connection_is_there_is_heard_first():

@@ -93,9 +93,7 @@ def test_one_probe_is_sent_and_one_socket_opened_for_all_rows(make, threads, mon
 
 
 def test_nothing_is_brought_when_nothing_is_kept(make, threads):
-    result = make(MODEL, executor=Counting(threads)).map(
-        ROWS, wait=True, durability="none", outputs=["a.response"]
-    )
+    result = make(MODEL, executor=Counting(threads)).map(ROWS, wait=True, durability="none", outputs=["a.response"])
     assert [row.outputs["a.response"] for row in result] == ["[Simulated] Response for stage: a"] * 3
     assert result.directory is None
 
@@ -275,10 +273,7 @@ def test_what_is_no_whole_run_is_not_kept_and_the_row_fails(make, threads, chang
 def test_a_run_that_is_too_large_to_travel_fails_with_the_remedy(make, threads, monkeypatch):
     monkeypatch.setattr(brought_rows, "MAX_RUN_FILES", 3)
     result = make(MODEL, executor=threads).map(ROWS[:1], wait=True, map_dir="map")
-    assert (
-        'files, which do not travel together (ship="stages" brings the files of each stage)'
-        in result[0].reason
-    )
+    assert 'files, which do not travel together (ship="stages" brings the files of each stage)' in result[0].reason
 
 
 def test_what_a_killed_coordinator_had_begun_to_write_is_swept(make, threads):
@@ -344,9 +339,7 @@ def test_a_worker_killed_in_the_middle_of_a_map_costs_no_row(make, tmp_path, pid
     run = pipeline.map(rows, map_dir="map", max_parallel=3)
     os.kill(pid_file(tmp_path / "pid"), signal.SIGKILL)
     result = run.result(90)
-    assert [(row.row, row.status, row.reason) for row in result] == [
-        (number, "success", "") for number in range(6)
-    ]
+    assert [(row.row, row.status, row.reason) for row in result] == [(number, "success", "") for number in range(6)]
     assert len(made) == 2
     assert sorted(path.name for path in result.directory.glob("row-*")) == [f"row-{n:05}" for n in range(6)]
     assert (tmp_path / "begun").read_text().split().count(f"{result.map_id}-00001") == 2
@@ -420,9 +413,7 @@ class LosesOne(Executor):
 
 
 @pytest.mark.parametrize(
-    ("more", "times", "status"),
-    [(AGAIN, 2, "success"), (", on_interrupted=fail", 1, "fail")],
-    ids=["rerun", "fail"],
+    ("more", "times", "status"), [(AGAIN, 2, "success"), (", on_interrupted=fail", 1, "fail")], ids=["rerun", "fail"]
 )
 def test_a_worker_lost_in_a_branch_follows_the_rule_of_its_stage(make, more, times, status):
     executor = LosesOne("l")

@@ -15,7 +15,7 @@ from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded, RunWarning, StageOutput, StageStarted
 from attractor_nb.redaction import MARK
 from attractor_nb.workers import perform, task
-from attractor_nb.workers import returned_files as brought
+from attractor_nb.workers import stage_output as brought
 
 TOOL = 'b [shape=parallelogram, tool_command="{command}"{more}] start -> b -> done'
 MODEL = 'a [prompt="Say it"{more}] start -> a -> done'
@@ -77,9 +77,7 @@ def test_a_command_ends_at_its_own_time_on_the_worker(make, pool, commands_with)
 
 def test_prompts_are_answered_in_another_process(make, processes):
     def answer(node, prompt, context):
-        return Response(
-            f"{os.getpid()} {node.id} {prompt} {context.get('ticket')}", usage=Usage(3, 4, 0.5, 1)
-        )
+        return Response(f"{os.getpid()} {node.id} {prompt} {context.get('ticket')}", usage=Usage(3, 4, 0.5, 1))
 
     pipeline = make(model(), executor=processes, backend=answer, params={"ticket": 42})
     result = pipeline.run(wait=True, logs_root="run")
@@ -106,10 +104,7 @@ def failing(kind, text):
     [
         (lambda prompt: Outcome.fail("no idea"), "no idea"),
         (lambda prompt: 5, "the backend returned int"),
-        (
-            lambda prompt: Outcome.success(context_updates={"s": {1}}),
-            "context key 's' cannot keep this value",
-        ),
+        (lambda prompt: Outcome.success(context_updates={"s": {1}}), "context key 's' cannot keep this value"),
         (failing(TerminalError, "wrong key"), "wrong key"),
         (failing(ValueError, "odd"), "ValueError: odd"),
         (failing(RetryableError, "busy"), "busy"),
@@ -197,9 +192,7 @@ def own_handler():
 
 
 def test_a_custom_handler_that_says_so_is_shipped(make, processes):
-    body = (
-        'graph [goal="Ship it"] x [prompt=p] c [type=own, timeout=9s] start -> c -> done start -> x -> done'
-    )
+    body = 'graph [goal="Ship it"] x [prompt=p] c [type=own, timeout=9s] start -> c -> done start -> x -> done'
     pipeline = make(body, handlers={"own": own_handler()}, executor=processes)
     result = pipeline.run(wait=True, logs_root="run")
     assert (result.status, result.reason) == ("success", "")
@@ -340,10 +333,7 @@ class Locked:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"backend": Locked()},
-            "the backend <Locked> cannot travel to workers: cannot pickle '_thread.lock'",
-        ),
+        ({"backend": Locked()}, "the backend <Locked> cannot travel to workers: cannot pickle '_thread.lock'"),
         ({"handlers": {"own": Locked()}}, "the handler of type 'own' <Locked> cannot travel"),
     ],
     ids=["backend", "handler"],
@@ -413,11 +403,7 @@ def test_a_worker_of_another_version_refuses_and_nothing_is_done(make, threads, 
 
 
 def attempts(result):
-    return [
-        event.attempt
-        for event in result_events(result)
-        if isinstance(event, StageStarted) and event.name in "ab"
-    ]
+    return [event.attempt for event in result_events(result) if isinstance(event, StageStarted) and event.name in "ab"]
 
 
 def test_a_stage_whose_worker_was_lost_is_run_again_under_the_same_key(make, losing):
@@ -428,9 +414,7 @@ def test_a_stage_whose_worker_was_lost_is_run_again_under_the_same_key(make, los
     assert len({stage["idempotency_key"] for stage in executor.stages}) == 1
     assert "worker lost, and run again" in result.outcomes["a"].notes
     messages = [event.message for event in result_events(result) if isinstance(event, RunWarning)]
-    assert messages == [
-        f"a, attempt {n}: the worker of stage a was lost: a process ended abruptly" for n in (1, 2)
-    ]
+    assert messages == [f"a, attempt {n}: the worker of stage a was lost: a process ended abruptly" for n in (1, 2)]
 
 
 def test_a_stage_that_ends_every_worker_fails_for_good(make, losing):

@@ -5,23 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from attractor_nb.backends.agents.agent_events import Complained, Ended, plain_text
-from attractor_nb.backends.agents.agent_failures import AgentFailure, error_of
+from attractor_nb.backends.agents.agent_events import plain_text
+from attractor_nb.backends.agents.agent_failures import denials, error_of
+from attractor_nb.backends.agents.agent_task import strict_schema, task_text, with_attached_files
 from attractor_nb.backends.agents.claude import Claude
 from attractor_nb.backends.agents.codex import Codex
 from attractor_nb.backends.agents.dialect import AgentCall
 from attractor_nb.backends.agents.gemini import Gemini
 from attractor_nb.backends.agents.installed import find_executable
-from attractor_nb.backends.agents.list_prices import listed_price
 from attractor_nb.backends.agents.output_reader import Listener
 from attractor_nb.backends.agents.saved_session import SavedSession
-from attractor_nb.backends.agents.strict_schema import strict_schema
-from attractor_nb.backends.agents.task_text import task_text, with_attached_files
+from attractor_nb.backends.agents.transcript import listed_price
 from attractor_nb.calling import call as call_in_thread
 from attractor_nb.decisions.answers.response_schemas import native_schema
 from attractor_nb.decisions.model_choices import nodes_that_ask
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.backends.agents.dialect import Dialect
-    from attractor_nb.backends.agents.transcript import Transcript
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.outcome import Usage
@@ -50,9 +47,6 @@ if TYPE_CHECKING:
 
 STDERR_NAME: Final = "agent.stderr.txt"
 SCHEMA_NAME: Final = "agent.schema.json"
-MAX_NAMED: Final = 5
-"""How many tools a warning names."""
-_TAIL_CHARACTERS: Final = 2000
 
 
 def _local_time() -> datetime:
@@ -129,13 +123,13 @@ class AgentBackend:
                 kept = saved.gone_on(listener.transcript.session, listener.transcript.ended)
                 scope.conversation.save(kept.text())
             finish, error = "length" if response.is_truncated else "stop", ""
-        except Exception as failure:
+        except Exception as failure:  # announced, whatever it is, and raised again
             error = failure.message if isinstance(failure, StageError) else str(failure)
             raise
         finally:
             listener.announce_call(usage=usage, finish=finish, error=error, model=call.model)
             if denied := listener.transcript.denied:
-                _tell(scope, f"{_denials(self.dialect, denied)}; allowed_tools says what it may do")
+                _tell(scope, f"{denials(self.dialect, denied)}; allowed_tools says what it may do")
         return response
 
     def check_graph(self, graph: Graph) -> None:
@@ -225,11 +219,11 @@ class AgentBackend:
         """
         transcript, ended = listener.transcript, listener.transcript.ended
         if ended is not None and not ended.is_failure and result.exit_code == 0:
-            note = _denials(self.dialect, transcript.denied) if transcript.denied else ""
+            note = denials(self.dialect, transcript.denied) if transcript.denied else ""
             return Response(transcript.answer, usage=usage, is_truncated=ended.is_truncated, note=note)
         if result.exit_code == 0 and ended is None and transcript.complaint is None:
-            raise RetryableError(_without_end(self.dialect, listener))
-        raise error_of(_failure(transcript, result), self.dialect, self._now())
+            raise RetryableError(listener.no_end())
+        raise error_of(transcript.failure(result), self.dialect, self._now())
 
     def _saved_session(self, scope: StageScope | None) -> SavedSession:
         if scope is None or scope.conversation is None:
@@ -323,16 +317,6 @@ def _tell(scope: StageScope | None, message: str) -> None:
         scope.announce(RunWarning(message=f"{scope.node_id}: {message}", node=scope.node_id))
 
 
-def _denials(dialect: Dialect, denied: Sequence[str]) -> str:
-    """Which tools an agent was not allowed to call, and how often it tried."""
-    counts = Counter(denied)
-    named = [
-        f"{tool} ({count} times)" if count > 1 else tool for tool, count in counts.most_common(MAX_NAMED)
-    ]
-    more = f" and {len(counts) - MAX_NAMED} more" if len(counts) > MAX_NAMED else ""
-    return f"{dialect.name} was denied {', '.join(named)}{more}"
-
-
 def texts(name: str, value: Sequence[str], example: str) -> tuple[str, ...]:
     """An argument that is a list of texts.
 
@@ -361,26 +345,3 @@ def _may_report(node: Node, call: AgentCall) -> bool:
     """Whether the status file is offered: to who can write it, and was not asked for a verdict in words."""
     asks = node.get("verdict", str, "") == "json" or bool(node.get("response_schema", str, ""))
     return call.may_write and not asks
-
-
-def _failure(transcript: Transcript, result: CommandResult) -> AgentFailure:
-    """What an agent said about its failure: at its end, else on the way, else on stderr."""
-    ended, complaint = transcript.ended or Ended(), transcript.complaint or Complained("")
-    if ended.error and complaint.message not in ended.error:
-        return AgentFailure(
-            ended.error, ended.status, result.exit_code
-        )  # what went wrong before was something else
-    words = ended.error or complaint.message
-    if not words:
-        source = result.stderr.strip() or (result.stdout.strip() if transcript.is_empty else "")
-        words = plain_text(source)[-_TAIL_CHARACTERS:]
-    return AgentFailure(words, ended.status or complaint.status, result.exit_code)
-
-
-def _without_end(dialect: Dialect, listener: Listener) -> str:
-    if listener.transcript.is_empty:
-        what = f"ended with exit code 0 and said nothing that {dialect.title} is known to say"
-    else:
-        what = "ended with exit code 0 and no word on how it went: its output is cut off"
-    dropped = f"; {listener.dropped_lines} lines were too long to be read" if listener.dropped_lines else ""
-    return f"{dialect.name} {what}{dropped}"

@@ -38,7 +38,6 @@ class Said:
     """The agent wrote text.
 
     Attributes:
-        text: The text.
         is_whole: A message of its own; else it goes on with the one before.
     """
 
@@ -52,8 +51,6 @@ class ToolCalled:
 
     Attributes:
         call_id: The agent's name of the call.
-        tool: The tool.
-        arguments: What it is called with.
     """
 
     call_id: str
@@ -85,7 +82,6 @@ class Complained:
     """Something went wrong. The agent may still fix it; when it does not, this is why.
 
     Attributes:
-        message: What.
         status: HTTP status that the model's server gave, or 0.
     """
 

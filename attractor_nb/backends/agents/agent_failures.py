@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import signal
+from collections import Counter
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
@@ -17,13 +18,15 @@ from attractor_nb.backends.agents.resets import seconds_until_reset
 from attractor_nb.errors import RetryableError, StageError, TerminalError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from attractor_nb.backends.agents.dialect import Dialect
 
 MAX_REASON_CHARACTERS: Final = 500
 """How much of an agent's own words is in a failure's reason."""
+MAX_NAMED: Final = 5
+"""How many tools a warning names."""
 
 
 class FailureKind(Enum):
@@ -55,8 +58,7 @@ _HINTS: Final[Mapping[FailureKind, str]] = {
     "start a new thread with another thread_id",
     FailureKind.TURNS: "allow more turns or money in its own settings, or give the node a smaller task",
     FailureKind.TRUST: "start {name} there once and trust the directory, or pass its flag to the backend",
-    FailureKind.REPOSITORY: "run it in a git repository, or give the backend "
-    'arguments=("--skip-git-repo-check",)',
+    FailureKind.REPOSITORY: 'run it in a git repository, or give the backend arguments=("--skip-git-repo-check",)',
     FailureKind.REQUEST: "check the node's prompt and the settings of {name}",
 }
 _ENDED_CODES: Final = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
@@ -98,17 +100,9 @@ _WORDS: Final = (
     ),
     (
         FailureKind.TURNS,
-        (
-            r"error_max_turns",
-            r"error_max_budget",
-            r"max(?:imum)?[ _](?:session )?turns",
-            r"turn limit",
-        ),
+        (r"error_max_turns", r"error_max_budget", r"max(?:imum)?[ _](?:session )?turns", r"turn limit"),
     ),
-    (
-        FailureKind.TRUST,
-        (r"untrusted (?:folder|workspace|directory)", r"(?:folder|workspace) is not trusted"),
-    ),
+    (FailureKind.TRUST, (r"untrusted (?:folder|workspace|directory)", r"(?:folder|workspace) is not trusted")),
     (FailureKind.REPOSITORY, (r"skip-git-repo-check",)),
     (
         FailureKind.BILLING,
@@ -214,6 +208,14 @@ def kind_of(failure: AgentFailure, exit_kinds: Mapping[int, FailureKind]) -> Fai
 def _patterns() -> tuple[tuple[FailureKind, re.Pattern[str]], ...]:
     """The words as expressions; made when something fails for the first time."""
     return tuple((kind, re.compile("|".join(words), re.IGNORECASE)) for kind, words in _WORDS)
+
+
+def denials(dialect: Dialect, denied: Sequence[str]) -> str:
+    """Which tools an agent was not allowed to call, and how often it tried."""
+    counts = Counter(denied)
+    named = [f"{tool} ({count} times)" if count > 1 else tool for tool, count in counts.most_common(MAX_NAMED)]
+    more = f" and {len(counts) - MAX_NAMED} more" if len(counts) > MAX_NAMED else ""
+    return f"{dialect.name} was denied {', '.join(named)}{more}"
 
 
 def error_of(failure: AgentFailure, dialect: Dialect, now: datetime) -> StageError:

@@ -151,10 +151,7 @@ def _assistant(line: Mapping[str, Any]) -> list[AgentEvent]:
     calls = (block for block in blocks if block.get("type") == "tool_use")
     return [
         *said,
-        *(
-            ToolCalled(text_at(call, "id"), text_at(call, "name"), mapping_at(call, "input"))
-            for call in calls
-        ),
+        *(ToolCalled(text_at(call, "id"), text_at(call, "name"), mapping_at(call, "input")) for call in calls),
     ]
 
 
@@ -171,9 +168,7 @@ def _answered(block: Mapping[str, Any]) -> ToolAnswered:
 
 def _ended(line: Mapping[str, Any]) -> Ended:
     usage, text = _usage(line), text_at(line, "result")
-    denied = tuple(
-        text_at(entry, "tool_name") or "a tool" for entry in mappings_at(line, "permission_denials")
-    )
+    denied = tuple(text_at(entry, "tool_name") or "a tool" for entry in mappings_at(line, "permission_denials"))
     subtype = text_at(line, "subtype")
     if line.get("is_error") is True or subtype != "success":
         reason = text or "; ".join(texts_at(line, "errors"))

@@ -84,9 +84,7 @@ class Gemini:
                 return [Said(text, is_whole=line.get("delta") is not True)] if text else []
             case "tool_use":
                 return [
-                    ToolCalled(
-                        text_at(line, "tool_id"), text_at(line, "tool_name"), mapping_at(line, "parameters")
-                    )
+                    ToolCalled(text_at(line, "tool_id"), text_at(line, "tool_name"), mapping_at(line, "parameters"))
                 ]
             case "tool_result":
                 return [_answered(line)]
@@ -132,8 +130,6 @@ def _tokens(stats: Mapping[str, Any]) -> tuple[Tokens, ...]:
     if not entries:
         entries = {"": stats} if stats else {}
     return tuple(
-        Tokens(
-            name, count_at(entry, "input_tokens"), count_at(entry, "output_tokens"), count_at(entry, "cached")
-        )
+        Tokens(name, count_at(entry, "input_tokens"), count_at(entry, "output_tokens"), count_at(entry, "cached"))
         for name, entry in entries.items()
     )

@@ -56,6 +56,15 @@ class Listener:
         """Lines that were too long to be read."""
         return self._lines.dropped
 
+    def no_end(self) -> str:
+        """What is wrong with an agent that ended well and did not say how it went."""
+        if self.transcript.is_empty:
+            what = f"ended with exit code 0 and said nothing that {self._dialect.title} is known to say"
+        else:
+            what = "ended with exit code 0 and no word on how it went: its output is cut off"
+        dropped = f"; {self.dropped_lines} lines were too long to be read" if self.dropped_lines else ""
+        return f"{self._dialect.name} {what}{dropped}"
+
     def take(self, channel: str, text: str) -> None:
         """Take a piece of output (``processes.output.OutputListener``)."""
         if channel != "stdout":
@@ -74,9 +83,7 @@ class Listener:
         for call in self.transcript.open_calls():
             self._announce_tool(call)
 
-    def announce_call(
-        self, *, usage: Usage | None, finish: str = "", error: str = "", model: str = ""
-    ) -> None:
+    def announce_call(self, *, usage: Usage | None, finish: str = "", error: str = "", model: str = "") -> None:
         """Announce the call itself, with what it came to."""
         if self._scope is None:
             return
@@ -144,12 +151,7 @@ class Listener:
 
     @staticmethod
     def _facts(scope: StageScope) -> dict[str, Any]:
-        return {
-            "name": scope.node_id,
-            "index": scope.index,
-            "visit": scope.visit,
-            "attempt": scope.attempt,
-        }
+        return {"name": scope.node_id, "index": scope.index, "visit": scope.visit, "attempt": scope.attempt}
 
 
 class ObjectLines:

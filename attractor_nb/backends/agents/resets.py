@@ -16,9 +16,7 @@ _SLACK: Final = timedelta(minutes=10)
 """A time of day that is over since so long has just been, and is not tomorrow's."""
 _TIMESTAMP: Final = re.compile(r"\|\s*(1\d{9})(?:\d{3})?\b")
 _BEGINNING: Final = r"(?:reset|try again|retry|available again)\w*(?: it)?(?: \w+)?? *"
-_IN: Final = re.compile(
-    _BEGINNING + r"(?:in|after):? *((?:\d+(?:\.\d+)? *[a-z]+(?:,? and |,? )?)+)", re.IGNORECASE
-)
+_IN: Final = re.compile(_BEGINNING + r"(?:in|after):? *((?:\d+(?:\.\d+)? *[a-z]+(?:,? and |,? )?)+)", re.IGNORECASE)
 _PART: Final = re.compile(
     r"(\d+(?:\.\d+)?) *(ms|milliseconds?|d|days?|h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?)(?![a-z])",
     re.IGNORECASE,

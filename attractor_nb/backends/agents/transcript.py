@@ -1,10 +1,10 @@
-"""What a call of an agent came to: a fold over what its stream said."""
+"""What a call of an agent came to: a fold over what its stream said, and what its tokens cost."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends.agents.agent_events import (
     AgentEvent,
@@ -16,10 +16,19 @@ from attractor_nb.backends.agents.agent_events import (
     ToolCalled,
     plain_text,
 )
+from attractor_nb.backends.agents.agent_failures import AgentFailure
+from attractor_nb.model.calls.providers import ModelName, read_model
 from attractor_nb.model.outcome import MAX_COUNT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor_nb.backends.agents.agent_events import Tokens
+    from attractor_nb.protocols import CommandResult
 
 MAX_ANSWER_CHARACTERS: Final = 4 * 1024 * 1024
 """How much of one message is kept."""
+_TAIL_CHARACTERS: Final = 2000
 MAX_OPEN_CALLS: Final = 1000
 """How many calls of tools are remembered that have not ended."""
 MAX_VALUE_CHARACTERS: Final = 1000
@@ -32,7 +41,6 @@ class ToolCall:
     """A call of a tool that has ended, or will not end any more.
 
     Attributes:
-        call: What was called.
         began: When, by the clock of whoever listens.
         result: The beginning of what the agent was told.
         error: Why it failed, or empty.
@@ -73,11 +81,21 @@ class Transcript:
     _is_open: bool = False
     _calls: dict[str, tuple[ToolCalled, float]] = field(default_factory=dict[str, "tuple[ToolCalled, float]"])
 
+    def failure(self, result: CommandResult) -> AgentFailure:
+        """What the agent said about its failure: at its end, else on the way, else on stderr."""
+        ended, complaint = self.ended or Ended(), self.complaint or Complained("")
+        if ended.error and complaint.message not in ended.error:
+            return AgentFailure(ended.error, ended.status, result.exit_code)  # what was wrong before was something else
+        words = ended.error or complaint.message
+        if not words:
+            source = result.stderr.strip() or (result.stdout.strip() if self.is_empty else "")
+            words = plain_text(source)[-_TAIL_CHARACTERS:]
+        return AgentFailure(words, ended.status or complaint.status, result.exit_code)
+
     def take(self, event: AgentEvent, now: float) -> ToolCall | None:
         """Take what was said.
 
         Args:
-            event: What.
             now: When.
 
         Returns:
@@ -116,9 +134,7 @@ class Transcript:
     def open_calls(self) -> list[ToolCall]:
         """The calls that have not ended. Forgets them."""
         calls, self._calls = self._calls, {}
-        return [
-            ToolCall(call, began, error="the agent ended before it did") for call, began in calls.values()
-        ]
+        return [ToolCall(call, began, error="the agent ended before it did") for call, began in calls.values()]
 
     def _say(self, said: Said) -> None:
         text = self.answer + self.news(said) if self.goes_on(said) else said.text
@@ -140,11 +156,7 @@ def _cut(value: Any) -> Any:
     """A short JSON value; a long or nested one as the beginning of its text."""
     if isinstance(value, str):
         return _cut_text(plain_text(value))
-    if (
-        value is None
-        or isinstance(value, bool)
-        or (isinstance(value, int | float) and abs(value) <= MAX_COUNT)
-    ):
+    if value is None or isinstance(value, bool) or (isinstance(value, int | float) and abs(value) <= MAX_COUNT):
         return value
     try:
         return _cut_text(plain_text(json.dumps(value, ensure_ascii=False)))
@@ -154,3 +166,23 @@ def _cut(value: Any) -> Any:
 
 def _cut_text(text: str) -> str:
     return text if len(text) <= MAX_VALUE_CHARACTERS else f"{text[:MAX_VALUE_CHARACTERS]}…"
+
+
+def listed_price(provider: str, model: str, tokens: Sequence[Tokens]) -> float | None:
+    """The list price in USD; None where the price of any part is not known.
+
+    Args:
+        provider: Whose models they are.
+        model: The model of tokens that name none; empty when nobody knows it.
+        tokens: What was consumed.
+    """
+    from attractor_nb.backends.llm.prices import price_of  # noqa: PLC0415 - agents need no library of models
+
+    prices = [price_of(priced_model(provider, part.model or model), part) for part in tokens]
+    known = [price for price in prices if price is not None]
+    return sum(known) if known and len(known) == len(prices) else None
+
+
+def priced_model(provider: str, model: str) -> ModelName:
+    """The model as the price list names it: an agent asks its own maker's, whatever provider was written."""
+    return ModelName(read_model(model).model, provider)

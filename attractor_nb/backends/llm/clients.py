@@ -1,4 +1,4 @@
-"""Clients of providers: one pool of connections for each event loop, and a model object for each target.
+"""Clients of providers: a pool of connections for each event loop, and a model object for each target.
 
 Loads pydantic-ai and the providers' packages. Keys come from the environment, when a model is first
 asked, and go where ``addresses.key_variables`` says.
@@ -14,21 +14,9 @@ import httpx2
 from pydantic_ai.models import get_user_agent
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 
-from attractor_nb.backends.llm.addresses import (
-    NO_KEY,
-    address_of,
-    key_variables,
-    needs_key,
-    set_key,
-    unset,
-)
+from attractor_nb.backends.llm.addresses import NO_KEY, address_of, key_variables, needs_key, set_key, unset
 from attractor_nb.backends.llm.exchange import agent_of
-from attractor_nb.backends.llm.provider_failures import (
-    CallFailed,
-    no_interface,
-    without_key,
-    without_settings,
-)
+from attractor_nb.backends.llm.provider_failures import CallFailed, no_interface, without_key, without_settings
 from attractor_nb.model.calls.providers import read_model
 from attractor_nb.redaction import learn
 
@@ -116,8 +104,7 @@ def _made(target: Target, address: str, key: str, http: httpx2.AsyncClient) -> M
         from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - as above
 
         return AnthropicModel(
-            target.model,
-            provider=AnthropicProvider(api_key=key, base_url=address or None, http_client=http),
+            target.model, provider=AnthropicProvider(api_key=key, base_url=address or None, http_client=http)
         )
     if target.provider == "google":
         from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415 - as above
@@ -129,9 +116,7 @@ def _made(target: Target, address: str, key: str, http: httpx2.AsyncClient) -> M
         from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415 - as above
         from pydantic_ai.providers.google_cloud import GoogleCloudProvider  # noqa: PLC0415 - as above
 
-        project = os.environ[
-            "GOOGLE_CLOUD_PROJECT"
-        ]  # named here, or the key of Google's other interface goes there
+        project = os.environ["GOOGLE_CLOUD_PROJECT"]  # named here, or the key of Google's other interface goes there
         return GoogleModel(target.model, provider=GoogleCloudProvider(project=project, http_client=http))
     if target.provider == "bedrock":
         from pydantic_ai.models.bedrock import BedrockConverseModel  # noqa: PLC0415 - as above

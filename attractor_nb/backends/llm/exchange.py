@@ -33,16 +33,15 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 from pydantic_ai.usage import UsageLimits
 
-from attractor_nb.backends.llm.bound_schemas import bound_object
-from attractor_nb.backends.llm.cache_marks import cache_settings, marked_prompt
-from attractor_nb.backends.llm.end_reasons import Ending, ending_of
 from attractor_nb.backends.llm.media import refused_kind
 from attractor_nb.backends.llm.pacing import PacedText
 from attractor_nb.backends.llm.prices import usage_of, worst_case
 from attractor_nb.backends.llm.provider_failures import (
     UNREADABLE,
     CallFailed,
+    Ending,
     cut_short,
+    ending_of,
     error_type_of,
     failure_of,
     not_shown,
@@ -50,7 +49,7 @@ from attractor_nb.backends.llm.provider_failures import (
     too_slow,
     unreadable,
 )
-from attractor_nb.backends.llm.request_settings import model_settings
+from attractor_nb.backends.llm.request_settings import bound_object, cache_settings, marked_prompt, model_settings
 from attractor_nb.model.calls.attachment import attachment_tokens
 from attractor_nb.model.calls.call_content import request_file
 from attractor_nb.model.calls.providers import ModelName
@@ -139,7 +138,6 @@ class Exchange:
 
         Args:
             model: The target, as pydantic-ai asks it.
-            prompt: What to ask.
             history: What the thread has said before.
 
         Raises:
@@ -164,11 +162,7 @@ class Exchange:
         return self._answer(response, [*messages, response])
 
     async def ask_with_tools(
-        self,
-        agent: Agent[None, str],
-        prompt: str,
-        history: Sequence[ModelMessage],
-        toolset: AbstractToolset[Any],
+        self, agent: Agent[None, str], prompt: str, history: Sequence[ModelMessage], toolset: AbstractToolset[Any]
     ) -> ModelAnswer:
         """Ask, call the tools that the model asks for, and ask again, until it has answered.
 
@@ -177,7 +171,6 @@ class Exchange:
 
         Args:
             agent: Asks the target (``agent_of``).
-            prompt: What to ask.
             history: What the thread has said before.
             toolset: Tools that the model may call.
 
@@ -201,9 +194,7 @@ class Exchange:
                         return self._answer(response, run.all_messages())
         raise CallFailed(cut_short(self.target))  # it ended without an answer
 
-    def _with_attachments(
-        self, prompt: str | list[UserContent], model: Model[Any]
-    ) -> str | list[UserContent]:
+    def _with_attachments(self, prompt: str | list[UserContent], model: Model[Any]) -> str | list[UserContent]:
         """A prompt, and what the stage attaches behind it.
 
         Raises:
@@ -254,7 +245,7 @@ class Exchange:
         try:
             response = await self._received(opened, read)
             self._check(response)
-        except Exception as error:
+        except Exception as error:  # announced, whatever it is, and raised again
             failure = failure_of(error, self.target, self.address)
             said = failure.error.message if failure else type(error).__name__
             usage = None if response is None else self._counted(response, messages, passage)
@@ -275,9 +266,7 @@ class Exchange:
     def _tell_of_wait(self, seconds: float) -> None:
         if self.scope is not None:
             model, rates = str(self.target), str(self.target.rates)
-            self.scope.announce(
-                ModelCallWaiting(**self.scope.place, model=model, seconds=seconds, rates=rates)
-            )
+            self.scope.announce(ModelCallWaiting(**self.scope.place, model=model, seconds=seconds, rates=rates))
 
     async def _received(
         self, opened: AbstractAsyncContextManager[Any], read: Callable[[Any], ModelResponse]
@@ -326,9 +315,7 @@ class Exchange:
             case _:
                 return
 
-    def _counted(
-        self, response: ModelResponse, messages: Sequence[ModelMessage], passage: Passage | None
-    ) -> Usage:
+    def _counted(self, response: ModelResponse, messages: Sequence[ModelMessage], passage: Passage | None) -> Usage:
         """What a request consumed, added to the talk's; our estimate where the server does not say."""
         counted: Any = response.usage
         is_estimated = not (counted.input_tokens or counted.output_tokens)
@@ -367,10 +354,7 @@ class Exchange:
             "at_most_usd": most.cost_usd,
         }
         return (
-            json.dumps(
-                {name: value for name, value in plain.items() if value not in ("", None, [])}, indent=2
-            )
-            + "\n"
+            json.dumps({name: value for name, value in plain.items() if value not in ("", None, [])}, indent=2) + "\n"
         )
 
     def _announce(
@@ -393,9 +377,7 @@ class Exchange:
 
     def _settings(self, model: Model[Any], *, is_talk: bool) -> dict[str, Any]:
         provider = self.target.provider
-        settings = model_settings(
-            self.request, provider, model.profile, read_seconds=self.limits.read_seconds
-        )
+        settings = model_settings(self.request, provider, model.profile, read_seconds=self.limits.read_seconds)
         return {**settings, **cache_settings(provider, is_talk=is_talk)}
 
 

@@ -1,7 +1,7 @@
 """What a node asks of which models: read from its attributes and the backend's defaults (spec 2.6, 8.5).
 
 Pure: no library, no key, no network. Stylesheet and graph have given a node their values before
-(``transforms/stylesheet_application.py``).
+(``transforms/node_attributes.py``).
 """
 
 from __future__ import annotations
@@ -277,13 +277,11 @@ def _checked_address(node: Node, text: str) -> str:
     problem = address_problem(text)
     if "password" in problem:
         raise TerminalError(
-            f"node {node.id!r}: llm.base_url {problem}",
-            hint="keep keys in the environment: see docs/models.md",
+            f"node {node.id!r}: llm.base_url {problem}", hint="keep keys in the environment: see docs/models.md"
         )
     if problem:
         raise TerminalError(
-            f"node {node.id!r}: llm.base_url {text!r} {problem}",
-            hint="such as https://gateway.example/v1",
+            f"node {node.id!r}: llm.base_url {text!r} {problem}", hint="such as https://gateway.example/v1"
         )
     return text.rstrip("/")
 

@@ -26,9 +26,7 @@ class Pools:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = weakref.WeakKeyDictionary()
 
     def enter(self) -> None:
         """Begin to share; whoever does also leaves."""

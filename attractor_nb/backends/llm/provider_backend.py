@@ -13,18 +13,18 @@ import json
 import math
 import os
 import sys
-from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.backends.llm.addresses import address_of, address_variables
-from attractor_nb.backends.llm.endpoint_settings import endpoints_from, users_endpoints
+import msgspec
+
+from attractor_nb.backends.llm.addresses import address_of, address_variables, endpoints_from, users_endpoints
+from attractor_nb.backends.llm.compaction import history_tokens, window_tokens
 from attractor_nb.backends.llm.media import is_unknown, takes_text_alone
 from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
 from attractor_nb.backends.llm.pools import Pools
 from attractor_nb.backends.llm.rate_gates import OF_THIS_PROCESS
 from attractor_nb.backends.llm.tools import tool_inputs, tools_for
-from attractor_nb.backends.llm.windows import history_tokens, window_tokens
 from attractor_nb.calling import call
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import BudgetReached, OptionError, RetryableError, StageError, TerminalError
@@ -36,6 +36,7 @@ from attractor_nb.model.calls.response import Response
 from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.record import plain_value
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.redaction import redacted
 from attractor_nb.stage import stage_or_none, stream_output
@@ -52,9 +53,7 @@ if TYPE_CHECKING:
 
 EXTRA: Final = "llm"
 INSTALL: Final = f"pip install 'attractor-nb[{EXTRA}]'"
-_SLOW: Final = tuple(
-    f"attractor_nb.backends.llm.{name}" for name in ("exchange", "clients", "thread_messages")
-)
+_SLOW: Final = tuple(f"attractor_nb.backends.llm.{name}" for name in ("exchange", "clients", "thread_messages"))
 """Modules that load pydantic-ai and what is behind it."""
 
 
@@ -140,10 +139,9 @@ class ProviderBackend:
         Args:
             graph: What runs: addresses that its providers have from the environment are part of it.
         """
+        options: dict[str, Any] = msgspec.to_builtins(self._defaults, enc_hook=plain_value)
         facts = {
-            "options": {
-                name: value for name, value in asdict(self._defaults).items() if value not in ("", None, {})
-            },
+            "options": {name: value for name, value in options.items() if value not in ("", None, {})},
             "limits": {
                 "connect_timeout_seconds": self._connect_seconds,
                 "read_timeout_seconds": self._read_seconds,
@@ -308,9 +306,7 @@ class ProviderBackend:
         history = read_messages(conversation, _room_tokens(node, prompt, request, target), _tell)
         address = address_of(target)
         limits = Limits(self._read_seconds, self._request_seconds, self._max_requests)
-        exchange = Exchange(
-            target, address, request, limits, scope, stream_output, self._gates, _tools_of(node)
-        )
+        exchange = Exchange(target, address, request, limits, scope, stream_output, self._gates, _tools_of(node))
         try:
             model = clients.model(target)
             if toolset is None:
@@ -318,7 +314,7 @@ class ProviderBackend:
             else:  # in a task of its own: an agent wakes up often, and each time through all who await it
                 talk = exchange.ask_with_tools(clients.agent(model), prompt, history, toolset)
                 answer = await asyncio.create_task(talk)
-        except Exception as error:
+        except Exception as error:  # what is no failure of the provider's is raised again
             failure = failure_of(error, target, address)
             if failure is None:
                 raise
@@ -349,9 +345,7 @@ def check_installed() -> None:
     Raises:
         OptionError: It is not; the hint is the command for it.
     """
-    missing = [
-        name for name in ("pydantic_ai", "openai", "anthropic") if importlib.util.find_spec(name) is None
-    ]
+    missing = [name for name in ("pydantic_ai", "openai", "anthropic") if importlib.util.find_spec(name) is None]
     if missing:
         raise OptionError(f"the models of providers need {missing[0]}, which is not installed", hint=INSTALL)
 
@@ -365,8 +359,7 @@ def check_client(target: Target) -> None:
     known = known_provider(target.provider)
     if known and known.extra != EXTRA and importlib.util.find_spec(known.package) is None:
         raise OptionError(
-            f"{target} needs {known.package}, which is not installed",
-            hint=f"pip install 'attractor-nb[{known.extra}]'",
+            f"{target} needs {known.package}, which is not installed", hint=f"pip install 'attractor-nb[{known.extra}]'"
         )
 
 
@@ -424,8 +417,6 @@ def _combined(failures: Sequence[tuple[Target, ProviderFailure]]) -> StageError:
     message = "no model of the chain answered: " + "; ".join(error.message for error in errors)
     passing = [error for error in errors if isinstance(error, RetryableError)]
     if not passing:
-        return TerminalError(
-            message, hint="; ".join(dict.fromkeys(filter(None, (error.hint for error in errors))))
-        )
+        return TerminalError(message, hint="; ".join(dict.fromkeys(filter(None, (error.hint for error in errors)))))
     waits = [error.retry_after_seconds or 0.0 for error in passing]
     return RetryableError(message, retry_after_seconds=min(waits) or None)

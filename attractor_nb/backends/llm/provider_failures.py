@@ -1,13 +1,17 @@
-"""What a failed call means (Appendix D; ruling 13): our own errors in place of a library's.
+"""What a failed call means (Appendix D; ruling 13), and why an answer ended: in our own words.
 
 Loads pydantic-ai. A failure is retryable when the same call may succeed later, and terminal when it will
 not. Whatever is not known here is a mistake of ours or of a tool's, and stays what it is.
+
+pydantic-ai knows the reasons of the big providers. Servers of one's own have words of their own for the same
+things, and new words come; an answer whose stream came to its end is not lost for a word.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import httpx2
@@ -93,9 +97,7 @@ def failure_of(error: Exception, target: Target, address: str) -> ProviderFailur
     if type(error).__module__.startswith(_OF_CREDENTIALS):
         hint = "sign in as its client requires, or check its credentials"
         return _terminal(
-            f"{target} cannot be asked: {type(error).__name__}: {_first_line(error)}",
-            hint,
-            is_next_asked=True,
+            f"{target} cannot be asked: {type(error).__name__}: {_first_line(error)}", hint, is_next_asked=True
         )
     if isinstance(error, httpx2.HTTPError | OSError | EOFError):
         return _retryable(f"{_placed(target, address)} broke off: {_first_line(error)}")
@@ -107,12 +109,7 @@ def error_type_of(error: Exception) -> str:
     if isinstance(error, theirs.ModelHTTPError) and error.status_code >= 400:
         return str(error.status_code)
     root = _root(error)
-    slow = (
-        TimeoutError,
-        httpx2.TimeoutException,
-        theirs.ModelTimeoutError,
-        theirs.ModelRequestTimeout,
-    )
+    slow = (TimeoutError, httpx2.TimeoutException, theirs.ModelTimeoutError, theirs.ModelRequestTimeout)
     if any(isinstance(each, slow) for each in (error, error.__cause__, root)):
         return "timeout"
     if isinstance(root, CallFailed):
@@ -141,9 +138,7 @@ def without_settings(target: Target, names: tuple[str, ...]) -> ProviderFailure:
 def no_interface(url: str, content_type: str) -> ProviderFailure:
     """A page for people came from where an interface was looked for."""
     hint = "check the address: for OpenAI's API it usually ends in /v1, for Anthropic's it does not"
-    return _retryable(
-        f"{redacted(url)} answered with {content_type}, which is not an API response", hint=hint
-    )
+    return _retryable(f"{redacted(url)} answered with {content_type}, which is not an API response", hint=hint)
 
 
 def refused(target: Target, reason: str) -> ProviderFailure:
@@ -201,9 +196,7 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
     said = _said(error)
     number = f" ({status})" if status else ""
     if isinstance(error, theirs.ModelQuotaExceededError):
-        return _terminal(
-            f"the account for {target} has no credit left{number}: {said}", "", is_next_asked=True
-        )
+        return _terminal(f"the account for {target} has no credit left{number}: {said}", "", is_next_asked=True)
     if isinstance(error, theirs.ModelAuthenticationError):
         keys = " or ".join(key_variables(target))
         hint = f"check {keys} and the permissions of its account" if keys else _NO_KEY_SENT
@@ -281,3 +274,59 @@ def _first_line(error: BaseException) -> str:
 def _cut(text: str) -> str:
     text = " ".join(redacted(text).split())  # before it is cut: half a secret has no form
     return text if len(text) <= MAX_SHOWN_CHARACTERS else text[:MAX_SHOWN_CHARACTERS] + "…"
+
+
+class Ending(Enum):
+    """What a reason means."""
+
+    WHOLE = "whole"
+    TRUNCATED = "truncated"
+    REFUSED = "refused"
+    BROKEN = "broken"
+    UNKNOWN = "unknown"
+    """It is taken for whole, with a warning."""
+
+
+_KNOWN: Final = {
+    "stop": Ending.WHOLE,
+    "tool_call": Ending.WHOLE,
+    "length": Ending.TRUNCATED,
+    "content_filter": Ending.REFUSED,
+    "error": Ending.BROKEN,
+}
+"""pydantic-ai's own words."""
+_TRUNCATED: Final = frozenset(
+    {"length", "incomplete", "model_length", "token_limit"}
+    | {"max_tokens", "max_output_tokens", "max_new_tokens", "max_length", "max_completion_tokens"}
+    | {"model_context_window_exceeded", "context_length_exceeded"}
+)
+_REFUSED: Final = frozenset(
+    {"content_filter", "content_filtered", "refusal", "refused", "safety", "blocked", "blocklist", "recitation"}
+    | {"prohibited_content", "spii", "guardrail_intervened", "moderation"}
+)
+_BROKEN: Final = frozenset(
+    {"error", "failed", "failure", "cancelled", "canceled", "abort", "aborted", "timeout", "overloaded"}
+    | {"in_progress", "queued", "pause_turn", "network_error", "insufficient_system_resource"}
+)
+
+
+def ending_of(reason: str | None, raw: str) -> Ending:
+    """What a finished stream says of its end.
+
+    Args:
+        reason: pydantic-ai's word, or None when it knows none for it.
+        raw: The provider's own word, or empty.
+
+    >>> ending_of("stop", "end_turn").name, ending_of(None, "MAX_TOKENS").name, ending_of(None, "").name
+    ('WHOLE', 'TRUNCATED', 'BROKEN')
+    >>> ending_of(None, "eos_token").name
+    'UNKNOWN'
+    """
+    if reason is not None:
+        return _KNOWN.get(reason, Ending.UNKNOWN)
+    word = raw.strip().lower().replace("-", "_").replace(" ", "_")
+    if not word or word in _BROKEN:
+        return Ending.BROKEN
+    if word in _TRUNCATED:
+        return Ending.TRUNCATED
+    return Ending.REFUSED if word in _REFUSED else Ending.UNKNOWN

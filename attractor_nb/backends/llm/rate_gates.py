@@ -59,9 +59,7 @@ class RateGate:
     """
 
     def __init__(
-        self,
-        monotonic: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        self, monotonic: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
         self._monotonic = monotonic
         self._sleep = sleep
@@ -117,9 +115,7 @@ class RateGate:
         until = now
         for passage in self._passed:
             is_full = rates.requests_per_minute is not None and count >= rates.requests_per_minute
-            if not is_full and (
-                rates.tokens_per_minute is None or tokens + waiting.tokens <= rates.tokens_per_minute
-            ):
+            if not is_full and (rates.tokens_per_minute is None or tokens + waiting.tokens <= rates.tokens_per_minute):
                 break
             until = passage.at + MINUTE_SECONDS
             count, tokens = count - 1, tokens - passage.tokens

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.shared_options import Backend, Json, RunsDir, Server, Token
 
 RUNS_HELP = """List runs and maps, newest first. A stopped one has the command that continues it.
@@ -20,20 +21,24 @@ RUNS_HELP = """List runs and maps, newest first. A stopped one has the command t
   attractor-nb runs --server http://127.0.0.1:8765 --token TOKEN
 """
 
+DIFF_HELP = """Compare two runs: path, texts, context, cost.
+
+\b
+  attractor-nb diff .attractor/runs/first .attractor/runs/second
+  attractor-nb diff first second --json | jq '.steps[] | select(.differs != [])'
+"""
+
 
 def runs(
     runs_dir: RunsDir = None,
     status: Annotated[
         list[str] | None,
         typer.Option(
-            "--status",
-            help="Runs with this status, such as failed or running; repeatable.",
-            show_default=False,
+            "--status", help="Runs with this status, such as failed or running; repeatable.", show_default=False
         ),
     ] = None,
     pipeline: Annotated[
-        str | None,
-        typer.Option("--pipeline", metavar="NAME", help="Runs of this pipeline.", show_default=False),
+        str | None, typer.Option("--pipeline", metavar="NAME", help="Runs of this pipeline.", show_default=False)
     ] = None,
     tag: Annotated[
         list[str] | None, typer.Option("--tag", help="Runs with this tag; repeatable.", show_default=False)
@@ -41,10 +46,7 @@ def runs(
     since: Annotated[
         str | None,
         typer.Option(
-            "--since",
-            metavar="TIME",
-            help="Runs started since: 24h, 7d, 2026-11-01 (UTC).",
-            show_default=False,
+            "--since", metavar="TIME", help="Runs started since: 24h, 7d, 2026-11-01 (UTC).", show_default=False
         ),
     ] = None,
     text: Annotated[
@@ -106,8 +108,7 @@ def doctor(
     ] = None,
     backend: Backend = None,
     is_online: Annotated[
-        bool,
-        typer.Option("--online", help="Check that the servers of a file's models answer."),
+        bool, typer.Option("--online", help="Check that the servers of a file's models answer.")
     ] = False,
     is_json: Json = False,
 ) -> int:
@@ -137,9 +138,7 @@ CACHE_HELP = """Show the size of the stage cache, or empty it.
 def cache(
     cache_dir: Annotated[
         Path | None,
-        typer.Option(
-            "--cache-dir", metavar="DIR", help="The cache; .attractor/cache by default.", show_default=False
-        ),
+        typer.Option("--cache-dir", metavar="DIR", help="The cache; .attractor/cache by default.", show_default=False),
     ] = None,
     is_cleared: Annotated[bool, typer.Option("--clear", help="Remove all cached results.")] = False,
     is_json: Json = False,
@@ -178,8 +177,7 @@ def watch(
     server: Server = None,
     token: Token = None,
     is_json: Annotated[
-        bool,
-        typer.Option("--json", help="For a run, a line of JSON for each event; for a session, its status."),
+        bool, typer.Option("--json", help="For a run, a line of JSON for each event; for a session, its status.")
     ] = False,
 ) -> int:
     """Show what goes on."""
@@ -202,8 +200,7 @@ def watch(
         from attractor_nb.errors import OptionError  # noqa: PLC0415 - as above
 
         raise OptionError(
-            f"{path} is a map of many runs",
-            hint=f"attractor-nb runs --runs-dir {path} lists them; watch one of them",
+            f"{path} is a map of many runs", hint=f"attractor-nb runs --runs-dir {path} lists them; watch one of them"
         )
     from attractor_nb.cli.watching.session_table_watch import watch as watch_session  # noqa: PLC0415 - as above
 
@@ -218,8 +215,8 @@ ANSWER_HELP = """Answer an open question of a run. The run is inactive, or on a 
   attractor-nb answer RUN_ID review A --server http://127.0.0.1:8765 --token TOKEN
   attractor-nb answer RUN_ID review A --server "$URL" --field score:=7 --field why=fast
 
-In a run directory the answer is recorded and nothing is run: `attractor-nb resume` goes on with it. The first
-answer counts; one that matches no choice is refused.
+A process that works on the run continues with the answer. Otherwise it is recorded and nothing is run:
+`attractor-nb resume` goes on with it. The first answer counts; one that matches no choice is refused.
 """
 
 
@@ -233,15 +230,12 @@ def answer(
         ),
     ],
     gate: Annotated[
-        str,
-        typer.Argument(metavar="GATE", help="The node that asks, or the question's id.", show_default=False),
+        str, typer.Argument(metavar="GATE", help="The node that asks, or the question's id.", show_default=False)
     ],
     choice: Annotated[
         str, typer.Argument(metavar="CHOICE", help="Key, label or target of a choice.", show_default=False)
     ] = "",
-    text: Annotated[
-        str, typer.Option("--text", help="Free text, with or without a choice.", show_default=False)
-    ] = "",
+    text: Annotated[str, typer.Option("--text", help="Free text, with or without a choice.", show_default=False)] = "",
     fields: Annotated[
         list[str] | None,
         typer.Option(
@@ -256,7 +250,7 @@ def answer(
     is_json: Json = False,
 ) -> int:
     """Answer a question."""
-    from attractor_nb.cli.given_answer import GivenAnswer  # noqa: PLC0415 - as above
+    from attractor_nb.cli.option_choices import GivenAnswer  # noqa: PLC0415 - as above
     from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - as above
     from attractor_nb.cli.source_inputs import read_params  # noqa: PLC0415 - as above
 
@@ -269,3 +263,52 @@ def answer(
     from attractor_nb.cli.remote_runs.remote import answer_on  # noqa: PLC0415 - as above
 
     return answer_on(address, given, is_json=is_json)
+
+
+def diff(
+    first: Annotated[Path, typer.Argument(metavar="A", help="The run directory of the first run.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="The run directory of the second run.")],
+    is_json: Json = False,
+) -> int:
+    """Compare two runs."""
+    from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.studio.compare.compare_runs import diff as compare  # noqa: PLC0415 - as above
+
+    found = compare(first, second)
+    if is_json:
+        print_json(found.to_plain())
+    else:
+        print(found.details())
+    return ExitCode.SUCCESS  # that they differ is no failure
+
+
+EXPORT_HELP = """Write a run as one HTML page. It needs no kernel and no network.
+
+\b
+  attractor-nb export .attractor/runs/first
+  attractor-nb export .attractor/runs/first -o first.html
+  attractor-nb export .attractor/runs/first --json | jq -r .page
+"""
+
+
+def export(
+    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The run directory.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it to this file.", show_default=False)
+    ] = None,
+    is_json: Json = False,
+) -> int:
+    """Export a run."""
+    from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - as above
+    from attractor_nb.cli.run_summary import shown_path  # noqa: PLC0415 - as above
+    from attractor_nb.cli.source_inputs import check_output  # noqa: PLC0415 - as above
+    from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - as above
+
+    check_output(output)
+    page = Run.load(run_dir).export_html(output)
+    size = page.stat().st_size
+    if is_json:
+        print_json({"page": str(page), "bytes": size})
+    else:
+        print(f"{shown_path(page)}: {size:,} bytes")
+    return ExitCode.SUCCESS

@@ -68,7 +68,7 @@ COMMANDS_HELP = """Print the commands that a pipeline would run, and their hash.
 
 def commands(file: File, is_json: Json = False) -> int:
     """Print what would be executed."""
-    from attractor_nb.cli.trusting import show_commands  # noqa: PLC0415 - as above
+    from attractor_nb.cli.console_questions import show_commands  # noqa: PLC0415 - as above
 
     return show_commands(file, is_json=is_json)
 
@@ -84,9 +84,7 @@ GRAPH_HELP = """Draw a pipeline, without running it or sending it anywhere.
 
 def graph(
     file: File,
-    graph_format: Annotated[
-        GraphFormat, typer.Option("--format", "-f", help="The format.")
-    ] = GraphFormat.TEXT,
+    graph_format: Annotated[GraphFormat, typer.Option("--format", "-f", help="The format.")] = GraphFormat.TEXT,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it to this file.", show_default=False)
     ] = None,

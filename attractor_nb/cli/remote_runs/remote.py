@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.given_answer import ANSWERED_BY
+from attractor_nb.cli.option_choices import ANSWERED_BY
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as_mapping
 from attractor_nb.cli.remote_runs.server_events import follow_events, status_at_rest
 from attractor_nb.cli.reporting import print_json
@@ -21,8 +21,7 @@ from attractor_nb.views.columns import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from attractor_nb.cli.given_answer import GivenAnswer
-    from attractor_nb.cli.option_choices import GraphChange, OnInterrupted
+    from attractor_nb.cli.option_choices import GivenAnswer, GraphChange, OnInterrupted
 
 NOT_OF_A_SERVER: Final = {
     "is_simulated": "--simulate",

@@ -19,7 +19,7 @@ from ipaddress import ip_address
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
-from attractor_nb.cli.remote_runs.server_names import TOKEN_VARIABLE, is_url
+from attractor_nb.cli.option_choices import TOKEN_VARIABLE, is_url
 from attractor_nb.errors import (
     AlreadyAnswered,
     AnswerRefused,
@@ -105,8 +105,7 @@ def read_address(given: str, token: str | None = None) -> ServerAddress:
     token = (token or in_url[0] or os.environ.get(TOKEN_VARIABLE, "")).strip()
     if not token.isascii() or not token.isprintable() or " " in token:
         raise OptionError(
-            "the token must be one word of ASCII characters",
-            hint="pass the URL or token that the server printed",
+            "the token must be one word of ASCII characters", hint="pass the URL or token that the server printed"
         )
     if len(token) >= MIN_LENGTH:
         redact_also(token)
@@ -136,7 +135,6 @@ class Client:
     """Talks to one server.
 
     Args:
-        address: Where it is.
         timeout_seconds: How long it may be silent.
     """
 
@@ -181,9 +179,7 @@ class Client:
         with self._open(request) as answer:
             yield answer
 
-    def _request(
-        self, names: tuple[str, ...], *, query: str = "", data: bytes | None = None
-    ) -> urllib.request.Request:
+    def _request(self, names: tuple[str, ...], *, query: str = "", data: bytes | None = None) -> urllib.request.Request:
         url = self.url_of(*names) + (f"?{query}" if query else "")
         request = urllib.request.Request(url, data=data)  # noqa: S310 - read_address takes http and https only
         request.add_header("Accept", "application/json")
@@ -222,13 +218,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A token is for the server that was named, and for no other."""
 
     def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: HTTPMessage,
-        newurl: str,
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> None:
         del req, fp, code, msg, headers, newurl
 

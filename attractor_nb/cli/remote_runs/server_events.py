@@ -75,7 +75,6 @@ def follow_events(
 
     Args:
         client: The server.
-        run_id: The run.
         wait: Waits so many seconds before a connection is tried again.
         tell: Told in words when the connection is lost, and with nothing when it is back.
 
@@ -107,9 +106,7 @@ def follow_events(
         wait(FIRST_DELAY_SECONDS * 2 ** (place.failures - 1))
 
 
-def status_at_rest(
-    client: Client, run_id: str, *, wait: Callable[[float], object] = time.sleep
-) -> dict[str, Any]:
+def status_at_rest(client: Client, run_id: str, *, wait: Callable[[float], object] = time.sleep) -> dict[str, Any]:
     """How a run stands whose events have ended: its process lets go of it a moment after it said so.
 
     Whoever goes on with it then finds it free.
@@ -127,7 +124,6 @@ class _Place:
     """How far the events were had.
 
     Attributes:
-        last_id: Id of the last one.
         failures: Connections since then that brought nothing.
         is_over: There are no more.
     """

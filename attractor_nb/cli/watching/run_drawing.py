@@ -8,12 +8,13 @@ from rich.text import Text
 
 from attractor_nb.cli.terminal import Tone, fitted
 from attractor_nb.model.diagnostic import Severity
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.model.vocabulary.labels import label_text, normalize_label
 from attractor_nb.redaction import redacted
 from attractor_nb.views.columns import cells, one_line
-from attractor_nb.views.drawings.marks import AGAIN, RUN_LETTERS, SEVERITY_LETTERS, STATUS_LETTERS, TIMES
+from attractor_nb.views.drawings.marks import AGAIN, SEVERITY_LETTERS, TIMES
 from attractor_nb.views.spending_fold import so_far
-from attractor_nb.views.state import NodeState, NodeStatus, RunStatus, first_words
+from attractor_nb.views.state import NodeState, first_words
 from attractor_nb.views.summary_line import duration_text, usage_words
 
 if TYPE_CHECKING:
@@ -32,23 +33,6 @@ _INDENT: Final = "    "
 _WORDS, _TIME, _USED = 2, 3, 4
 """Places in a row."""
 _PENDING: Final = NodeState()
-_TONES: Final = {
-    NodeStatus.PENDING: Tone.QUIET,
-    NodeStatus.RUNNING: Tone.BUSY,
-    NodeStatus.WAITING: Tone.WAITING,
-    NodeStatus.RETRYING: Tone.WAITING,
-    NodeStatus.SUCCESS: Tone.GOOD,
-    NodeStatus.PARTIAL_SUCCESS: Tone.GOOD,
-    NodeStatus.CACHED: Tone.GOOD,
-    NodeStatus.FAIL: Tone.BAD,
-    NodeStatus.SKIPPED: Tone.QUIET,
-}
-_RUN_TONES: Final = {
-    RunStatus.RUNNING: Tone.BUSY,
-    RunStatus.SUCCESS: Tone.GOOD,
-    RunStatus.FAIL: Tone.BAD,
-    RunStatus.INTERRUPTED: Tone.WAITING,
-}
 
 
 def drawn_run(
@@ -57,28 +41,23 @@ def drawn_run(
     """The block.
 
     Args:
-        run: The run.
         how: How a question is answered, in words.
         now: Seconds since 1970.
         columns: Width to fill, what is longer is cut; 0 for as much as it takes.
         lines: Height to fill, 0 for as much as it takes: of many stages those that matter now are shown.
     """
-    questions = [
-        line for gate in tuple(run.gates.values()) for line in question_lines(gate, how(gate), columns)
-    ]
+    questions = [line for gate in tuple(run.gates.values()) for line in question_lines(gate, how(gate), columns)]
     room = max(FEWEST_STAGES, lines - len(questions) - bool(run.trouble) - 3) if lines else len(run.node_ids)
     shown = _chosen(run, room)
     text = Text(no_wrap=True, overflow="ellipsis")
-    text.append(run_headline(run, now, columns), style=_RUN_TONES.get(run.view.status, Tone.QUIET).value)
+    text.append(run_headline(run, now, columns), style=Tone.of(run.view.status).value)
     for name, line in zip(shown, _lines([_row(run, name, now) for name in shown], columns), strict=True):
         text.append("\n")
-        _append_line(text, _cut(line, columns), _TONES[run.view.nodes.get(name, _PENDING).status])
+        _append_line(text, _cut(line, columns), Tone.of(run.view.nodes.get(name, _PENDING).status))
     if hidden := len(run.node_ids) - len(shown):
         text.append(f"\n  + {hidden} more", style=Tone.QUIET.value)
     if run.trouble:
-        text.append(
-            "\n" + _cut(f"{SEVERITY_LETTERS[Severity.WARNING]} {run.trouble}", columns), style=Tone.BAD.value
-        )
+        text.append("\n" + _cut(f"{SEVERITY_LETTERS[Severity.WARNING]} {run.trouble}", columns), style=Tone.BAD.value)
     for line in questions:
         text.append("\n" + line, style=Tone.WAITING.value)
     return text
@@ -89,12 +68,7 @@ def run_headline(run: WatchedRun, now: float, columns: int = 0) -> str:
     view = run.view
     stages = f"{view.stages} stage{'s' * (view.stages != 1)}"
     time_text = duration_text(run.elapsed(now))
-    parts = [
-        f"{RUN_LETTERS[view.status]} {view.status}",
-        one_line(redacted(run.graph.label)),
-        stages,
-        time_text,
-    ]
+    parts = [f"{view.status.letter} {view.status}", one_line(redacted(run.graph.label)), stages, time_text]
     if run.is_simulated:
         parts.append("simulated")
     parts += usage_words(so_far(view))
@@ -110,7 +84,7 @@ def question_lines(gate: InterviewStarted, how: str, columns: int = 0) -> list[s
     """A question that waits, its choices, and how it is answered; in a narrow place on lines of their own."""
     choices = redacted("   ".join(f"{key}: {one_line(label_text(label))}" for key, label in gate.options))
     words = one_line(gate.question) or gate.stage
-    first = redacted(f"{STATUS_LETTERS[NodeStatus.WAITING]} {one_line(gate.stage)}   {words}")
+    first = redacted(f"{NodeStatus.WAITING.letter} {one_line(gate.stage)}   {words}")
     lines = [f"{first}   {choices}".rstrip()]
     if columns and choices and cells(lines[0]) > columns:
         lines = [_cut(first, columns), _cut(f"{_INDENT}{choices}", columns)]
@@ -187,7 +161,7 @@ def _row(run: WatchedRun, name: str, now: float) -> list[str]:
     state = run.view.nodes.get(name, _PENDING)
     seconds = run.seconds_of(name, now)
     return [
-        f"{STATUS_LETTERS[state.status]} {state.status.replace('_', ' ')}",
+        f"{state.status.letter} {state.status.replace('_', ' ')}",
         one_line(name),
         _words(run, name, state),
         "" if seconds is None else duration_text(seconds),

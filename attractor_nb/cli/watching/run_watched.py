@@ -1,15 +1,16 @@
-"""A run that somebody else works at, as its events tell of it: states, times, questions that wait."""
+"""A run that somebody else works at: its events as they are recorded, and what they tell of it."""
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.decisions.open_questions import fold_question
+from attractor_nb.errors import CheckpointCorrupt
 from attractor_nb.model.events import (
-    InterviewCompleted,
-    InterviewStarted,
-    InterviewTimeout,
     PipelineInterrupted,
     PipelineRestarted,
     PipelineResumed,
@@ -17,25 +18,27 @@ from attractor_nb.model.events import (
     PipelineStarted,
     StageEnd,
 )
+from attractor_nb.model.states import NodeStatus
+from attractor_nb.storage.log.event_log import read_log
+from attractor_nb.storage.log.lock import is_owned
+from attractor_nb.storage.manifest_file import read_manifest
+from attractor_nb.storage.stored_run import check_directory, has_event_log
 from attractor_nb.views.folding import take_event
-from attractor_nb.views.state import NodeStatus, RunStatus, RunView
+from attractor_nb.views.state import RunView
 
 if TYPE_CHECKING:
-    from attractor_nb.model.events import Event
+    from collections.abc import Callable, Iterator
+
+    from attractor_nb.model.events import Event, InterviewStarted
     from attractor_nb.model.graph import Graph
 
-_CODES: Final = {
-    RunStatus.SUCCESS: ExitCode.SUCCESS,
-    RunStatus.FAIL: ExitCode.FAILED,
-    RunStatus.INTERRUPTED: ExitCode.INTERRUPTED,
-}
+INTERVAL_SECONDS: Final = 0.25
 
 
 class WatchedRun:
     """What is known of it.
 
     Attributes:
-        graph: What runs.
         view: How it stands.
         gates: The questions that wait, by id.
         is_simulated: What models said in it is made up.
@@ -71,9 +74,7 @@ class WatchedRun:
 
     def _go_back(self, event: PipelineRewound) -> None:
         """Show no more what a rewind sets aside; it may have led back before a restart."""
-        while len(self._parts) > 1 and not (
-            self._parts[-1] and self._parts[-1][-1].sequence + 1 == event.sequence
-        ):
+        while len(self._parts) > 1 and not (self._parts[-1] and self._parts[-1][-1].sequence + 1 == event.sequence):
             self._parts.pop()
         self._parts[-1].append(event)
         self._forget()
@@ -83,17 +84,11 @@ class WatchedRun:
 
     def _fold(self, event: Event) -> None:
         take_event(self.view, event)
+        fold_question(self.gates, event)
         self._latest = event.time or self._latest
         match event:
-            case InterviewStarted():
-                self.gates[event.question_id] = event
-            case InterviewCompleted() | InterviewTimeout():
-                self.gates.pop(event.question_id, None)
             case StageEnd():
                 self._seconds[event.name] = self._seconds.get(event.name, 0.0) + event.duration
-                over = [key for key, gate in self.gates.items() if (gate.branch, gate.stage) == _place(event)]
-                for key in over:
-                    del self.gates[key]
             case PipelineStarted():
                 self._begun = self._begun or event.time  # a restart goes on with the time of the run
             case PipelineResumed():
@@ -133,8 +128,82 @@ class WatchedRun:
     @property
     def exit_code(self) -> ExitCode:
         """What watching it ends with; 0 as long as it goes on."""
-        return _CODES.get(self.view.status, ExitCode.SUCCESS)
+        return ExitCode.of(self.view.status)
 
 
-def _place(event: StageEnd) -> tuple[str, str]:
-    return event.branch, event.name
+class RunFollower:
+    """Looks at a run directory again and again; iterate it.
+
+    Each look gives the events that have come since the last one, the first all that are there. It ends when
+    nobody works at the run. A restart is followed into its directory.
+
+    Attributes:
+        is_live: Whether somebody worked at the run when it was last looked at.
+    """
+
+    def __init__(
+        self,
+        logs_root: Path,
+        *,
+        interval_seconds: float = INTERVAL_SECONDS,
+        wait: Callable[[float], object] = time.sleep,
+        is_once: bool = False,
+    ) -> None:
+        """Stand before the first event.
+
+        Args:
+            logs_root: The run directory.
+            interval_seconds: Time between two looks.
+            wait: Waits so long.
+            is_once: Look once.
+
+        Raises:
+            RunNotFound: There is no such directory.
+        """
+        check_directory(logs_root)
+        self._reader = _Reader(logs_root)
+        self._interval_seconds = interval_seconds
+        self._wait = wait
+        self._is_once = is_once
+        self.is_live = False
+
+    def __iter__(self) -> Iterator[tuple[Event, ...]]:
+        while True:
+            self.is_live = is_owned(self._reader.logs_root)  # first: what an owner wrote before it went is read
+            events = self._reader.read()
+            yield events
+            if events and (fresh := _restart_of(self._reader.logs_root, events[-1])) is not None:
+                self._reader = _Reader(fresh)
+            elif self._is_once or not self.is_live:
+                return
+            else:
+                self._wait(self._interval_seconds)
+
+
+class _Reader:
+    """Reads a log bit by bit."""
+
+    def __init__(self, logs_root: Path) -> None:
+        self.logs_root = logs_root
+        self._offset = 0
+        self._sequence = 0
+
+    def read(self) -> tuple[Event, ...]:
+        """The events since the last look."""
+        try:
+            scan = read_log(self.logs_root, offset=self._offset, sequence=self._sequence)
+        except CheckpointCorrupt:
+            # Who takes a run over leaves out what the owner before him had not finished: look from the front.
+            scan = read_log(self.logs_root)
+        known, self._offset, self._sequence = self._sequence, scan.offset, scan.sequence
+        return tuple(event for event in scan.events if event.sequence > known)
+
+
+def _restart_of(logs_root: Path, last: Event) -> Path | None:
+    """Where the run goes on, when a restart is the last that happened there, even if it was moved."""
+    if not isinstance(last, PipelineRestarted):
+        return None
+    manifest, _ = read_manifest(logs_root)
+    first = logs_root.parent if (manifest or {}).get("restart_of") else logs_root
+    fresh = first / Path(last.logs_root).name
+    return fresh if fresh != logs_root and has_event_log(fresh) else None

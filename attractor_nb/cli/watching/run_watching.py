@@ -12,29 +12,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.progress import ProgressDisplay
-from attractor_nb.cli.remote_runs.server_client import (
-    Client,
-    ServerAddress,
-    as_mapping,
-    as_mappings,
-    in_commands,
-)
+from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as_mapping, as_mappings, in_commands
 from attractor_nb.cli.remote_runs.server_events import follow_events, status_at_rest
 from attractor_nb.cli.reporting import error_plain, exit_code_of, print_json
 from attractor_nb.cli.run_summary import resume_command, shown_path
 from attractor_nb.cli.stage_words import name_columns
 from attractor_nb.cli.terminal import Terminal, Tone
 from attractor_nb.cli.watching.run_drawing import drawn_run, question_lines, run_headline
-from attractor_nb.cli.watching.run_following import RunFollower
-from attractor_nb.cli.watching.run_watched import WatchedRun
+from attractor_nb.cli.watching.run_watched import RunFollower, WatchedRun
 from attractor_nb.errors import AttractorError
 from attractor_nb.languages.dot import read_dot
 from attractor_nb.model.events import Event, InterviewStarted
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.source import SourceText
 from attractor_nb.storage.manifest_file import was_simulated
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.state import NodeState, NodeStatus, RunStatus
+from attractor_nb.views.state import NodeState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -50,14 +44,6 @@ if TYPE_CHECKING:
 
 TICK_SECONDS: Final = 0.25
 NOT_HERE: Final = "answer it where the run works"
-
-_STATUSES: Final = {
-    "running": RunStatus.RUNNING,
-    "resumed": RunStatus.RUNNING,
-    "waiting": RunStatus.RUNNING,
-    "completed": RunStatus.SUCCESS,
-    "failed": RunStatus.FAIL,
-}
 
 
 def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCode:
@@ -173,12 +159,7 @@ def _gathered(events: Iterable[Event]) -> Batches:
 
 
 def _show(
-    run: WatchedRun,
-    batches: Batches,
-    how: Callable[[InterviewStarted], str],
-    *,
-    is_once: bool,
-    is_json: bool,
+    run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str], *, is_once: bool, is_json: bool
 ) -> ExitCode:
     """Show what happens until it is over; what stays behind says how the run stands."""
     terminal = Terminal(sys.stdout, name_columns=name_columns(run.graph))
@@ -195,9 +176,7 @@ def _show(
     return run.exit_code
 
 
-def _drawn(
-    terminal: Terminal, run: WatchedRun, how: Callable[[InterviewStarted], str], lines: int = 0
-) -> Text:
+def _drawn(terminal: Terminal, run: WatchedRun, how: Callable[[InterviewStarted], str], lines: int = 0) -> Text:
     """The block as it is now; where nothing moves nothing is cut."""
     columns = terminal.columns if terminal.is_live else 0
     return drawn_run(run, how, now=time.time(), columns=columns, lines=lines)
@@ -223,9 +202,7 @@ def _print_events(run: WatchedRun, batches: Batches) -> ExitCode:
     return run.exit_code
 
 
-def _show_live(
-    terminal: Terminal, run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str]
-) -> None:
+def _show_live(terminal: Terminal, run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str]) -> None:
     """A table that moves; what stays behind is its last state, whole."""
     drawing = Lock()  # the block is drawn by a thread of the terminal's
 
@@ -246,9 +223,7 @@ def _show_live(
         terminal.show(drawn())
 
 
-def _print_lines(
-    terminal: Terminal, run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str]
-) -> None:
+def _print_lines(terminal: Terminal, run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str]) -> None:
     """A line for each stage that ends and for each question; at the end one for the run."""
     progress = ProgressDisplay(run.graph, terminal=terminal)
     told: set[str] = set()
@@ -271,13 +246,12 @@ def run_on_server(graph: Graph, status: Mapping[str, Any], questions: Mapping[st
     """A run to be shown once.
 
     Args:
-        graph: What runs.
         status: The answer to ``GET /pipelines/{id}``.
         questions: The answer to ``GET /pipelines/{id}/questions``.
     """
     run = WatchedRun(graph, is_simulated=status.get("is_simulated") is True)
     view = run.view
-    view.status = _STATUSES.get(str(status.get("status")), RunStatus.INTERRUPTED)
+    view.status = RunStatus.of(str(status.get("status")))
     view.reason = str(status.get("reason") or "")
     view.next_node = str(status.get("next_node") or "")
     view.duration = float(status.get("duration") or 0.0)
@@ -307,9 +281,8 @@ def answered_elsewhere(questions: Mapping[str, Any], url: str) -> dict[str, str]
 
 def _state(plain: Mapping[str, Any]) -> NodeState:
     """The inverse of ``NodeState.to_plain``; a status that we do not know looks like none."""
-    known = {status.value: status for status in NodeStatus}
     return NodeState(
-        known.get(str(plain.get("status")), NodeStatus.PENDING),
+        NodeStatus.of(str(plain.get("status"))),
         int(plain.get("attempt", 1)),
         int(plain.get("visits", 0)),
         str(plain.get("reason", "")),
@@ -327,8 +300,7 @@ def _question(plain: Mapping[str, Any]) -> InterviewStarted:
         question_id=str(plain.get("id", "")),
         kind=str(plain.get("type", "")),
         options=tuple(
-            (str(option.get("key", "")), str(option.get("label", "")))
-            for option in as_mappings(plain.get("options"))
+            (str(option.get("key", "")), str(option.get("label", ""))) for option in as_mappings(plain.get("options"))
         ),
         branch=str(plain.get("branch", "")),
     )

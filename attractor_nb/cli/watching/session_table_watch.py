@@ -13,7 +13,7 @@ from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.terminal import Terminal, Tone
 from attractor_nb.sessions import SessionTracker, load_session_status
-from attractor_nb.sessions.session_watching import follow_session, gone_agents, session_to_watch
+from attractor_nb.sessions.tracker import follow_session, gone_agents, session_to_watch
 from attractor_nb.views.session_table import AGENT_MARKS, agent_row, session_headline, session_text
 
 if TYPE_CHECKING:
@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.session import Session
 
-EXIT_CODES: Final = {
-    "running": ExitCode.SUCCESS,
-    "complete": ExitCode.SUCCESS,
-    "failed": ExitCode.FAILED,
-    "cancelled": ExitCode.INTERRUPTED,
-}
-_TONES: Final = {
-    "queued": Tone.QUIET,
-    "running": Tone.BUSY,
-    "complete": Tone.GOOD,
-    "failed": Tone.BAD,
-    "cancelled": Tone.QUIET,
-}
 _ID_COLUMNS: Final = 3
 _STATE_COLUMNS: Final = 11
 
@@ -62,7 +49,7 @@ def watch(session_dir: Path | None, *, is_once: bool, is_json: bool) -> ExitCode
         session = _show_live(terminal, follow_session(place))
     else:
         session = _print_lines(terminal, follow_session(place))
-    return EXIT_CODES[session.status]
+    return ExitCode.of(session.status)
 
 
 def _show_live(terminal: Terminal, states: Iterator[Session]) -> Session:
@@ -111,7 +98,7 @@ def _drawn(session: Session) -> Text:
         drawn.append("\n" if number else "")
         for state, mark in AGENT_MARKS.items():
             if line.startswith(start := f"{mark} {state}"):
-                drawn.append(start, style=_TONES[state].value)
+                drawn.append(start, style=Tone.of(state).value)
                 line = line.removeprefix(start)  # noqa: PLW2901 - the rest of it
         drawn.append(line, style=(Tone.QUIET if line.startswith("wave ") else Tone.PLAIN).value)
     return drawn

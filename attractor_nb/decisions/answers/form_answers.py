@@ -66,18 +66,13 @@ def form_of(name: str, schema: Mapping[str, Any]) -> Form:
     """
     properties = schema.get("properties")
     if not isinstance(properties, dict) or not properties:
-        raise OptionError(
-            f"schema {name!r} has no fields, so it is not a form", hint=f"fields of {FIELD_KINDS}"
-        )
+        raise OptionError(f"schema {name!r} has no fields, so it is not a form", hint=f"fields of {FIELD_KINDS}")
     entries = cast("dict[str, Any]", properties)
     if len(entries) > MAX_FIELDS:
         raise OptionError(f"form {name!r} has {len(entries)} fields", hint=f"at most {MAX_FIELDS}")
     required = set(schema.get("required", ()))
     return Form(
-        name,
-        tuple(
-            _field(name, key, entry, schema, is_required=key in required) for key, entry in entries.items()
-        ),
+        name, tuple(_field(name, key, entry, schema, is_required=key in required) for key, entry in entries.items())
     )
 
 
@@ -90,9 +85,7 @@ def _field(form: str, name: str, entry: Any, schema: Mapping[str, Any], *, is_re
     kind = None if len(options) > 1 else _kind(value, schema)
     if kind is None or not _NAME.match(name):
         what = "has a name that is no word" if kind else "is of a type that no form has"
-        raise OptionError(
-            f"field {name!r} of form {form!r} {what}", hint=f"a form has fields of {FIELD_KINDS}"
-        )
+        raise OptionError(f"field {name!r} of form {form!r} {what}", hint=f"a form has fields of {FIELD_KINDS}")
     limits = ", ".join(words.format(value[key]) for key, words in _LIMITS if key in value)
     return FormField(
         name,
@@ -137,9 +130,7 @@ def check_form(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
         AnswerRefused: They will not do; ``fields`` says what is wrong with which.
     """
     known = [entry.name for entry in form.fields]
-    problems = {
-        name: f"the form has no such field{did_you_mean(name, known)}" for name in values if name not in known
-    }
+    problems = {name: f"the form has no such field{did_you_mean(name, known)}" for name in values if name not in known}
     judged: dict[str, Any] | None = None
     if not problems:
         judged, problems = form.judge(values) if form.judge else _judge_by_kind(form, values)
@@ -147,9 +138,7 @@ def check_form(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
         return judged
     said = "; ".join(f"{name}: {words}" if name else words for name, words in problems.items())
     raise AnswerRefused(
-        f"the form will not do: {said}",
-        hint=f"fields of {form.name}: {', '.join(known)}",
-        fields=problems,
+        f"the form will not do: {said}", hint=f"fields of {form.name}: {', '.join(known)}", fields=problems
     )
 
 

@@ -7,9 +7,11 @@ that matches nothing is refused; no choice is ever guessed.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from attractor_nb.decisions.answers.form_answers import check_form
 from attractor_nb.errors import AnswerRefused
@@ -38,8 +40,7 @@ YES_OR_NO: Final = (QuestionType.YES_NO, QuestionType.CONFIRMATION)
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-@dataclass(frozen=True, slots=True)
-class GateChoice:
+class GateChoice(msgspec.Struct, frozen=True):
     """One way out of a gate.
 
     Attributes:
@@ -67,8 +68,7 @@ def choices_of(edges: Sequence[Edge]) -> tuple[GateChoice, ...]:
         unique.setdefault((normalize_label(label), edge.target), label)
     shared = Counter(name for name, _ in unique)
     pairs = [
-        (label if shared[name] == 1 else f"{label} ({target})", target)
-        for (name, target), label in unique.items()
+        (label if shared[name] == 1 else f"{label} ({target})", target) for (name, target), label in unique.items()
     ]
     keys = _distinct_keys([label for label, _ in pairs])
     return tuple(GateChoice(key, label, target) for key, (label, target) in zip(keys, pairs, strict=True))

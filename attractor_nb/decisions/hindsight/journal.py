@@ -7,8 +7,9 @@ knows the events of one run directory, and nothing of where they lie.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.model.branch import enclosing
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
 
 
-@dataclass(slots=True)
-class AttemptRecord:
+class AttemptRecord(msgspec.Struct):
     """One try of a visit.
 
     Attributes:
@@ -43,8 +43,7 @@ class AttemptRecord:
     ended: StageEnd | None = None
 
 
-@dataclass(slots=True)
-class VisitRecord:
+class VisitRecord(msgspec.Struct):
     """One visit of a node.
 
     Attributes:
@@ -59,7 +58,7 @@ class VisitRecord:
     branch: str
     number: int
     index: int
-    attempts: list[AttemptRecord] = field(default_factory=list[AttemptRecord])
+    attempts: list[AttemptRecord] = []
 
     @property
     def sequence(self) -> int:

@@ -6,8 +6,9 @@ edge could have kept the run away from the node: what its condition saw is why t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from attractor_nb.decisions.routing import JUMPS
 from attractor_nb.model.events import GoalGateUnsatisfied, PipelineFailed, StageEnd, StageStarted
@@ -26,8 +27,7 @@ MAX_REASON: Final = 120
 MAX_FOUND: Final = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(msgspec.Struct, frozen=True):
     """The way from one visit of a node to the next.
 
     Attributes:
@@ -64,8 +64,7 @@ class Round:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Looping:
+class Looping(msgspec.Struct, frozen=True):
     """Why a node was visited as often as it was.
 
     Attributes:
@@ -89,13 +88,7 @@ Hop = StageEnd | GoalGateUnsatisfied
 
 
 def explain_looping(
-    plan: Plan,
-    node_id: str,
-    events: Sequence[Event],
-    ways: Mapping[int, WayOn],
-    *,
-    is_ended: bool,
-    branch: str = "",
+    plan: Plan, node_id: str, events: Sequence[Event], ways: Mapping[int, WayOn], *, is_ended: bool, branch: str = ""
 ) -> Looping:
     """Why a node was visited so often.
 
@@ -124,9 +117,7 @@ def explain_looping(
             hops.append(event)
         elif isinstance(event, StageEnd) and event.name == node_id:
             reason = _short(event.outcome.failure_reason, MAX_REASON)
-            retries.append(
-                f"visit {event.visit}: attempt {event.attempt} failed and was tried again: {reason}"
-            )
+            retries.append(f"visit {event.visit}: attempt {event.attempt} failed and was tried again: {reason}")
     ending = _ending(hops, rounds, ways, events, is_ended=is_ended) if visits else ""
     statement = _statement(node_id, len(visits), rounds, len(retries))
     return Looping(node_id, len(visits), tuple(rounds), tuple(retries), ending, statement)
@@ -151,19 +142,12 @@ def _avoiding(plan: Plan, node_id: str) -> frozenset[str]:
 
 
 def _round(
-    plan: Plan,
-    avoiding: frozenset[str],
-    hops: Sequence[Hop],
-    ways: Mapping[int, WayOn],
-    node_id: str,
-    visit: int,
+    plan: Plan, avoiding: frozenset[str], hops: Sequence[Hop], ways: Mapping[int, WayOn], node_id: str, visit: int
 ) -> Round:
     path = [hop.name for hop in hops if isinstance(hop, StageEnd)]
     if len(path) > MAX_PATH:
         path = [*path[: MAX_PATH // 2], "…", *path[-MAX_PATH // 2 :]]
-    deciding = next(
-        (hop for hop in reversed(hops) if _decides(plan, avoiding, hop)), hops[-1] if hops else None
-    )
+    deciding = next((hop for hop in reversed(hops) if _decides(plan, avoiding, hop)), hops[-1] if hops else None)
     if deciding is None:
         words = "nothing recorded led back; the run was resumed or restarted there"
         return Round(visit, (node_id,), "", 0, "went", "", words)
@@ -181,9 +165,7 @@ def _decides(plan: Plan, avoiding: frozenset[str], hop: Hop) -> bool:
     if isinstance(hop, GoalGateUnsatisfied) or hop.route in JUMPS:
         return True
     planned = plan.nodes.get(hop.name)
-    return planned is not None and any(
-        edge.target in avoiding and edge.index != hop.edge for edge in planned.edges
-    )
+    return planned is not None and any(edge.target in avoiding and edge.index != hop.edge for edge in planned.edges)
 
 
 def _told(hop: Hop, way: WayOn | None) -> tuple[str, int, str, str, str]:
@@ -227,12 +209,7 @@ def _found(way: WayOn | None) -> str:
 
 
 def _ending(
-    hops: Sequence[Hop],
-    rounds: Sequence[Round],
-    ways: Mapping[int, WayOn],
-    events: Sequence[Event],
-    *,
-    is_ended: bool,
+    hops: Sequence[Hop], rounds: Sequence[Round], ways: Mapping[int, WayOn], events: Sequence[Event], *, is_ended: bool
 ) -> str:
     """Why there was no further visit."""
     last = events[-1] if events else None

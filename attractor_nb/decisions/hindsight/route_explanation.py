@@ -10,12 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.failure_routes import is_failed, match_diamond, next_step, retry_step
-from attractor_nb.decisions.hindsight.route_reasons import (
-    MAX_SEEN_CHARACTERS,
-    AskedRule,
-    EdgeCandidate,
-    WayOn,
-)
+from attractor_nb.decisions.hindsight.route_reasons import MAX_SEEN_CHARACTERS, AskedRule, EdgeCandidate, WayOn
 from attractor_nb.decisions.routing import (
     BRANCH_END,
     JUMPS,
@@ -155,9 +150,7 @@ def _mismatch(commit: StageEnd, step: Step | None) -> str:
     )
 
 
-def _rules(
-    plan: Plan, planned: PlannedNode, commit: StageEnd, seen: Seen, lookup: Lookup
-) -> tuple[AskedRule, ...]:
+def _rules(plan: Plan, planned: PlannedNode, commit: StageEnd, seen: Seen, lookup: Lookup) -> tuple[AskedRule, ...]:
     """The rules in the order in which they are asked, up to the first that gives a way on."""
     if planned.is_exit:
         return (AskedRule("exit", "the run ends at an exit", decides=True),)
@@ -181,11 +174,7 @@ def _asked(
     none_holds = f"none of {count} holds" if count else "no edge has one"
     yield "condition", match_condition(planned, seen, lookup), none_holds
     if planned.is_fan_out:
-        yield (
-            "join",
-            next_step(plan, planned, outcome, seen, lookup, commit.branch),
-            "its branches met nowhere",
-        )
+        yield ("join", next_step(plan, planned, outcome, seen, lookup, commit.branch), "its branches met nowhere")
         return
     hint = match_hint(planned, seen, outcome.suggested_next_ids)
     yield "preferred label, suggested ids", hint, _no_hint(seen, outcome.suggested_next_ids)
@@ -193,19 +182,11 @@ def _asked(
     if has_failed and not plan.is_fail_continued:
         yield "a diamond behind it", match_diamond(plan, planned), "no unconditional edge enters one"
         unconditional = len(planned.unconditional)
-        yield (
-            "weight",
-            None,
-            f"{unconditional} unconditional, not for a failure" if unconditional else "no edge",
-        )
+        yield ("weight", None, f"{unconditional} unconditional, not for a failure" if unconditional else "no edge")
     else:
         yield "weight, then target id", match_weight(planned.unconditional), "no unconditional edge"
     if has_failed:
-        yield (
-            "retry targets",
-            retry_step(plan, planned, commit.branch),
-            "neither the node nor the graph has one",
-        )
+        yield ("retry targets", retry_step(plan, planned, commit.branch), "neither the node nor the graph has one")
 
 
 def _no_hint(seen: Seen, suggested: Sequence[str]) -> str:
@@ -215,13 +196,7 @@ def _no_hint(seen: Seen, suggested: Sequence[str]) -> str:
 
 
 def _candidate(
-    plan: Plan,
-    planned: PlannedNode,
-    edge: PlannedEdge,
-    commit: StageEnd,
-    seen: Seen,
-    lookup: Lookup,
-    step: Step | None,
+    plan: Plan, planned: PlannedNode, edge: PlannedEdge, commit: StageEnd, seen: Seen, lookup: Lookup, step: Step | None
 ) -> EdgeCandidate:
     values: tuple[ClauseVerdict, ...] = ()
     holds: bool | None = None
@@ -233,19 +208,9 @@ def _candidate(
     if is_taken:
         words = f"taken: {because(commit.route, commit.route_detail)}"
     else:
-        words = _refused(
-            plan, planned, edge, values, step, has_failed=is_failed(plan, planned, commit.outcome, seen)
-        )
+        words = _refused(plan, planned, edge, values, step, has_failed=is_failed(plan, planned, commit.outcome, seen))
     return EdgeCandidate(
-        edge.index,
-        edge.target,
-        edge.edge.condition,
-        values,
-        holds,
-        edge.weight,
-        edge.edge.label,
-        is_taken,
-        words,
+        edge.index, edge.target, edge.edge.condition, values, holds, edge.weight, edge.edge.label, is_taken, words
     )
 
 
@@ -274,9 +239,7 @@ def _refused(
     if step.reason in {"preferred_label", "suggested_id"}:
         return f"the stage asked for {step.target}"
     if step.reason == "default":
-        return (
-            f"not for a failure: {step.target} is default=true" if has_failed else _behind_default(edge, step)
-        )
+        return f"not for a failure: {step.target} is default=true" if has_failed else _behind_default(edge, step)
     if has_failed and not plan.is_fail_continued:
         return "not for a failure"
     return _behind(edge, step)

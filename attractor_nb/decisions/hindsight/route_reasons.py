@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 if TYPE_CHECKING:
     from attractor_nb.languages.condition.evaluate import ClauseVerdict
@@ -12,8 +13,7 @@ MAX_SEEN_CHARACTERS: Final = 200
 """Of a value that a condition saw."""
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeCandidate:
+class EdgeCandidate(msgspec.Struct, frozen=True):
     """An edge that leads out of a stage, and how it fared.
 
     Attributes:
@@ -56,8 +56,7 @@ class EdgeCandidate:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class AskedRule:
+class AskedRule(msgspec.Struct, frozen=True):
     """A rule that was asked for the way on.
 
     Attributes:
@@ -71,8 +70,7 @@ class AskedRule:
     decides: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WayOn:
+class WayOn(msgspec.Struct, frozen=True):
     """Why a visit was left the way it was.
 
     Attributes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from attractor_nb.decisions.hindsight.route_explanation import because
 from attractor_nb.model.events import (
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.hindsight.journal import Journal, VisitRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(msgspec.Struct, frozen=True):
     """How a run came to a visit.
 
     Attributes:

@@ -6,9 +6,11 @@ Counts and sums come from the caller; this module only compares them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.nearest_name import did_you_mean
@@ -26,8 +28,7 @@ _LEAST: Final = {"max_steps": 1, "max_node_visits": 1}
 _NUMBERS: Final = frozenset({"max_budget_usd", "max_duration_seconds"})
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(msgspec.Struct, frozen=True):
     """A bound that a run has come to.
 
     Attributes:
@@ -39,8 +40,7 @@ class Reached:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class BoundStanding:
+class BoundStanding(msgspec.Struct, frozen=True):
     """Where a run stands; put into words only when they are needed.
 
     >>> str(BoundStanding(["start", "plan"], "plan")), str(BoundStanding(["start"], "plan"))
@@ -71,8 +71,7 @@ class BoundStanding:
         return ", ".join(word for word in words if word) or f"before {self.node_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class RunBounds:
+class RunBounds(msgspec.Struct, frozen=True):
     """How far a run may go. None means without end.
 
     Attributes:
@@ -108,7 +107,7 @@ class RunBounds:
         )
 
 
-_NAMES: Final = tuple(field.name for field in fields(RunBounds))
+_NAMES: Final = RunBounds.__struct_fields__
 
 
 def bounds_of(graph: Graph, overrides: Mapping[str, object] = NO_OVERRIDES) -> RunBounds:
@@ -210,12 +209,6 @@ def used_up(bounds: RunBounds, usage: Usage, elapsed_seconds: float, where: Boun
 
     A cost or token bound of 0 lets free stages go on. Sums of prices are compared as people add them:
     ten times 0.1 is 1.
-
-    Args:
-        bounds: The run's bounds.
-        usage: What the run has consumed so far.
-        elapsed_seconds: Running time so far.
-        where: Where the run stands.
     """
     budget = bounds.max_budget_usd
     cost = usage.cost_usd or 0.0

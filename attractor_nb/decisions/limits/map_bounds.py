@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from attractor_nb.decisions.limits.bounds import Reached, checked_bound, counted
 from attractor_nb.model.vocabulary.duration import Duration
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.outcome import Usage
 
 
-@dataclass(frozen=True, slots=True)
-class MapBounds:
+class MapBounds(msgspec.Struct, frozen=True):
     """How far the rows of a map may go together. None means without end.
 
     Attributes:
@@ -72,11 +72,6 @@ def spent_by_rows(bounds: MapBounds, usage: Usage) -> Reached | None:
 def rows_used_up(bounds: MapBounds, usage: Usage, elapsed_seconds: float) -> str:
     """Why no further row may be started, or empty when one may. Asked before each row.
 
-    Args:
-        bounds: The bounds.
-        usage: As of ``spent_by_rows``.
-        elapsed_seconds: Time since the call.
-
     >>> from attractor_nb.model.outcome import Usage
     >>> rows_used_up(MapBounds(max_tokens_all=10), Usage(8, 4), 0.0)
     'max_tokens_all=10 reached: 12 tokens used'
@@ -85,7 +80,5 @@ def rows_used_up(bounds: MapBounds, usage: Usage, elapsed_seconds: float) -> str
         return reached.reason
     seconds = bounds.max_duration_all_seconds
     if seconds is not None and elapsed_seconds >= seconds:
-        return (
-            f"max_duration_all={Duration(round(seconds * 1000))} reached: {elapsed_seconds:.1f} s have passed"
-        )
+        return f"max_duration_all={Duration(round(seconds * 1000))} reached: {elapsed_seconds:.1f} s have passed"
     return ""

@@ -12,8 +12,9 @@ however many are under way.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from attractor_nb.model.outcome import Usage
 
@@ -31,8 +32,7 @@ def _never(_spent: Usage, _who: str) -> Reached | None:
     """An account without bounds of its own."""
 
 
-@dataclass(eq=False, slots=True)
-class Account:
+class Account(msgspec.Struct, eq=False):
     """What somebody has spent, and may.
 
     Attributes:
@@ -51,7 +51,7 @@ class Account:
     reached: Callable[[Usage, str], Reached | None] = _never
     usd: float = 0.0
     tokens: int = 0
-    held: dict[Claim, None] = field(default_factory=dict["Claim", None])
+    held: dict[Claim, None] = {}
 
     @property
     def chain(self) -> tuple[Account, ...]:
@@ -88,8 +88,7 @@ class Account:
         )
 
 
-@dataclass(eq=False, slots=True)
-class Claim:
+class Claim(msgspec.Struct, eq=False):
     """Somebody is going to spend.
 
     Attributes:
@@ -109,8 +108,7 @@ class Claim:
     refused: Reached | None = None
 
 
-@dataclass(slots=True)
-class Reservations:
+class Reservations(msgspec.Struct):
     """The claims of all accounts beneath one.
 
     Attributes:
@@ -118,8 +116,8 @@ class Reservations:
         dearest: By kind: USD and tokens of the dearest claim so far of which nobody knew the most.
     """
 
-    waiting: list[Claim] = field(default_factory=list[Claim])
-    dearest: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+    waiting: list[Claim] = []
+    dearest: dict[str, tuple[float, float]] = {}
 
     def decide(self) -> list[Claim]:
         """Grant and refuse what can be by now; these claims, which wait no more.

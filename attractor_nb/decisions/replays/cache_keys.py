@@ -7,8 +7,9 @@ earlier stage was tried, what it cost. Knows no files: who calls hashes them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
 
 from attractor_nb.decisions.preamble import without_incidents
 from attractor_nb.model.calls.attachment import without_bytes
@@ -28,8 +29,7 @@ _UNSEEN_ATTRS: Final = frozenset({"cache", "cache.files", "cache.context", "clas
 """Node attributes that change no answer: how it is kept, drawn, and tried again."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceOfCall:
+class PlaceOfCall(msgspec.Struct, frozen=True):
     """Where a call is made: texts that differ from run to run.
 
     Attributes:
@@ -94,20 +94,8 @@ def model_call(
     return CallInputs(MODEL_CALL, node_id, values)
 
 
-def command_call(
-    node_id: str,
-    command: str,
-    context: Mapping[str, Any],
-    *,
-    place: PlaceOfCall,
-) -> CallInputs:
+def command_call(node_id: str, command: str, context: Mapping[str, Any], *, place: PlaceOfCall) -> CallInputs:
     """What goes into a command of a tool stage.
-
-    Args:
-        node_id: Who calls.
-        command: The command.
-        context: The context values that it reads (``read_values``).
-        place: Where.
 
     >>> command_call("test", "make test", {"tickets": 3}, place=PlaceOfCall()).values
     {'command': 'make test', 'context': {'tickets': 3}}
@@ -185,11 +173,7 @@ def read_values(context: Mapping[str, Any], declared: Iterable[str] | None) -> d
         }
     names = tuple(declared)
     prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
-    return {
-        key: value
-        for key, value in context.items()
-        if key in names or (prefixes and key.startswith(prefixes))
-    }
+    return {key: value for key, value in context.items() if key in names or (prefixes and key.startswith(prefixes))}
 
 
 def attribute_inputs(attrs: Mapping[str, Any]) -> dict[str, Any]:

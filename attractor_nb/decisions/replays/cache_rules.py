@@ -7,8 +7,9 @@ nothing behind but its result. Whoever can do more, a command or an agent, has t
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
 
 from attractor_nb.model.calls.call_content import COMMAND_CALL, InputChange, changed_inputs
 
@@ -64,8 +65,7 @@ def is_declared(node: Node) -> bool:
     return node.attrs.get("cache") is True or node.get("idempotent", bool, default=False) is True
 
 
-@dataclass(frozen=True, slots=True)
-class StageComparison:
+class StageComparison(msgspec.Struct, frozen=True):
     """In what a stage differs from an earlier one.
 
     Attributes:
@@ -107,9 +107,7 @@ def _short(change: InputChange) -> InputChange:
     begin = 0
     if before is not None and now is not None:
         pairs = zip(before, now, strict=False)
-        begin = next(
-            (at for at, (one, other) in enumerate(pairs) if one != other), min(len(before), len(now))
-        )
+        begin = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(before), len(now)))
     begin = max(0, begin - _LEAD_CHARACTERS)
     return InputChange(change.name, _excerpt(before, begin), _excerpt(now, begin))
 

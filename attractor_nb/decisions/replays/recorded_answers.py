@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from attractor_nb.model.calls.call_content import QUESTION, CallInputs
 from attractor_nb.model.form import Form
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
@@ -49,37 +51,15 @@ def question_of(inputs: CallInputs) -> Question:
 
 def plain_answer(answer: Answer) -> dict[str, Any]:
     """An answer as JSON values; empty ones are left out."""
-    plain: dict[str, Any] = {"value": str(answer.value)}
-    if answer.selected_option:
-        plain["option"] = [answer.selected_option.key, answer.selected_option.label]
-    if answer.selected_options:
-        plain["options"] = [[option.key, option.label] for option in answer.selected_options]
-    if answer.text:
-        plain["text"] = answer.text
-    if answer.form:
-        plain["form"] = dict(answer.form)
-    if answer.answered_by:
-        plain["answered_by"] = answer.answered_by
-    return plain
+    return replace(answer, is_form_checked=False).to_plain()
 
 
 def answer_of(plain: Mapping[str, Any], answered_by: str) -> Answer:
     """The inverse of ``plain_answer``, with who answers now.
 
     Raises:
-        KeyError, TypeError, ValueError: The values are no answer's.
+        ValueError: The values are no answer's.
     """
-    option = plain.get("option")
-    return Answer(
-        value=str(plain["value"]),
-        selected_option=None if option is None else _option(option),
-        selected_options=tuple(_option(pair) for pair in plain.get("options", ())),
-        text=str(plain.get("text", "")),
-        answered_by=answered_by,
-        form=dict(plain.get("form", {})),
-    )
-
-
-def _option(pair: Any) -> Option:
-    key, label = pair
-    return Option(str(key), str(label))
+    if "value" not in plain:
+        raise ValueError("has no value")
+    return replace(Answer.from_plain(plain), answered_by=answered_by)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec.structs import replace
 
 from attractor_nb.model.calls.call_content import MODEL_CALL, CallInputs, InputChange, changed_inputs
 

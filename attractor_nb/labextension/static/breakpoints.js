@@ -91,9 +91,10 @@ export function makeBreakpoints({ state, view }, server, words) {
       };
     });
 
+  const theme = EditorView.baseTheme(LOOK);
   // A file has no metadata, and no run is begun from it here.
   return (model) =>
-    model.getMetadata ? whileDot({ state, view }, model, [places, marks, following(model), EditorView.baseTheme(LOOK)]) : [];
+    model.getMetadata ? whileDot({ state, view }, model, [places, marks, following(model)], theme) : [];
 }
 
 // Two bars, as on the drawing: a disc is an error's mark.

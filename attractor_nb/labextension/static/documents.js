@@ -34,10 +34,11 @@ export async function makeDocumentsPlugin(shared, { wordsOf, settingsOf }) {
       if (!wanted.graph) return;
       const words = wordsOf(translator);
       const graphOf = makeGraphs({ coreutils, services, widgets }, words);
-      const factory = makeFactory({ docregistry, FileEditor, widgets }, { editorServices, graphOf, label: words.__(FACTORY), isDefault: wanted.default });
+      const factory = makeFactory({ docregistry, FileEditor, widgets }, { editorServices, graphOf, label: words.__("Attractor graph"), isDefault: wanted.default });
       const tracker = new apputils.WidgetTracker({ namespace: "attractor-graph" });
       factory.widgetCreated.connect((_, widget) => {
         widget.context.pathChanged.connect(() => tracker.save(widget));
+        widget.title.icon = app.docRegistry.getFileType("attractor")?.icon;
         tracker.add(widget);
       });
       app.docRegistry.addWidgetFactory(factory);

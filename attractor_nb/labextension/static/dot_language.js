@@ -1,21 +1,38 @@
 // DOT as CodeMirror reads it, line by line: colours only. What a text means, and what is wrong with it, is decided in Python.
 //
-// Tokens have the names of CodeMirror's tags, so the colours are those of the theme. Conditions and stylesheets inside
+// Tokens have the names of CodeMirror's tags, so the colours are those of the theme: of its tags those that can be read well
+// in JupyterLab's own themes (brackets, atoms, tags and definitions of these stand too near to the ground). Conditions and stylesheets inside
 // strings are languages of their own; in every other string `$variables` stand out.
 
-import { ATTRIBUTES, KEYWORDS } from "./words.js";
+import { ATTRIBUTES, CONDITIONS, KEYWORDS } from "./words.js";
 
 const ATTRIBUTE_NAMES = new Set(Object.keys(ATTRIBUTES));
 const KEYWORD_NAMES = new Set(KEYWORDS);
-const INNER = { condition: conditionToken, model_stylesheet: stylesheetToken };
+const INNER = { ...Object.fromEntries(CONDITIONS.map((name) => [name, conditionToken])), model_stylesheet: stylesheetToken };
+const FIRST_LINES = 200; // in which the text shows by how much it is indented
 
 const NAME = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*/;
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(ms|s|m|h|d)?(?!\w)/;
 const VARIABLE = /^\$(\$|\{[^}"\n]*\}|[A-Za-z_]\w*)/;
 
-export function dotLanguage({ LanguageSupport, StreamLanguage, foldService }) {
+export function dotLanguage({ LanguageSupport, StreamLanguage, foldService, indentUnit }, { Prec }) {
   const language = StreamLanguage.define(dotParser);
-  return new LanguageSupport(language, [foldService.of(foldedFrom)]);
+  const unit = indentUnit.computeN(["doc"], ({ doc }) => unitOf(doc));
+  return new LanguageSupport(language, [foldService.of(foldedFrom), Prec.high(unit)]);
+}
+
+// By how much the text is indented, as a list: two spaces or four or a tab, as the first block has it. Empty where nothing
+// is indented yet: then JupyterLab's own setting counts.
+function unitOf(doc) {
+  let outer = null;
+  for (const line of doc.iterLines(1, Math.min(doc.lines, FIRST_LINES) + 1)) {
+    if (!line.trim()) continue;
+    const indent = /^[ \t]*/.exec(line)[0];
+    const unit = outer !== null && indent.startsWith(outer) ? indent.slice(outer.length) : "";
+    if (/^(\t+| +)$/.test(unit)) return [unit];
+    outer = /[{[]\s*$/.test(line) ? indent : null;
+  }
+  return [];
 }
 
 export const dotParser = {
@@ -26,7 +43,9 @@ export const dotParser = {
   blankLine(state) {
     state.isFirst = false;
   },
-  indent: (state, textAfter, { unit }) => unit * Math.max(0, state.depth - /^\s*[}\]]/.test(textAfter)),
+  // A line of a string or of a comment stays where it is put: the spaces of a prompt are a part of it.
+  indent: (state, textAfter, { unit }) =>
+    state.comment || state.string !== null ? null : unit * Math.max(0, state.depth - /^\s*[}\]]/.test(textAfter)),
   languageData: {
     commentTokens: { line: "//", block: { open: "/*", close: "*/" } },
     closeBrackets: { brackets: ["(", "[", "{", '"'] },
@@ -39,7 +58,7 @@ function token(stream, state) {
     state.isFirst = false;
     if (stream.match(/^\s*%%\w+/)) {
       state.isMagic = true;
-      return "meta";
+      return "operator"; // as JupyterLab shows %%time
     }
     state.isMagic = false;
   }
@@ -73,7 +92,7 @@ function magicToken(stream) {
   if (stream.match(/^(["']).*?\1/) || stream.match(/^\S*=\S*/)) return "string";
   const isFirstWord = /^\s*%%\w+\s+$/.test(stream.string.slice(0, stream.start));
   stream.match(/^\S+/);
-  return isFirstWord ? "variableName.definition" : "string";
+  return isFirstWord ? "variableName.special" : "string";
 }
 
 function commentToken(stream, state) {
@@ -104,15 +123,14 @@ function punctuationToken(stream, state) {
   }
   if (character === "{" || character === "[") state.depth += 1;
   else if (character === "}" || character === "]") state.depth = Math.max(0, state.depth - 1);
-  else return "punctuation";
-  return character === "[" || character === "]" ? "squareBracket" : "brace";
+  return "punctuation";
 }
 
 function valueToken(stream, state) {
   state.isValue = false;
   if (stream.match(NUMBER)) return "number";
   if (stream.match(/^(true|false)(?!\w)/)) return "bool";
-  if (stream.match(/^[^\s,;\[\]{}"]+/)) return "atom";
+  if (stream.match(/^[^\s,;\[\]{}"]+/)) return "labelName";
   return nameToken(stream, state);
 }
 
@@ -148,8 +166,8 @@ function conditionToken(stream, state) {
   if (opensInnerString(stream, state)) return "string.special";
   if (stream.eatSpace()) return null;
   if (stream.match("&&") || stream.match("!=") || stream.match("=")) return "operator";
-  if (stream.match(NAME)) return /[=]\s*$/.test(stream.string.slice(0, stream.start)) ? "atom" : "propertyName";
-  if (stream.match(/^[^\s"\\&!=]+/)) return "atom";
+  if (stream.match(NAME)) return /[=]\s*$/.test(stream.string.slice(0, stream.start)) ? "labelName" : "propertyName";
+  if (stream.match(/^[^\s"\\&!=]+/)) return "labelName";
   stream.next();
   return "invalid";
 }
@@ -159,16 +177,16 @@ function stylesheetToken(stream, state) {
   if (opensInnerString(stream, state)) return "string.special";
   if (stream.eatSpace()) return null;
   if (stream.match(/^\/\*.*?\*\//)) return "comment";
-  if (stream.match(/^[{}]/)) return "brace";
+  if (stream.match(/^[{}]/)) return "punctuation";
   if (stream.match(/^[;:=]/)) return "punctuation";
-  if (stream.match(/^[.#][\w-]+/) || stream.eat("*")) return "tagName";
+  if (stream.match(/^[.#][\w-]+/) || stream.eat("*")) return "variableName.special";
   const found = stream.match(/^[^\s{};:"'=,*\\]+/);
   if (!found) {
     stream.next();
     return "invalid";
   }
-  if (/[:=]\s*$/.test(stream.string.slice(0, stream.start))) return "atom";
-  return /^\s*[:=]/.test(stream.string.slice(stream.pos)) ? "propertyName" : "tagName";
+  if (/[:=]\s*$/.test(stream.string.slice(0, stream.start))) return "labelName";
+  return /^\s*[:=]/.test(stream.string.slice(stream.pos)) ? "propertyName" : "variableName.special";
 }
 
 // A block folds from the end of the line that opens it to before the line that closes it. Brackets in strings and comments

@@ -3,19 +3,22 @@
 import { DOT_MIME, bodyOf } from "./cells.js";
 
 const WORD = /[A-Za-z_][\w.]*/g;
+const PIECE = /"(?:[^"\\]|\\[\s\S])*"?|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|(?<=^|\n)[ \t]*#[^\n]*|([A-Za-z_][\w.]*)\s*=|[A-Za-z_][\w.]*|[^"/A-Za-z_\n]+|[/\n]/g;
 
 const NOTHING = [];
 
 // An extension of CodeMirror that an editor has while its text is DOT. It comes and goes with the transaction by which the
-// editor itself takes the language: one of its own would have the page measured once more for each cell and extension.
-export function whileDot({ state: { Compartment, EditorState } }, model, extension) {
+// editor itself takes the language: one of its own would have the page measured once more for each cell and extension. Its
+// theme, one for all editors, and that of tooltips are always there: when one comes, CodeMirror writes the sheet of all
+// editors anew, and the browser styles the whole page.
+export function whileDot({ state: { Compartment, EditorState }, view: { showTooltip } }, model, extension, theme) {
   const place = new Compartment();
   const wanted = () => (model.mimeType === DOT_MIME ? extension : NOTHING);
   const following = EditorState.transactionExtender.of(({ startState }) => {
     const now = wanted();
     return place.get(startState) === now ? null : { effects: place.reconfigure(now) };
   });
-  return [place.of(wanted()), following];
+  return [showTooltip.of(null), theme, place.of(wanted()), following];
 }
 
 export function make(tag, className, text) {
@@ -56,6 +59,19 @@ export function wordAt(doc, position) {
   return null;
 }
 
+// The attribute in whose string a position of a text is, as `{ name }`; null outside of strings. Comments are left out.
+export function stringAt(text, position) {
+  let name = "";
+  for (const { 0: piece, 1: word, index } of text.matchAll(PIECE)) {
+    if (index > position) return null;
+    if (piece[0] === '"') {
+      if (index < position && position < index + piece.length) return { name };
+      name = "";
+    } else if (/^\w/.test(piece)) name = word ?? "";
+  }
+  return null;
+}
+
 // The node that the word at a position names, with its place and edges; null when it names none, or nobody answers.
 export async function nodeAt(editor, position, server) {
   const word = wordAt(editor.state.doc, position);
@@ -77,15 +93,16 @@ export async function nodeNear(editor, position, server) {
 
 // Has the server change the text: `{ fix }` or `{ rename }`. The text as it was asked about must still be there when the
 // answer comes, else nothing is changed. One undo takes it back.
-export async function changeText(editor, server, change, { refuse, userEvent, words }) {
+export async function changeText(editor, server, change, { refuse, telling, userEvent, words }) {
   const asked = editor.state.doc;
   const { offset, text } = bodyOf(asked.toString());
-  const after = await server.changed(text, change);
-  if (after?.problem) await refuse(words.__("The text was not changed"), after.problem);
-  if (after?.text && editor.state.doc === asked) {
-    editor.dispatch({ changes: smallestChanges(text, after.text, offset), userEvent });
-  }
-  editor.focus();
+  const isStill = telling.stillIn(editor);
+  const after = await telling.awaited(editor, server.changed(text, change));
+  const isWanted = isStill();
+  if (!after) telling.say(editor, words.__("Nothing was changed: the server of attractor_nb does not answer"));
+  else if (after.problem) await refuse(words.__("The text was not changed"), after.problem);
+  else if (after.text && editor.state.doc === asked) editor.dispatch({ changes: smallestChanges(text, after.text, offset), userEvent });
+  if (isWanted) editor.focus();
 }
 
 // The changes that make `after` of `before`: line by line where both have as many lines, else one.

@@ -12,6 +12,7 @@ import { addOutlines } from "./outline.js";
 import { makePipelineCommands } from "./pipeline_commands.js";
 import { makeRuns } from "./runs.js";
 import { makeSquiggles } from "./squiggles.js";
+import { makeTelling } from "./telling.js";
 
 const NO_WORDS = { __: (text, ...values) => filled(text, values), _n: (one, many, n) => filled(n === 1 ? one : many, [n]) };
 const filled = (text, values) => values.reduce((now, value, number) => now.replaceAll(`%${number + 1}`, String(value)), text);
@@ -29,13 +30,16 @@ export async function makePlugins(shared) {
 }
 
 async function languagePlugin(shared) {
-  const [{ IEditorLanguageRegistry }, { INotebookTracker }, { ISettingRegistry }, { ITranslator }, codemirror] = await Promise.all([
+  const [{ IEditorLanguageRegistry }, { INotebookTracker }, { ISettingRegistry }, { ITranslator }, ui, language, state] = await Promise.all([
     shared("@jupyterlab/codemirror"),
     shared("@jupyterlab/notebook"),
     shared("@jupyterlab/settingregistry"),
     shared("@jupyterlab/translation"),
+    shared("@jupyterlab/ui-components"),
     shared("@codemirror/language"),
+    shared("@codemirror/state"),
   ]);
+  const icon = await iconOf(ui);
   const id = "attractor-nb:language";
   return {
     id,
@@ -51,7 +55,7 @@ async function languagePlugin(shared) {
         alias: ["dot", "graphviz"],
         mime: DOT_MIME,
         extensions: ["dot", "gv"],
-        support: dotLanguage(codemirror),
+        support: dotLanguage(language, state),
       });
       app.docRegistry.addFileType({
         name: "attractor",
@@ -60,6 +64,7 @@ async function languagePlugin(shared) {
         mimeTypes: [DOT_MIME],
         contentType: "file",
         fileFormat: "text",
+        icon,
       });
       const { colours } = await settingsOf(settings, id, { colours: true });
       if (notebooks && colours) followCells(notebooks, languages);
@@ -86,7 +91,8 @@ async function editorPlugin(shared) {
     async activate(_app, extensions, settings, translator) {
       const wanted = await settingsOf(settings, id, { findings: true, delay: 300, hover: true });
       const words = wordsOf(translator);
-      const tools = { words, ...dialogsOf(apputils, words) };
+      const telling = makeTelling(codemirror, words);
+      const tools = { telling, words, ...dialogsOf(apputils, words) };
       const add = (name, extensionOf) =>
         extensions.addExtension({
           name: `attractor-${name}`,
@@ -94,6 +100,7 @@ async function editorPlugin(shared) {
         });
       if (wanted.findings) add("findings", makeSquiggles(codemirror, server, { delay: wanted.delay, ...tools }));
       if (wanted.hover) add("navigation", makeNavigation(codemirror, server, tools));
+      if (wanted.findings || wanted.hover) add("telling", telling.extensionOf);
     },
   };
 }
@@ -151,7 +158,8 @@ async function commandsPlugin(shared) {
 }
 
 async function outlinePlugin(shared) {
-  const [toc, { IEditorTracker }, { INotebookTracker }, { ISettingRegistry }, { ITranslator }] = await Promise.all([
+  const [{ EditorView }, toc, { IEditorTracker }, { INotebookTracker }, { ISettingRegistry }, { ITranslator }] = await Promise.all([
+    shared("@codemirror/view"),
     shared("@jupyterlab/toc"),
     shared("@jupyterlab/fileeditor"),
     shared("@jupyterlab/notebook"),
@@ -164,17 +172,19 @@ async function outlinePlugin(shared) {
     id,
     description: "The nodes of pipelines in the table of contents.",
     autoStart: true,
-    requires: [toc.ITableOfContentsRegistry],
-    optional: [INotebookTracker, IEditorTracker, ISettingRegistry, ITranslator],
+    // Notebook 7 has no table of contents on the page of a file.
+    optional: [toc.ITableOfContentsRegistry, INotebookTracker, IEditorTracker, ISettingRegistry, ITranslator],
     activate(_app, registry, notebooks, editors, settings, translator) {
+      if (!registry) return;
       const wanted = settingsOf(settings, id, { outline: true }).then(({ outline }) => outline);
-      addOutlines(registry, { toc, notebooks, editors }, server, { wanted, words: wordsOf(translator) });
+      addOutlines(registry, { toc, notebooks, editors, EditorView }, server, { wanted, words: wordsOf(translator) });
     },
   };
 }
 
 async function runsPlugin(shared) {
-  const [apputils, coreutils, services, widgets, ui, { ISettingRegistry }, { ITranslator }] = await Promise.all([
+  const [{ ILabShell }, apputils, coreutils, services, widgets, ui, { ISettingRegistry }, { ITranslator }] = await Promise.all([
+    shared("@jupyterlab/application"),
     shared("@jupyterlab/apputils"),
     shared("@jupyterlab/coreutils"),
     shared("@jupyterlab/services"),
@@ -189,11 +199,10 @@ async function runsPlugin(shared) {
     id,
     description: "The runs and the questions that wait: in the sidebar, as tabs, as notifications.",
     autoStart: true,
-    optional: [apputils.ICommandPalette, ISettingRegistry, ITranslator],
-    async activate(app, palette, settings, translator) {
+    optional: [apputils.ICommandPalette, ISettingRegistry, ITranslator, ILabShell],
+    async activate(app, palette, settings, translator, labShell) {
       const { panel: hasPanel, notifications, browser } = await settingsOf(settings, id, { panel: true, notifications: true, browser: false });
       addSheet("style.css");
-      if (!hasPanel) return;
       const words = wordsOf(translator);
       const notices = makeBrowserNotices({
         isWanted: browser,
@@ -201,7 +210,8 @@ async function runsPlugin(shared) {
         say: (text, kind) => apputils.Notification.emit(text, kind, { autoClose: 5000 }),
         words,
       });
-      const runs = makeRuns(app, { apputils, coreutils, services, widgets }, { words, isNotified: notifications, notices, icon });
+      const runs = makeRuns(app, { apputils, coreutils, services, widgets }, { words, isNotified: notifications, notices, icon, hasTabs: Boolean(labShell) });
+      if (!hasPanel) return; // a graph document still opens its runs
       app.shell.add(runs.panel, "left", { rank: 450 });
       addCommands(app, palette, words, [
         { id: "show-runs", label: words.__("Show runs and questions"), execute: () => app.shell.activateById(runs.panel.id) },
@@ -235,9 +245,24 @@ async function lintServerOf(shared) {
   return lintServer;
 }
 
-async function iconOf({ LabIcon }) {
-  const svgstr = await (await fetch(new URL("icon.svg", import.meta.url))).text();
-  return new LabIcon({ name: "attractor-nb:runs", svgstr });
+let icon = null;
+
+// One for all plugins: JupyterLab knows it by its name. One that could not be fetched is asked for again by the next plugin.
+async function iconOf({ LabIcon, fileIcon }) {
+  icon ??= fetchedIcon(LabIcon);
+  try {
+    return await icon;
+  } catch (problem) {
+    icon = null;
+    console.warn(`attractor-nb: the icon could not be fetched: ${problem.message}`);
+    return fileIcon;
+  }
+}
+
+async function fetchedIcon(LabIcon) {
+  const answer = await fetch(new URL("icon.svg", import.meta.url));
+  if (!answer.ok) throw new Error(String(answer.status));
+  return new LabIcon({ name: "attractor-nb:runs", svgstr: await answer.text() });
 }
 
 function addSheet(name) {
@@ -256,7 +281,11 @@ function dialogsOf({ InputDialog, showErrorMessage }, words) {
   };
 }
 
-const wordsOf = (translator) => (translator ? translator.load("attractor_nb") : NO_WORDS);
+// Our pages in frames, and our views in notebooks, look for them in the window that they stand in (views/web/wording.js).
+function wordsOf(translator) {
+  window.attractorWords = translator ? translator.load("attractor_nb") : NO_WORDS;
+  return window.attractorWords;
+}
 
 // The settings of a plugin as values; those that cannot be read are as they are by default.
 async function settingsOf(registry, id, defaults) {

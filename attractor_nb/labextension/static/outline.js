@@ -10,19 +10,20 @@ import { magicOf } from "./run_cell.js";
 const IDLE = -1;
 
 // `wanted` promises whether there is to be an outline: the registry may be asked before the settings are read.
-export function addOutlines(registry, { toc, notebooks, editors }, server, { wanted, words }) {
+export function addOutlines(registry, { toc, notebooks, editors, EditorView }, server, { wanted, words }) {
+  const goTo = makeGoing(EditorView, server);
   const getModel = registry.getModel.bind(registry);
   registry.getModel = (widget, configuration) => {
     const model = getModel(widget, configuration);
-    if (model && notebooks?.has(widget)) weaveNodes(model, widget.content, server, { wanted, words });
+    if (model && notebooks?.has(widget)) weaveNodes(model, widget.content, server, { wanted, words, goTo });
     return model;
   };
-  registry.add(fileOutline(toc, editors, server, wanted));
+  registry.add(fileOutline(toc, editors, server, { wanted, goTo }));
 }
 
 const textOf = ({ node, label }) => (label === node ? node : `${node}: ${label}`);
 
-function weaveNodes(model, notebook, server, { wanted, words }) {
+function weaveNodes(model, notebook, server, { wanted, words, goTo }) {
   const nodeOf = new WeakMap(); // the node of each heading that is ours; null for a pipeline as a whole
   const isTheirs = (heading) => !nodeOf.has(heading);
   const getHeadings = model.getHeadings.bind(model);
@@ -69,7 +70,7 @@ function weaveNodes(model, notebook, server, { wanted, words }) {
   });
 
   model.activeHeadingChanged.connect((_, heading) => {
-    if (heading && nodeOf.get(heading)) goToNode(notebook, heading.cellRef, nodeOf.get(heading), server);
+    if (heading && nodeOf.get(heading)) goToNode(notebook, heading.cellRef, (editor) => goTo(editor, nodeOf.get(heading)));
   });
 }
 
@@ -95,28 +96,41 @@ function levelsAbove(cells, ofCell) {
   });
 }
 
-// JupyterLab itself scrolls to the cell at the same time; the node's line comes last.
-async function goToNode(notebook, cell, node, server) {
-  await notebook.scrollToItem(notebook.widgets.indexOf(cell), "start", 0);
+// JupyterLab itself scrolls to the cell at the same time, and may take the place of ours; the node's line comes last.
+async function goToNode(notebook, cell, goIn) {
+  await scrolledTo(notebook, cell);
   await cell.ready;
   if (!cell.editor) return;
   notebook.mode = "edit";
-  await goToNodeIn(cell.editor.editor, node, server);
+  await goIn(cell.editor.editor);
 }
 
-async function goToNodeIn(editor, wanted, server) {
-  const { doc } = editor.state;
-  const { offset, text } = bodyOf(doc.toString());
-  const found = (await server.outlineOf(text))?.find(({ node }) => node === wanted);
-  if (!found?.line || editor.state.doc !== doc) return;
-  editor.dispatch({ selection: { anchor: rangeOf(doc, offset, found).from }, scrollIntoView: true });
-  editor.focus();
+// Whoever asks to scroll takes the place of whoever asked before; a cell that is not in view yet cannot have the focus.
+async function scrolledTo(notebook, cell, tries = 3) {
+  try {
+    await notebook.scrollToItem(notebook.widgets.indexOf(cell), "start", 0);
+  } catch {
+    if (tries > 1) await scrolledTo(notebook, cell, tries - 1);
+  }
+}
+
+// Puts the cursor where a node is declared, with what stands around it in view.
+function makeGoing(EditorView, server) {
+  return async (editor, wanted) => {
+    const { doc } = editor.state;
+    const { offset, text } = bodyOf(doc.toString());
+    const found = (await server.outlineOf(text))?.find(({ node }) => node === wanted);
+    if (!found?.line || editor.state.doc !== doc) return;
+    const { from } = rangeOf(doc, offset, found);
+    editor.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
+    editor.focus();
+  };
 }
 
 // The editor of a file's text: alone, or beside its graph (documents.js).
 const fileEditorOf = ({ content }) => content.text ?? content;
 
-function fileOutline({ TableOfContentsFactory, TableOfContentsModel }, editors, server, wanted) {
+function fileOutline({ TableOfContentsFactory, TableOfContentsModel }, editors, server, { wanted, goTo }) {
   const tracker = { has: (widget) => Boolean(editors?.has(widget) || widget.content?.hasClass("attractor-document")) };
 
   class FileModel extends TableOfContentsModel {
@@ -136,7 +150,7 @@ function fileOutline({ TableOfContentsFactory, TableOfContentsModel }, editors, 
     }
     _createNew(widget, configuration) {
       const model = new FileModel(widget, configuration);
-      model.activeHeadingChanged.connect((_, heading) => heading && goToNodeIn(fileEditorOf(widget).editor.editor, heading.node, server));
+      model.activeHeadingChanged.connect((_, heading) => heading && goTo(fileEditorOf(widget).editor.editor, heading.node));
       return model;
     }
   }

@@ -5,6 +5,7 @@ import { bodyOf, isPipeline } from "./cells.js";
 import { nodeNear } from "./editor_text.js";
 import { forkCellText, isForkCell, isRunCell, magicOf, runCellText, runVariable } from "./run_cell.js";
 
+const PATIENCE_MS = 2000; // a run does not wait longer for a slow server
 const EMPTY = "digraph Pipeline {\n    start [shape=Mdiamond]\n    done  [shape=Msquare]\n    start -> done\n}\n";
 
 export function makePipelineCommands(app, notebooks, server, { actions, chooseFrom, cwd, join, refuse, words, EditorView }) {
@@ -19,7 +20,8 @@ export function makePipelineCommands(app, notebooks, server, { actions, chooseFr
   async function nodeHere({ cell }) {
     const editor = cell.editor?.editor;
     const node = editor && (await nodeNear(editor, editor.state.selection.main.head, server));
-    if (!node) await refuse(words.__("No node is at the cursor"), words.__("Put the cursor on a node's id. To know the nodes, attractor-nb[proxy] must be installed beside JupyterLab."));
+    if (!node && server.state === "lost") await refuse(words.__("The nodes are not known"), words.__("The server of attractor_nb does not answer."));
+    else if (!node) await refuse(words.__("No node is at the cursor"), words.__("Put the cursor on a node's id. To know the nodes, attractor-nb[proxy] must be installed beside JupyterLab."));
     return node && editor ? { node: node.node, editor } : null;
   }
 
@@ -36,7 +38,8 @@ export function makePipelineCommands(app, notebooks, server, { actions, chooseFr
   // Breakpoints of nodes that are there no more would refuse the run.
   async function breakpointsIn(cell) {
     const wanted = breakpointsOf(cell.model);
-    const nodes = wanted.length ? await server.outlineOf(bodyOf(sourceOf(cell)).text) : null;
+    const late = new Promise((give) => setTimeout(give, PATIENCE_MS, null));
+    const nodes = wanted.length ? await Promise.race([server.outlineOf(bodyOf(sourceOf(cell)).text), late]) : null;
     return nodes ? wanted.filter((id) => nodes.some(({ node }) => node === id)) : wanted;
   }
 

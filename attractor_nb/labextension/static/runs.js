@@ -1,11 +1,11 @@
-// The runs of this server's root in JupyterLab: a panel in the sidebar, a tab for each run that is opened, a notification
+// The runs of this server's root in JupyterLab: a panel in the sidebar, a tab or a page for each run that is opened, a notification
 // when a question begins to wait or a run fails. What is shown in them is the page of the proxied server.
 
 const PAGE = "attractor-nb/";
 const LOOK_MS = 5000;
 const NEWEST = 50; // failures are looked for among so many runs
 
-export function makeRuns(app, { apputils, coreutils, services, widgets }, { words, isNotified, notices, icon }) {
+export function makeRuns(app, { apputils, coreutils, services, widgets }, { words, isNotified, notices, icon, hasTabs }) {
   const { ServerConnection } = services;
   const settings = ServerConnection.makeSettings();
   const address = (hash) => `${coreutils.URLExt.join(settings.baseUrl, PAGE)}#${hash}`;
@@ -32,11 +32,17 @@ export function makeRuns(app, { apputils, coreutils, services, widgets }, { word
     panel.node.append(frame);
   };
 
+  const hashOf = (run) => (run ? `run=${encodeURIComponent(run)}` : "");
+
   // A run as a tab of its own; one that is open comes to the front.
   function open(run, name) {
+    if (!hasTabs) {
+      openPage(run, name);
+      return;
+    }
     if (!tabs.has(run)) {
       const content = new widgets.Widget();
-      content.node.append(frameOf(run ? `run=${encodeURIComponent(run)}` : "", name));
+      content.node.append(frameOf(hashOf(run), name));
       const tab = new apputils.MainAreaWidget({ content });
       tab.id = `attractor-nb-run-${run}`;
       tab.title.label = name;
@@ -48,6 +54,17 @@ export function makeRuns(app, { apputils, coreutils, services, widgets }, { word
       app.shell.add(tab, "main");
     }
     app.shell.activateById(tabs.get(run).id);
+  }
+
+  // Notebook 7 shows one document in a page and has no tabs: there a run is a page of the browser.
+  function openPage(run, name) {
+    const page = window.open(address(hashOf(run)), `attractor-nb-run-${run}`);
+    if (page) {
+      page.focus();
+      return;
+    }
+    const show = { label: words.__("Show"), callback: () => openPage(run, name) }; // by a click, which no browser blocks
+    apputils.Notification.warning(words.__("The browser did not open a page for %1.", name), { autoClose: false, actions: [show] });
   }
 
   window.addEventListener("message", ({ data, origin }) => {

@@ -2,16 +2,20 @@
 
 import { bodyOf } from "./cells.js";
 import { changeText, make, rangeOf, whileDot } from "./editor_text.js";
+import { RULES } from "./words.js";
 
 const SEVERITIES = ["error", "warning", "info"];
+const SLOW_MS = 2000;
+const START_MS = 5000; // a server that is started may take longer
+const AGAIN_MS = 15_000; // a server that does not answer is asked again
 
-export function makeSquiggles({ state, view }, server, { delay, refuse, words }) {
+export function makeSquiggles({ state, view }, server, { delay, refuse, telling, words }) {
   const { RangeSet, StateEffect, StateField } = state;
   const { Decoration, EditorView, GutterMarker, ViewPlugin, gutter, hoverTooltip, keymap, showPanel } = view;
   const setFindings = StateEffect.define();
 
   const findings = StateField.define({
-    create: () => ({ found: [], isLost: false }),
+    create: () => ({ found: [], doc: null, notice: "" }), // `doc` is the text that they were found in
     update(value, transaction) {
       for (const effect of transaction.effects) if (effect.is(setFindings)) return effect.value;
       if (!transaction.docChanged || !value.found.length) return value;
@@ -49,20 +53,23 @@ export function makeSquiggles({ state, view }, server, { delay, refuse, words })
   });
 
   const panel = showPanel.compute([findings], (editorState) => {
-    const { found, isLost } = editorState.field(findings);
-    if (isLost) return () => ({ dom: make("div", "cm-attractor-panel", words.__("No findings: the server of attractor_nb does not answer")) });
-    return found.length ? (editor) => ({ dom: panelOf(editor, found) }) : null;
+    const { found, notice } = editorState.field(findings);
+    return found.length || notice ? (editor) => ({ dom: panelOf(editor, found, notice) }) : null;
   });
 
-  function panelOf(editor, found) {
+  function panelOf(editor, found, notice) {
     const row = make("div", "cm-attractor-panel");
     row.setAttribute("role", "status");
+    row.dataset.lmSuppressShortcuts = "true"; // JupyterLab's Shift-Tab asks the kernel, and would not lead on from here
+    if (notice) row.append(make("span", "", notice));
+    if (!found.length) return row;
     const next = make("button", "", counted(found, words));
     next.type = "button";
     next.title = words.__("Go to the next finding (F8)");
     next.addEventListener("click", () => goToNext(editor));
     const worst = SEVERITIES.map((severity) => found.find((each) => each.severity === severity)).find(Boolean);
-    row.append(next, make("span", "", worst.message));
+    row.prepend(next);
+    if (!notice) row.append(make("span", "", worst.message));
     return row;
   }
 
@@ -76,7 +83,17 @@ export function makeSquiggles({ state, view }, server, { delay, refuse, words })
     return true;
   }
 
-  const fix = (editor, { number }) => changeText(editor, server, { fix: number }, { refuse, userEvent: "input.fix", words });
+  // The server knows a finding by its number in a text: in another text than it was found in, it is looked for anew.
+  async function fix(editor, wanted) {
+    const { doc } = editor.state;
+    let { number } = wanted;
+    if (editor.state.field(findings).doc !== doc) {
+      const now = await telling.awaited(editor, server.findingsOf(bodyOf(doc.toString()).text));
+      number = now?.find(({ rule, message }) => rule === wanted.rule && message === wanted.message)?.number;
+    }
+    if (number === undefined || editor.state.doc !== doc) return;
+    await changeText(editor, server, { fix: number }, { refuse, telling, userEvent: "input.fix", words });
+  }
 
   function fixHere(editor) {
     const { head } = editor.state.selection.main;
@@ -85,33 +102,62 @@ export function makeSquiggles({ state, view }, server, { delay, refuse, words })
     return Boolean(found);
   }
 
+  const foundAt = (editor, position) => shownIn(editor.state).filter(({ from, to }) => from <= position && position <= to);
+  const boxOf = (editor, found) => tooltipOf(found, (each) => fix(editor, each), words);
   const tooltip = hoverTooltip((editor, position) => {
-    const found = shownIn(editor.state).filter(({ from, to }) => from <= position && position <= to);
-    if (!found.length) return null;
-    return {
-      pos: Math.min(...found.map(({ from }) => from)),
-      above: true,
-      create: () => ({ dom: tooltipOf(found, (each) => fix(editor, each), words) }),
-    };
+    const found = foundAt(editor, position);
+    return found.length ? { pos: Math.min(...found.map(({ from }) => from)), above: true, create: () => ({ dom: boxOf(editor, found) }) } : null;
+  });
+  telling.add((editor, position) => {
+    const found = foundAt(editor, position);
+    return found.length ? boxOf(editor, found) : null;
   });
 
   const asking = ViewPlugin.define((editor) => {
     let timer = 0;
+    let isAsking = false;
+    let isLate = false; // the text has changed while the answer is awaited
     let isGone = false;
 
+    // One question at a time: a slow server is not asked about each pause.
     async function ask() {
+      if (isAsking) {
+        isLate = true;
+        return;
+      }
+      isAsking = true;
       const asked = editor.state.doc;
       const { offset, text } = bodyOf(asked.toString());
+      const isNew = server.state === "unasked";
+      const waiting = isNew ? words.__("Checking: the server of attractor_nb is being started") : words.__("Checking: the server of attractor_nb is slow");
+      const slow = setTimeout(() => tell({ ...editor.state.field(findings), notice: waiting }), isNew ? START_MS : SLOW_MS);
       const found = await server.findingsOf(text);
-      if (isGone || editor.state.doc !== asked) return;
-      const now = { found: (found ?? []).map((each) => ({ ...each, ...rangeOf(asked, offset, each) })), isLost: server.state === "lost" };
-      const before = editor.state.field(findings);
-      if (now.found.length || before.found.length || now.isLost !== before.isLost) editor.dispatch({ effects: setFindings.of(now) });
+      clearTimeout(slow);
+      isAsking = false;
+      if (isGone) return;
+      if (isLate) {
+        isLate = false;
+        ask();
+      }
+      if (editor.state.doc !== asked) return;
+      const isLost = !found && server.state === "lost";
+      tell({
+        found: (found ?? []).map((each) => ({ ...each, ...rangeOf(asked, offset, each) })),
+        doc: asked,
+        notice: isLost ? words.__("No findings: the server of attractor_nb does not answer") : "",
+      });
+      if (isLost) askSoon(AGAIN_MS);
     }
 
-    function askSoon() {
+    function tell(now) {
+      if (isGone) return;
+      const before = editor.state.field(findings);
+      if (now.found.length || before.found.length || now.notice !== before.notice) editor.dispatch({ effects: setFindings.of(now) });
+    }
+
+    function askSoon(milliseconds = delay) {
       clearTimeout(timer);
-      timer = setTimeout(ask, delay);
+      timer = setTimeout(ask, milliseconds);
     }
 
     askSoon();
@@ -128,10 +174,11 @@ export function makeSquiggles({ state, view }, server, { delay, refuse, words })
     { key: "F8", run: goToNext },
     { key: "Mod-.", run: fixHere },
   ]);
-  const all = [findings, lines, marks, panel, tooltip, asking, keys, EditorView.baseTheme(LOOK)];
+  const all = [findings, lines, marks, panel, tooltip, asking, keys];
+  const theme = EditorView.baseTheme(LOOK);
 
   // The extension of one editor: what is shown while its text is DOT.
-  return (model) => whileDot({ state, view }, model, all);
+  return (model) => whileDot({ state, view }, model, all, theme);
 }
 
 function markOf(GutterMarker, severity, words) {
@@ -164,10 +211,11 @@ function tooltipOf(found, onFix, words) {
   for (const each of found) {
     const row = make("div", `is-${each.severity}`);
     row.append(make("div", "", each.message));
+    if (Object.hasOwn(RULES, each.rule)) row.append(make("div", "rule", `${each.rule}: ${RULES[each.rule]}`));
     if (each.can_fix) {
       const button = make("button", "", words.__("Fix: %1", each.fix));
       button.type = "button";
-      button.title = "Ctrl-.";
+      button.title = words.__("Ctrl-.");
       button.addEventListener("click", () => onFix(each));
       row.append(button);
     } else if (each.fix) row.append(make("div", "hint", each.fix));
@@ -177,9 +225,11 @@ function tooltipOf(found, onFix, words) {
 }
 
 const wave = (colour) => ({ textDecoration: `underline wavy ${colour}`, textDecorationSkipInk: "none", textUnderlineOffset: "3px" });
-const ERROR = "var(--jp-error-color1, #d32f2f)";
-const WARNING = "var(--jp-warn-color1, #b26a00)";
-const INFO = "var(--jp-info-color1, #0288d1)";
+// The theme's colour, nearer to that of its text: its orange alone cannot be seen on white.
+const clear = (colour) => `color-mix(in srgb, ${colour} 70%, var(--jp-ui-font-color0, #000))`;
+const ERROR = clear("var(--jp-error-color1, #d32f2f)");
+const WARNING = clear("var(--jp-warn-color1, #b26a00)");
+const INFO = clear("var(--jp-info-color1, #0288d1)");
 const LOOK = {
   ".cm-attractor-error": wave(ERROR),
   ".cm-attractor-warning": wave(WARNING),
@@ -219,5 +269,5 @@ const LOOK = {
   ".cm-attractor-tooltip > .is-error": { borderColor: ERROR },
   ".cm-attractor-tooltip > .is-warning": { borderColor: WARNING },
   ".cm-attractor-tooltip > .is-info": { borderColor: INFO },
-  ".cm-attractor-tooltip .hint": { opacity: "0.75" },
+  ".cm-attractor-tooltip .hint, .cm-attractor-tooltip .rule": { color: "var(--jp-ui-font-color2)" },
 };

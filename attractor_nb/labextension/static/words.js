@@ -1,4 +1,4 @@
-// The words of DOT, made by `make docs` from the tables of attributes, shapes and keywords.
+// The words of DOT, made by `make docs` from the tables of attributes, shapes, keywords, rules and context keys.
 
 export const ATTRIBUTES = {
   "allow_partial": [
@@ -976,4 +976,118 @@ export const KEYWORDS = [
   "node",
   "strict",
   "subgraph"
+];
+
+export const RULES = {
+  "start_node": "The pipeline has exactly one start node.",
+  "terminal_node": "The pipeline has exactly one exit node.",
+  "start_no_incoming": "No edge enters the start node.",
+  "exit_no_outgoing": "No edge leaves the exit node.",
+  "edge_target_exists": "Both ends of every edge are nodes of the pipeline.",
+  "missing_arrow": "Two nodes side by side on a line have an arrow between them.",
+  "reachability": "Every node can be reached from the start.",
+  "implicit_node": "Every node is declared, not only named in edges.",
+  "dead_end": "Every node but the exit has an edge that leaves it.",
+  "duplicate_edge": "No edge is written twice.",
+  "shape_known": "A node's shape stands for a handler type, or the node says its type itself.",
+  "shape_alias": "Start and exit have the shapes of the specification.",
+  "type_known": "A node's type names a handler.",
+  "handler_missing": "Every node has a handler here.",
+  "prompt_on_llm_nodes": "A model stage has a prompt.",
+  "tool_without_command": "A tool stage has a command.",
+  "bad_value": "An attribute's value is of the attribute's type, among its choices and not below its minimum.",
+  "whole_number": "A whole number is written without a decimal point.",
+  "bad_duration": "A duration is a whole number with a unit: 250ms, 900s, 15m, 2h, 1d.",
+  "fidelity_valid": "A fidelity is one of the six modes.",
+  "attribute_typo": "An attribute's name is not almost the name of a known one.",
+  "foreign_attribute": "An attribute has the name that this runner reads, not that of another one.",
+  "retry_target_exists": "A retry target names a node.",
+  "goal_gate_has_retry": "A goal gate says where to go when it is not satisfied.",
+  "gate_without_effect": "A goal gate is a stage that can fail.",
+  "condition_syntax": "A condition is clauses key=value or key!=value, joined by &&.",
+  "outcome_alias": "A condition spells a status as the specification does.",
+  "outcome_unknown": "A condition compares outcome with a status.",
+  "status_as_key": "A condition names what it compares.",
+  "literal_unquoted": "A literal of several words is quoted.",
+  "all_conditions_may_fail": "Where every edge has a condition, one of them always holds.",
+  "ambiguous_unconditional": "Where several edges without a condition compete, something tells them apart.",
+  "gate_mixes_conditions": "The edges of a human gate have no conditions.",
+  "accelerator_clash": "The choices of a human gate have different keys.",
+  "unbounded_cycle": "A cycle has a way out that a run can take.",
+  "no_join": "The branches of a fan-out meet again.",
+  "fan_out_branches": "A fan-out has branches: edges without a condition.",
+  "fan_out_policy": "The join policy of a fan-out can be met by its branches.",
+  "branch_start": "Each branch of a fan-out begins at a node of its own, before the join.",
+  "branch_condition": "An edge of a fan-out that has a condition begins no branch.",
+  "fan_in_without_fan_out": "A fan-in comes after a fan-out.",
+  "branch_leaves_fan_out": "No branch of a fan-out leads back to the fan-out or to a node before it.",
+  "fan_in_off_join": "The branches of a fan-out come to no fan-in but the one where all of them meet.",
+  "gate_may_be_skipped": "A human gate stands where the run cannot go on without it.",
+  "restart_in_branch": "No branch of a fan-out restarts the run.",
+  "stylesheet_syntax": "The model stylesheet can be read.",
+  "unknown_property": "A stylesheet sets model, provider, reasoning_effort, temperature, max_tokens and base_url.",
+  "style_value": "A stylesheet's reasoning_effort is low, medium or high, its numbers are numbers.",
+  "unused_selector": "Every id and shape that the stylesheet selects belongs to a node.",
+  "unused_class": "Stylesheet and nodes use the same classes.",
+  "attach_unused": "attach stands on a node that asks a model, and names what can be attached.",
+  "tools_known": "allowed_tools names tools that there are.",
+  "servers_declared": "mcp.NAME.… of the graph says of an MCP server how it is started, and nothing that nobody reads.",
+  "extra_valid": "llm.extra.* passes options on to the provider, and a known one has the type that it has to have.",
+  "cache_files_inside": "cache.files names files of the working directory: paths and patterns, with commas between.",
+  "carry_known": "carry names values that something in the graph can set.",
+  "fallback_valid": "llm_fallback is a list of models: model or provider:model, with commas between.",
+  "base_url_valid": "llm.base_url is the address of a server: https://…, or http://… on this machine.",
+  "endpoint_valid": "An endpoint has an address, and what is said of it is right: endpoint.local.url, .key_env, .api.",
+  "fallback_on_known": "llm_fallback_on says when else the models of llm_fallback are asked: overlong, refusal.",
+  "provider_known": "llm_provider is a provider that is known.",
+  "model_provider": "A model's name tells its provider, or llm_provider does.",
+  "schema_valid": "A response_schema is a JSON Schema, or the name of a registered pydantic model.",
+  "hooks_called": "Hooks stand where a model may call tools: tool_hooks.* beside allowed_tools of a model stage.",
+  "form_valid": "A human.form stands at a human gate and names a registered pydantic model of flat fields.",
+  "review_exists": "What a human.review names are files of stages that the graph has: plan/response.md.",
+  "gate_can_work": "A human gate has a choice that can be taken, and what its attributes name is among the choices.",
+  "child_pipeline": "A stage that runs another pipeline names one that can run.",
+  "manager_actions": "A manager's actions are observe, steer and wait, and it can do what it is told to.",
+  "manager_conditions": "A manager's conditions parse.",
+  "pipeline_mappings": "What goes into a sub-pipeline and what comes back is a list of assignments.",
+  "inputs_valid": "inputs is a list of names, some with defaults; inputs_schema names a registered model.",
+  "variable_unknown": "A variable in a prompt names an input, the goal, or what a stage leaves.",
+  "condition_key": "A condition asks for a key that something sets.",
+  "command_variable": "A command has no variables of the pipeline: nothing of a run is ever put into it (ruling 25).",
+  "text_file": "A text that begins with @ names a file below the folder of the pipeline's file.",
+  "secret_in_source": "No key, token or password stands in a pipeline.",
+  "secret_in_id": "No node is called like a key."
+};
+
+export const CONTEXT_KEYS = {
+  "goal": "the goal of the graph",
+  "current_node": "the node that runs",
+  "last_response": "the beginning of the last response",
+  "last_stage": "the node of the last stage",
+  "outcome": "the status of the last stage",
+  "preferred_label": "the label of the edge that the last stage prefers",
+  "human.gate.form": "what a person filled in at the last gate",
+  "human.gate.label": "the label of the answer at the last gate",
+  "human.gate.selected": "the key of the answer at the last gate",
+  "human.gate.text": "the text that a person entered at the last gate",
+  "parallel.results": "the results of the last fan-out, as JSON",
+  "tool.exit_code": "the exit code of the last command",
+  "tool.output": "what the last command printed",
+  "tool.stderr": "what the last command printed as errors"
+};
+
+export const CONDITIONS = [
+  "condition",
+  "manager.escalate",
+  "manager.guard",
+  "manager.stop_condition"
+];
+
+export const WITH_VARIABLES = [
+  "attach",
+  "human.prompt",
+  "label",
+  "llm.system_prompt",
+  "manager.instructions",
+  "prompt"
 ];

@@ -3,15 +3,8 @@
 A stranger to the other two languages; it knows neither graphs nor runs.
 """
 
-from attractor_nb.languages.condition.evaluate import (
-    ClauseVerdict,
-    evaluate_condition,
-    explain_condition,
-    value_text,
-)
-from attractor_nb.languages.condition.mending import mend_condition
-from attractor_nb.languages.condition.notices import NOTICE_RULES
-from attractor_nb.languages.condition.parser import parse_condition
+from attractor_nb.languages.condition.evaluate import ClauseVerdict, evaluate_condition, explain_condition, value_text
+from attractor_nb.languages.condition.parser import NOTICE_RULES, mend_condition, parse_condition
 from attractor_nb.languages.condition.syntax import Clause, Condition, Operator
 
 __all__ = [

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from attractor_nb.languages.condition.syntax import Clause, Condition, Operator
 from attractor_nb.model.vocabulary.labels import normalize_label
@@ -19,8 +20,7 @@ _CONTEXT = "context."
 _FALSE = frozenset({"", "false", "0"})
 
 
-@dataclass(frozen=True, slots=True)
-class ClauseVerdict:
+class ClauseVerdict(msgspec.Struct, frozen=True):
     """How one clause fared.
 
     Attributes:
@@ -34,9 +34,7 @@ class ClauseVerdict:
     holds: bool
 
 
-def evaluate_condition(
-    condition: Condition, outcome_status: str, preferred_label: str, lookup: Lookup
-) -> bool:
+def evaluate_condition(condition: Condition, outcome_status: str, preferred_label: str, lookup: Lookup) -> bool:
     """Whether every clause holds.
 
     Args:

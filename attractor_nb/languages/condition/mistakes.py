@@ -65,12 +65,7 @@ _MISTAKES: Final = tuple(
             "conditions do not support parentheses",
             f"all clauses must hold; for alternatives {_ONE_EDGE_EACH}",
         ),
-        (
-            (_State.KEY,),
-            r'"(?:\\[\s\S]|[^"\\])*"',
-            "keys must not be quoted",
-            _EXAMPLE_KEYS,
-        ),
+        ((_State.KEY,), r'"(?:\\[\s\S]|[^"\\])*"', "keys must not be quoted", _EXAMPLE_KEYS),
         ((_State.KEY,), r"!=|=", 'expected a key before "{found}"', _EXAMPLE_KEYS),
         ((_State.OPERATOR,), r"(and|&)(?!\S)", 'expected "&&", found "{found}"', 'join clauses with "&&"'),
         ((_State.OPERATOR,), r"or(?!\S)", 'conditions do not support "or"', _ONE_EDGE_EACH),
@@ -80,12 +75,7 @@ _MISTAKES: Final = tuple(
             '"{found}" is not an operator',
             'compare with "=" or "!="; let a stage put the answer in the context',
         ),
-        (
-            (_State.OPERATOR,),
-            r"(is|equals|eq|:=?)(?!=)",
-            'expected "=" or "!=", found "{found}"',
-            'write "="',
-        ),
+        ((_State.OPERATOR,), r"(is|equals|eq|:=?)(?!=)", 'expected "=" or "!=", found "{found}"', 'write "="'),
         (
             (_State.JOIN,),
             r"!=|=",
@@ -120,9 +110,7 @@ def diagnose(source: SourceText, offset: int, expected: frozenset[str]) -> Condi
         expected: Terminals that could have stood there.
     """
     state = next(
-        state
-        for state in (_State.KEY, _State.OPERATOR, _State.LITERAL, _State.JOIN)
-        if state.value in expected
+        state for state in (_State.KEY, _State.OPERATOR, _State.LITERAL, _State.JOIN) if state.value in expected
     )
     if error := _operator_error(source, offset):
         return error
@@ -145,16 +133,12 @@ def reserved_word_error(literal: Span) -> ConditionSyntaxError | None:
     span = literal.source.span(literal.start + found.start(), literal.start + found.end())
     match found[0].lower():
         case "and":
-            return ConditionSyntaxError(
-                f'expected "&&", found "{found[0]}"', span, hint='join clauses with "&&"'
-            )
+            return ConditionSyntaxError(f'expected "&&", found "{found[0]}"', span, hint='join clauses with "&&"')
         case "or":
             return ConditionSyntaxError('conditions do not support "or"', span, hint=_ONE_EDGE_EACH)
         case _:
             return ConditionSyntaxError(
-                f'"{found[0]}" is not an operator',
-                span,
-                hint="quote a literal of several words",
+                f'"{found[0]}" is not an operator', span, hint="quote a literal of several words"
             )
 
 
@@ -213,9 +197,7 @@ def _after_key(source: SourceText, offset: int, here: Span) -> ConditionSyntaxEr
     if found.end == offset:
         whole = source.span(found.start, here.end)
         return ConditionSyntaxError(f'"{whole.text}" is not a key', whole, hint=_EXAMPLE_KEYS)
-    return ConditionSyntaxError(
-        f'expected "=", "!=" or "&&" after "{key}"', here, hint=f"write `{key}={here.text}`"
-    )
+    return ConditionSyntaxError(f'expected "=", "!=" or "&&" after "{key}"', here, hint=f"write `{key}={here.text}`")
 
 
 def _literal_before(source: SourceText, offset: int) -> Span:

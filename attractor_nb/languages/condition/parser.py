@@ -1,4 +1,8 @@
-"""Condition text to syntax tree, or one of our errors with a caret (spec 10.2, ruling 11)."""
+"""Condition text to syntax tree, or one of our errors with a caret (spec 10.2, ruling 11).
+
+What is right but deserves a word, aliases, slips and missing quotes, gives notices. Their fixes are in the
+coordinates of the condition's own text; whoever knows what the text is embedded in carries them outwards.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.errors import ConditionSyntaxError
 from attractor_nb.languages.condition.mistakes import diagnose, reserved_word_error
-from attractor_nb.languages.condition.notices import literal_notices, truth_notices
 from attractor_nb.languages.condition.syntax import Clause, Condition, Operator
 from attractor_nb.languages.syntax_trees import Branch, ReadingStoppedError, Token, parse_tree
-from attractor_nb.model.outcome import read_status
+from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
+from attractor_nb.model.nearest_name import did_you_mean, nearest
+from attractor_nb.model.outcome import StageStatus, read_status
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
-    from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import Span
 
 MAX_CHARACTERS: Final = 10_000
@@ -86,3 +90,88 @@ def _literal(source: SourceText, parts: list[Token]) -> _Literal:
     if parts[0].kind == "QUOTED":
         return _Literal(_ESCAPE.sub(r"\1", span.text[1:-1]), span, is_quoted=True, has_blanks=False)
     return _Literal(span.text, span, is_quoted=False, has_blanks=len(parts) > 1)
+
+
+NOTICE_RULES = ("outcome_alias", "outcome_unknown", "status_as_key", "literal_unquoted")
+"""Rules that reading a condition can give notice of."""
+
+
+def literal_notices(key: str, literal: str, span: Span, *, needs_quotes: bool) -> list[Diagnostic]:
+    """Notices about the literal of a clause.
+
+    Args:
+        key: The clause's key.
+        literal: The literal's text, without quotes.
+        span: Where it stands.
+        needs_quotes: It is several bare words.
+    """
+    if key == "outcome":
+        status = read_status(literal)
+        if status is None:
+            return [_unknown_outcome(literal, span)]
+        if status != literal:
+            message = f'"{literal}" is read as the status "{status}"'
+            return [_notice("outcome_alias", Severity.INFO, message, span, f'write "{status}"', status.value)]
+        return []
+    if needs_quotes:
+        message = f'the literal "{literal}" has several words and no quotes'
+        return [_notice("literal_unquoted", Severity.WARNING, message, span, "quote it", f'"{literal}"')]
+    return []
+
+
+def truth_notices(key: str, span: Span) -> list[Diagnostic]:
+    """Notices about a key that stands alone."""
+    if status := read_status(key):
+        message = f'"{key}" refers to a context value of that name, not to the outcome'
+        replacement = f"outcome={status}"
+        return [_notice("status_as_key", Severity.WARNING, message, span, f"write `{replacement}`", replacement)]
+    return []
+
+
+def _unknown_outcome(literal: str, span: Span) -> Diagnostic:
+    statuses = [status.value for status in StageStatus]
+    message = f'"{literal}" is not a status, so the comparison never matches{did_you_mean(literal, statuses)}'
+    if near := nearest(literal, statuses):
+        return _notice("outcome_unknown", Severity.WARNING, message, span, f'write "{near}"', near)
+    title = f"use one of {', '.join(statuses)}"
+    return Diagnostic("outcome_unknown", Severity.WARNING, message, fix=Fix(title), span=span)
+
+
+def _notice(rule: str, severity: Severity, message: str, span: Span, title: str, text: str) -> Diagnostic:
+    return Diagnostic(rule, severity, message, fix=Fix(title, (TextEdit(span, text),)), span=span)
+
+
+_REPAIRS = (
+    (re.compile(r"(!?)={2,3}"), r"\1="),
+    (re.compile(r"(?<![!=])=!(?!=)|<>"), "!="),
+    (re.compile(r"(?<!\s)\s*+(?<!&)&(?!&)\s*+"), " && "),
+    (re.compile(r"(?<!\s)\s++and\s++", re.IGNORECASE), " && "),
+    (re.compile(r"(?<==)(\s*+)'([^'\"\\]*+)'"), r'\1"\2"'),
+    (re.compile(r"\A\s*+&&|&&(?=\s*+\Z)"), ""),
+)
+_QUOTED_SIGN = re.compile(r"\"[^\"]*(?:[&=<!']|\band\b)[^\"]*\"", re.IGNORECASE)
+
+
+def mend_condition(text: str) -> str | None:
+    """The condition that was most likely meant, or None when no one reading is safe.
+
+    Only spellings with one possible meaning are repaired: `or` has none in this language.
+
+    >>> mend_condition("outcome == 'success' and context.ok=true")
+    'outcome = "success" && context.ok=true'
+    """
+    if len(text) > MAX_CHARACTERS:
+        return None
+    if _QUOTED_SIGN.search(text):
+        return None  # a repair could change quoted data
+    mended = text
+    for pattern, replacement in _REPAIRS:
+        mended = pattern.sub(replacement, mended)
+    mended = mended.strip()
+    if mended == text or not mended:
+        return None
+    try:
+        parse_condition(mended)
+    except ConditionSyntaxError:
+        return None
+    return mended

@@ -5,23 +5,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from attractor_nb.collector import paused_collector
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.formatter import write_tree
-from attractor_nb.languages.dot.literals import embed_value
+from attractor_nb.languages.dot.literals import embed_value, text_of
 from attractor_nb.languages.dot.lower import derived_class, lower
 from attractor_nb.languages.dot.parser import parse_syntax
-from attractor_nb.languages.dot.repeats import find_repeats
-from attractor_nb.languages.dot.syntax import DotTree
+from attractor_nb.languages.dot.syntax import DotTree, GraphDeclaration, NodeStatement, SubgraphStatement
 from attractor_nb.languages.dot.writer import write_dot
+from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
-    from attractor_nb.model.diagnostic import Diagnostic
+    from collections.abc import Iterable, Iterator
+
+    from attractor_nb.languages.dot.syntax import Attr, Block, Statement
     from attractor_nb.model.graph import Graph
 
 __all__ = [
@@ -42,8 +46,7 @@ __all__ = [
 BYTE_ORDER_MARK = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True)
-class DotDocument:
+class DotDocument(msgspec.Struct, frozen=True):
     """A DOT text and what it says.
 
     Attributes:
@@ -87,9 +90,7 @@ def read_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = F
     with paused_collector(len(source.text)):
         tree = parse_syntax(source, strict=strict)
         graph = lower(tree)
-    found = sorted(
-        (*tree.notices, *find_repeats(tree)), key=lambda notice: notice.span.start if notice.span else 0
-    )
+    found = sorted((*tree.notices, *find_repeats(tree)), key=lambda notice: notice.span.start if notice.span else 0)
     return DotDocument(source, tree, graph, tuple(found))
 
 
@@ -103,3 +104,57 @@ def _source(text: str | SourceText, name: str) -> SourceText:
     if source.text.startswith(BYTE_ORDER_MARK):
         return replace(source, text=source.text[1:])
     return source
+
+
+MAX_FINDINGS: Final = 1_000
+"""Nobody reads more, and a text can be made of nothing else."""
+
+
+def find_repeats(tree: DotTree) -> tuple[Diagnostic, ...]:
+    """A WARNING ``duplicate_attribute`` for each value that a later one of the same name replaces.
+
+    That is legal, and most often a slip. No more than ``MAX_FINDINGS`` of them.
+    """
+    nodes: dict[str, dict[str, Attr]] = {}
+    found: list[Diagnostic] = []
+    for statement, block in _blocks(tree.body):
+        if isinstance(statement, NodeStatement):
+            node_id = statement.id.text
+            known = nodes.get(node_id)
+            if known is None:
+                known = nodes[node_id] = {}
+            _look(tree, block, known, node_id, found)
+        elif len(block.attrs) > 1:
+            _look(tree, block, {}, "", found)
+    return tuple(found)
+
+
+def _blocks(body: Iterable[Statement]) -> Iterator[tuple[Statement, Block]]:
+    """The statements that have attributes, those of inner groups included, in order."""
+    for statement in body:
+        if isinstance(statement, SubgraphStatement):
+            yield from _blocks(statement.body)
+        elif not isinstance(statement, GraphDeclaration) and statement.block is not None and statement.block.attrs:
+            yield statement, statement.block
+
+
+def _look(tree: DotTree, block: Block, known: dict[str, Attr], node_id: str, found: list[Diagnostic]) -> None:
+    for attr in block.attrs:
+        earlier = known.get(attr.name)
+        known[attr.name] = attr
+        if (
+            earlier is not None
+            and earlier.literal != attr.literal
+            and len(found) < MAX_FINDINGS
+            and text_of(earlier.literal) != text_of(attr.literal)
+        ):
+            found.append(
+                Diagnostic(
+                    "duplicate_attribute",
+                    Severity.WARNING,
+                    f'"{attr.name}" of {f"node {node_id}" if node_id else "this block"}'
+                    f" replaces its value of line {tree.span(earlier).line}",
+                    node_id=node_id,
+                    span=tree.span(attr),
+                )
+            )

@@ -23,9 +23,7 @@ class AttrSpans(Mapping[str, AttrSpan]):
 
     def __getitem__(self, name: str) -> AttrSpan:
         attr = self._written[name]
-        return AttrSpan(
-            self._source.span(attr.start, attr.name_end), self._source.span(attr.value_start, attr.end)
-        )
+        return AttrSpan(self._source.span(attr.start, attr.name_end), self._source.span(attr.value_start, attr.end))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._written)

@@ -14,14 +14,7 @@ from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.literals import is_attribute_name
 from attractor_nb.languages.dot.placing import Page
 from attractor_nb.languages.dot.respelling import spelled
-from attractor_nb.languages.dot.statements import (
-    declare_node,
-    detached,
-    keeping,
-    link_at,
-    node_statements,
-    reread,
-)
+from attractor_nb.languages.dot.statements import declare_node, detached, keeping, link_at, node_statements, reread
 from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.languages.dot.typing_rules import readings
 from attractor_nb.model.vocabulary.attributes import Scope
@@ -148,9 +141,7 @@ def _replaced(tree: DotTree, scope: Scope, attr: Attr, value: object) -> str:
     return apply_edits(tree.source, [Page(tree).replace(attr.value_start, attr.end, literal)])
 
 
-def _added(
-    tree: DotTree, holder: NodeStatement | EdgeStatement, scope: Scope, name: str, value: object
-) -> str:
+def _added(tree: DotTree, holder: NodeStatement | EdgeStatement, scope: Scope, name: str, value: object) -> str:
     pair = f"{name}={spelled(scope, name, value)}"
     return apply_edits(tree.source, Page(tree).add_attribute(holder.block, holder.end, pair))
 
@@ -186,6 +177,5 @@ def _check_said(found: Sequence[object], problem: str) -> None:
 def _check_name(name: str) -> None:
     if not is_attribute_name(name):
         raise OptionError(
-            f'"{name}" cannot name an attribute',
-            hint="use letters, digits and underscores, with dots between",
+            f'"{name}" cannot name an attribute', hint="use letters, digits and underscores, with dots between"
         )

@@ -50,9 +50,7 @@ def value_mistake(source: SourceText, attr: Attr) -> DotSyntaxError:
             span,
             hint=f'write "{attr.literal}" in double quotes',
         )
-    return DotSyntaxError(
-        "the number is too large", span, hint="put it into double quotes to keep it as text"
-    )
+    return DotSyntaxError("the number is too large", span, hint="put it into double quotes to keep it as text")
 
 
 def attribute_mistake(source: SourceText, start: int, previous_end: int, bracket: int) -> DotSyntaxError:
@@ -120,9 +118,7 @@ def assignment_mistake(source: SourceText, start: int, after_equals: int) -> Dot
     return DotSyntaxError(
         "this value needs double quotes",
         source.span(at, end),
-        hint=f'write {name}="{text[at:end]}"'
-        if text[at:end].isprintable()
-        else "put the value into double quotes",
+        hint=f'write {name}="{text[at:end]}"' if text[at:end].isprintable() else "put the value into double quotes",
     )
 
 
@@ -147,9 +143,7 @@ def _lonely_string(source: SourceText, start: int) -> DotSyntaxError:
     if found is None:
         return symbol_mistake(source, start)
     return DotSyntaxError(
-        "a string alone is not an attribute",
-        source.span(*found.span()),
-        hint=f'write name="value"; {_QUOTE_INSIDE}',
+        "a string alone is not an attribute", source.span(*found.span()), hint=f'write name="value"; {_QUOTE_INSIDE}'
     )
 
 
@@ -174,9 +168,7 @@ def _name_without_value(source: SourceText, start: int, end: int) -> DotSyntaxEr
         )
     if rest.startswith("-"):
         return DotSyntaxError(
-            'an attribute\'s name cannot contain "-"',
-            source.span(start, end),
-            hint=f"write {run.replace('-', '_')}",
+            'an attribute\'s name cannot contain "-"', source.span(start, end), hint=f"write {run.replace('-', '_')}"
         )
     if rest:
         return symbol_mistake(source, start + name.end())

@@ -39,17 +39,13 @@ def statement_mistake(source: SourceText, start: int, before: str) -> DotSyntaxE
     if ":" in run:
         colon = start + run.index(":")
         return DotSyntaxError(
-            "ports are not supported",
-            source.span(colon, end),
-            hint='write the edge from id to id, without ":"',
+            "ports are not supported", source.span(colon, end), hint='write the edge from id to id, without ":"'
         )
     if not any(char.isalnum() or char == "_" for char in run):
         return symbol_mistake(source, start)
     what = _WHAT.get(before, "a node id")
     return DotSyntaxError(
-        f'"{_shown(run)}" cannot be {what}: {_why_no_id(run)}',
-        source.span(start, end),
-        hint=_with_label(run, before),
+        f'"{_shown(run)}" cannot be {what}: {_why_no_id(run)}', source.span(start, end), hint=_with_label(run, before)
     )
 
 

@@ -7,8 +7,9 @@ closing bracket. A comment in the middle of a statement's head leads that statem
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from attractor_nb.languages.dot.syntax import EdgeStatement, GraphDeclaration, SubgraphStatement
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 _Kept = dict[int, list["Comment"]]
 
 
-@dataclass(frozen=True, slots=True)
-class Attached:
+class Attached(msgspec.Struct, frozen=True):
     """The comments of a tree.
 
     Attributes:
@@ -31,10 +31,10 @@ class Attached:
         trailing: By the offset at which a statement, an attribute or an opening bracket ends.
     """
 
-    before_graph: list[Comment] = field(default_factory=list["Comment"])
-    after_graph: list[Comment] = field(default_factory=list["Comment"])
-    leading: _Kept = field(default_factory=_Kept)
-    trailing: _Kept = field(default_factory=_Kept)
+    before_graph: list[Comment] = []
+    after_graph: list[Comment] = []
+    leading: _Kept = msgspec.field(default_factory=_Kept)
+    trailing: _Kept = msgspec.field(default_factory=_Kept)
 
 
 def attach(tree: DotTree) -> Attached:

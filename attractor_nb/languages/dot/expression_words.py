@@ -57,9 +57,7 @@ def symbol_mistake(source: SourceText, at: int) -> DotSyntaxError:
     char = source.text[at : at + 1]
     if char.isprintable():
         return DotSyntaxError(
-            f'unexpected "{char}"',
-            source.span(at, at + 1),
-            hint="put text into double quotes, or remove the character",
+            f'unexpected "{char}"', source.span(at, at + 1), hint="put text into double quotes, or remove the character"
         )
     name = unicodedata.name(char, "").lower()
     return DotSyntaxError(

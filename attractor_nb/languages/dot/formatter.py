@@ -59,9 +59,7 @@ class _Formatter:
             after = self._end_with_trailing(statement.end)
         self._write_leading(close, after, indent, is_first=not body, is_close=True)
 
-    def _write_leading(
-        self, start: int, after: int, indent: str, *, is_first: bool, is_close: bool = False
-    ) -> None:
+    def _write_leading(self, start: int, after: int, indent: str, *, is_first: bool, is_close: bool = False) -> None:
         """Write the comments before an offset, and a blank line wherever the source had one."""
         for comment in self._leading(start):
             self._write_blank(after, comment.start, is_wanted=not is_first)
@@ -112,9 +110,7 @@ class _Formatter:
     def _has_comments(self, block: Block) -> bool:
         places = [attr.start for attr in block.attrs] + [block.end - 1]
         ends = [attr.end for attr in block.attrs] + [block.start + 1]
-        return any(self._leading(place) for place in places) or any(
-            end in self._attached.trailing for end in ends
-        )
+        return any(self._leading(place) for place in places) or any(end in self._attached.trailing for end in ends)
 
     def _leading(self, start: int) -> Sequence[Comment]:
         return self._attached.leading.get(start, ())

@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot.attribute_mistakes import attribute_mistake, name_mistake, value_mistake
 from attractor_nb.languages.dot.character_mistakes import statement_mistake
-from attractor_nb.languages.dot.literals import (
-    KEYWORDS,
-    is_attribute_name,
-    is_identifier,
-    is_too_large,
-    text_of,
-)
+from attractor_nb.languages.dot.literals import KEYWORDS, is_attribute_name, is_identifier, is_too_large, text_of
 from attractor_nb.languages.dot.plain import BARE_VALUE, PlainReader
 from attractor_nb.languages.dot.syntax import Attr, Comment, Name
 
@@ -91,9 +85,7 @@ class Lexer:
         self._last_run = 0
         self._not_plain = -1
 
-    def tokens(
-        self, states: Sequence[int] = (0,), plain_states: Collection[int] = ()
-    ) -> Generator[Token, None, None]:
+    def tokens(self, states: Sequence[int] = (0,), plain_states: Collection[int] = ()) -> Generator[Token, None, None]:
         """All tokens, the last being ``END``. The caller must take them one by one.
 
         Args:

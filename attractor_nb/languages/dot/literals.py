@@ -131,12 +131,7 @@ def embed_value(span: Span) -> SourceText:
 
 
 def string_offsets(literal: str, start: int = 0) -> list[int]:
-    """For each character of a literal's value, and one past its end, where it stands in the outer text.
-
-    Args:
-        literal: The value as written.
-        start: Where it begins there.
-    """
+    """For each character of a literal's value, and one past its end, where it stands in the outer text."""
     if not is_quoted(literal):
         return list(range(start, start + len(literal) + 1))
     offsets: list[int] = []

@@ -210,8 +210,7 @@ class _Lowering:
         groups = self._subgraphs()
         classes_of = self._class_finder()
         nodes = {
-            node_id: self._node(declared, classes_of(declared.groups))
-            for node_id, declared in self._declared.items()
+            node_id: self._node(declared, classes_of(declared.groups)) for node_id, declared in self._declared.items()
         }
         for node_id in self._implicit_ids():
             name, scope = self._mentioned[node_id]
@@ -274,9 +273,7 @@ class _Lowering:
         sources = {edge.source for edge in self._edges}
         targets = {edge.target for edge in self._edges}
         candidates = [
-            name
-            for name in self._mentioned
-            if name not in self._declared and name in sources and name in targets
+            name for name in self._mentioned if name not in self._declared and name in sources and name in targets
         ]
         near = slips(candidates, self._declared)
         return [name for name in candidates if name not in near]
@@ -328,9 +325,7 @@ def _read(scope: Scope, attrs: Iterable[Attr]) -> tuple[_Values, _Written]:
     return values, written
 
 
-def _read_into(
-    values: _Values, written: _Written, known: Mapping[str, Reading], attrs: Iterable[Attr]
-) -> None:
+def _read_into(values: _Values, written: _Written, known: Mapping[str, Reading], attrs: Iterable[Attr]) -> None:
     """Add typed values and where they stand to what there is already."""
     for attr in attrs:
         reading = known.get(attr.name)

@@ -29,10 +29,6 @@ def slips(unknown: Collection[str], known: Collection[str]) -> set[str]:
     found: set[str] = set()
     for name in unknown:
         lengths = range(len(name) - MAX_SLIPS, len(name) + MAX_SLIPS + 1)
-        if any(
-            edit_distance(name, other) <= MAX_SLIPS
-            for length in lengths
-            for other in by_length.get(length, ())
-        ):
+        if any(edit_distance(name, other) <= MAX_SLIPS for length in lengths for other in by_length.get(length, ())):
             found.add(name)
     return found

@@ -2,24 +2,21 @@
 
 The grammar decides (``grammar.lark``, compiled by lark); the actions here only make tree nodes and note
 what was read out of generosity.
+
+Rulings 1 and 3: strict in what we write, generous in what we read. A habit gives one warning a text,
+whose fix mends every place.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot.lexer import Lexer, Token
-from attractor_nb.languages.dot.notices import (
-    bare_groups,
-    hash_comments,
-    hidden_directions,
-    quoted_ids,
-    separator_span,
-    separators,
-)
 from attractor_nb.languages.dot.structure_mistakes import structure_mistake
 from attractor_nb.languages.dot.syntax import (
     Attr,
@@ -35,14 +32,15 @@ from attractor_nb.languages.dot.syntax import (
     SubgraphStatement,
 )
 from attractor_nb.languages.parse_tables import load_tables, run_tables
+from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from attractor_nb.languages.dot.plain import PlainRun
+    from attractor_nb.languages.dot.syntax import Attr, Comment, Name
     from attractor_nb.languages.parse_tables import Action
-    from attractor_nb.model.diagnostic import Diagnostic
-    from attractor_nb.source import SourceText
+    from attractor_nb.source import SourceText, Span
 
 MAX_STATEMENTS: Final = 250_000
 """How many statements a text may have: 100,000 nodes with their edges. A megabyte of the shortest ones has
@@ -66,9 +64,7 @@ def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
         if before and before[0] == "PLAIN":  # many statements: what is the last token of the last one?
             before = _token_before(token, Lexer(source).tokens())
         braces = [brace for brace in lexer.braces if brace < start]
-        return structure_mistake(
-            source, (kind, start, end), before[:3] if before else ("START", 0, 0), braces
-        )
+        return structure_mistake(source, (kind, start, end), before[:3] if before else ("START", 0, 0), braces)
 
     actions = _Actions(lexer, is_strict=strict)
     plain_states = _plain_states()
@@ -120,15 +116,7 @@ class _Actions:
             *bare_groups(source, sorted(self._bare_braces)),
             *hidden_directions(source),
         )
-        return DotTree(
-            source,
-            name,
-            tuple(body),
-            brace[1],
-            close[2],
-            tuple(lexer.comments),
-            notices,
-        )
+        return DotTree(source, name, tuple(body), brace[1], close[2], tuple(lexer.comments), notices)
 
     def no_statements(self, _: list[Any]) -> list[Statement]:
         return []
@@ -262,3 +250,78 @@ class _Actions:
 
 
 _RULES = frozenset(name for name in vars(_Actions) if not name.startswith("_")) - {"table"}
+
+
+_DIRECTION: Final = re.compile("[\u202a-\u202e\u2066-\u2069]+")
+
+
+def hash_comments(source: SourceText, comments: Iterable[Comment]) -> list[Diagnostic]:
+    """Comments that begin with ``#``."""
+    hashes = [comment for comment in comments if comment.text.startswith("#")]
+    edits = [TextEdit(source.span(comment.start, comment.start + 1), "//") for comment in hashes]
+    first = source.span(hashes[0].start, hashes[0].end) if hashes else None
+    return _notice("hash_comment", 'comments begin with "//", not "#"', "write comments with //", edits, first)
+
+
+def quoted_ids(source: SourceText, names: Iterable[Name]) -> list[Diagnostic]:
+    """Node and subgraph ids in quotes."""
+    edits = [TextEdit(source.span(name.start, name.end), name.text) for name in names]
+    first = f'the id "{edits[0].text}" needs no quotes' if edits else ""
+    return _notice("quoted_id", first, "write ids without quotes", edits)
+
+
+def bare_groups(source: SourceText, braces: Iterable[int]) -> list[Diagnostic]:
+    """Groups without the word ``subgraph``."""
+    edits = [TextEdit(source.span(brace, brace), "subgraph ") for brace in braces]
+    message = 'a group must begin with the word "subgraph"'
+    first = source.span(edits[0].span.start, edits[0].span.start + 1) if edits else None
+    return _notice("bare_group", message, "write subgraph before the brace", edits, first)
+
+
+def hidden_directions(source: SourceText) -> list[Diagnostic]:
+    """Invisible characters that make a text look other than it is read."""
+    edits = [TextEdit(source.span(*found.span()), "") for found in _DIRECTION.finditer(source.text)]
+    name = unicodedata.name(edits[0].span.text[0]).lower() if edits else ""
+    message = f"the invisible character {name} makes this line look different from how it is read"
+    return _notice("bidi_control", message, "remove such characters", edits)
+
+
+def separators(source: SourceText, gaps: Sequence[tuple[Attr, int | None, Attr]]) -> Diagnostic:
+    """The attributes of one block that are not separated by commas.
+
+    Args:
+        source: The text.
+        gaps: The attribute before, the offset of the semicolon or None, and the attribute after.
+    """
+    edits = [
+        TextEdit(source.span(before.end, before.end), ",")
+        if semicolon is None
+        else TextEdit(source.span(semicolon, semicolon + 1), ",")
+        for before, semicolon, _ in gaps
+    ]
+    return Diagnostic(
+        "attr_separator",
+        Severity.WARNING,
+        "attributes must be separated by commas",
+        fix=Fix("put a comma between the attributes", tuple(edits)),
+        span=separator_span(source, gaps[0]),
+    )
+
+
+def separator_span(source: SourceText, gap: tuple[Attr, int | None, Attr]) -> Span:
+    """Where a separator is wrong: the semicolon, or the name that should follow a comma."""
+    _, semicolon, after = gap
+    if semicolon is not None:
+        return source.span(semicolon, semicolon + 1)
+    return source.span(after.start, after.name_end)
+
+
+def _notice(
+    rule: str, message: str, title: str, edits: Sequence[TextEdit], first: Span | None = None
+) -> list[Diagnostic]:
+    """One finding at the first place, whose fix mends all places; none when there is no place."""
+    if not edits:
+        return []
+    more = f" (and {len(edits) - 1} more)" if len(edits) > 1 else ""
+    fix = Fix(title, tuple(edits))
+    return [Diagnostic(rule, Severity.WARNING, message + more, fix=fix, span=first or edits[0].span)]

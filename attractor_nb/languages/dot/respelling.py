@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot.expression_words import STRING
-from attractor_nb.languages.dot.literals import (
-    KEYWORDS,
-    is_quoted,
-    is_too_large,
-    quote,
-    spell,
-    string_offsets,
-    text_of,
-)
+from attractor_nb.languages.dot.literals import KEYWORDS, is_quoted, is_too_large, quote, spell, string_offsets, text_of
 from attractor_nb.languages.dot.plain import BARE_VALUE
 from attractor_nb.languages.dot.typing_rules import read_unknown, readings
 from attractor_nb.model.vocabulary.attributes import AttrType, Scope, attribute, coerce, literal_text
@@ -73,9 +65,7 @@ def spelled(scope: Scope, name: str, value: object, old: str = "") -> str:
 def _refuse_foreign(name: str, value: object) -> None:
     if not isinstance(value, str | int | float | bool | Duration):
         kind = type(value).__name__
-        raise OptionError(
-            f"{name} cannot be a {kind}", hint="use a string, a number, a boolean, or None to remove it"
-        )
+        raise OptionError(f"{name} cannot be a {kind}", hint="use a string, a number, a boolean, or None to remove it")
     if isinstance(value, float) and not isfinite(value):
         raise OptionError(f"{name} cannot be {value}: DOT has no such number", hint="use a finite number")
 

@@ -62,12 +62,7 @@ _WRITE_GRAPH: Final = "begin with: digraph Name { start [shape=Mdiamond] exit [s
 _TABLE: Final = (
     _Row(_START, _END, "there is no graph in this text", _WRITE_GRAPH),
     _Row(_START, frozenset({"STRICT"}), '"strict" graphs are not supported', 'remove "strict"'),
-    _Row(
-        _START,
-        frozenset({"GRAPH"}),
-        "undirected graphs are not supported",
-        'write "digraph" and edges with "->"',
-    ),
+    _Row(_START, frozenset({"GRAPH"}), "undirected graphs are not supported", 'write "digraph" and edges with "->"'),
     _Row(_START, _ANY, 'expected "digraph" at the beginning, found {}', _WRITE_GRAPH),
     _Row(
         _AFTER_THE_GRAPH,
@@ -78,28 +73,12 @@ _TABLE: Final = (
     _Row(_AFTER_THE_GRAPH, frozenset({"RBRACE"}), 'this "}" closes nothing', "remove it"),
     _Row(_AFTER_THE_GRAPH, frozenset({"SEMICOLON"}), "nothing may follow the graph, found {}", "remove it"),
     _Row(
-        _AFTER_THE_GRAPH,
-        _ANY,
-        "nothing may follow the graph, found {}",
-        'move it before the closing "}" of the graph',
+        _AFTER_THE_GRAPH, _ANY, "nothing may follow the graph, found {}", 'move it before the closing "}" of the graph'
     ),
+    _Row(frozenset({"DIGRAPH"}), _KEYWORD, "{} is a keyword and cannot name the graph", "use another name or none"),
+    _Row(frozenset({"DIGRAPH"}), _ANY, 'expected the graph\'s name or "{", found {}', "write: digraph Name { ... }"),
     _Row(
-        frozenset({"DIGRAPH"}),
-        _KEYWORD,
-        "{} is a keyword and cannot name the graph",
-        "use another name or none",
-    ),
-    _Row(
-        frozenset({"DIGRAPH"}),
-        _ANY,
-        'expected the graph\'s name or "{", found {}',
-        "write: digraph Name { ... }",
-    ),
-    _Row(
-        frozenset({"ID", "NAME"}),
-        _AFTER_AN_ID,
-        'expected "{" after the name, found {}',
-        "write: digraph Name { ... }",
+        frozenset({"ID", "NAME"}), _AFTER_AN_ID, 'expected "{" after the name, found {}', "write: digraph Name { ... }"
     ),
     _Row(
         frozenset({"ARROW"}),
@@ -109,19 +88,8 @@ _TABLE: Final = (
     ),
     _Row(frozenset({"ARROW"}), _KEYWORD, "{} is a keyword and cannot be a node id", "use another id"),
     _Row(frozenset({"ARROW"}), frozenset({"ARROW"}), "two arrows in a row", "write a node id between them"),
-    _Row(
-        frozenset({"ARROW"}),
-        _ANY,
-        "the edge has no target",
-        "write a node id after the arrow",
-        is_before_wrong=True,
-    ),
-    _Row(
-        frozenset({"LBRACK"}),
-        frozenset({"COMMA", "SEMICOLON"}),
-        "an attribute is missing before {}",
-        "remove {}",
-    ),
+    _Row(frozenset({"ARROW"}), _ANY, "the edge has no target", "write a node id after the arrow", is_before_wrong=True),
+    _Row(frozenset({"LBRACK"}), frozenset({"COMMA", "SEMICOLON"}), "an attribute is missing before {}", "remove {}"),
     _Row(
         frozenset({"COMMA", "SEMICOLON"}),
         frozenset({"COMMA", "SEMICOLON"}),
@@ -168,19 +136,9 @@ _TABLE: Final = (
         "write graph [name=value] inside the group",
     ),
     _Row(_ANY, frozenset({"ARROW"}), "the edge has no source", "write a node id before the arrow"),
-    _Row(
-        _ANY,
-        frozenset({"LBRACK"}),
-        "these attributes belong to no node or edge",
-        "write a node id before them",
-    ),
+    _Row(_ANY, frozenset({"LBRACK"}), "these attributes belong to no node or edge", "write a node id before them"),
     _Row(_ANY, frozenset({"RBRACK"}), 'this "]" closes nothing', "remove it"),
-    _Row(
-        _ANY,
-        frozenset({"COMMA"}),
-        "commas separate attributes, not statements",
-        'write ";" or begin a new line',
-    ),
+    _Row(_ANY, frozenset({"COMMA"}), "commas separate attributes, not statements", 'write ";" or begin a new line'),
     _Row(
         _ANY,
         frozenset({"DIGRAPH", "STRICT"}),
@@ -192,10 +150,7 @@ _TABLE: Final = (
 
 
 def structure_mistake(
-    source: SourceText,
-    found: tuple[str, int, int],
-    before: tuple[str, int, int],
-    braces: list[int],
+    source: SourceText, found: tuple[str, int, int], before: tuple[str, int, int], braces: list[int]
 ) -> DotSyntaxError:
     """Why a token fits nowhere.
 
@@ -210,15 +165,11 @@ def structure_mistake(
         before = ("LAST_RBRACE", before[1], before[2])
     if kind == "$END" and braces:
         return DotSyntaxError(
-            '"{" is never closed',
-            source.span(braces[-1], braces[-1] + 1),
-            hint='add "}" where the graph or group ends',
+            '"{" is never closed', source.span(braces[-1], braces[-1] + 1), hint='add "}" where the graph or group ends'
         )
     shown = WORDS[kind] if kind not in {"ID", "NAME", "ATTR"} else _quoted(source.text[start:end])
     row = next(
-        row
-        for row in _TABLE
-        if (not row.before or before[0] in row.before) and (not row.found or kind in row.found)
+        row for row in _TABLE if (not row.before or before[0] in row.before) and (not row.found or kind in row.found)
     )
     words = {"{}": shown, "{before}": WORDS.get(before[0], ""), "{bare}": WORDS.get(before[0], "").strip('"')}
     message, hint = row.message, row.hint

@@ -42,7 +42,7 @@ def write_dot(graph: Graph) -> str:
     }
 
     Args:
-        graph: The graph.
+        graph: A graph as it was read or built, before its transforms.
     """
     return _Writer(graph).text()
 

@@ -4,8 +4,7 @@ A stranger to the other two languages; it knows nodes only as something with a s
 """
 
 from attractor_nb.languages.stylesheet.cascade import resolve_properties, winning_declarations
-from attractor_nb.languages.stylesheet.notices import NOTICE_RULES
-from attractor_nb.languages.stylesheet.parser import parse_stylesheet
+from attractor_nb.languages.stylesheet.parser import NOTICE_RULES, parse_stylesheet
 from attractor_nb.languages.stylesheet.syntax import (
     PROPERTIES,
     PROPERTY_ALIASES,

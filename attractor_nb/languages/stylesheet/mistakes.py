@@ -82,12 +82,7 @@ _MISTAKES: Final = tuple(
         ((_State.PROPERTY,), r"\}", 'expected a declaration before "}"', _PROPERTIES_HINT),
         ((_State.PROPERTY,), r";", 'expected a declaration before ";"', 'remove the ";"'),
         (_IN_RULE, r"\{", "rules cannot be nested", 'close the rule with "}" before the next one'),
-        (
-            (_State.PROPERTY,),
-            r"""["'][^"']*["']?""",
-            "property names must not be quoted",
-            _PROPERTIES_HINT,
-        ),
+        ((_State.PROPERTY,), r"""["'][^"']*["']?""", "property names must not be quoted", _PROPERTIES_HINT),
         (
             (_State.PROPERTY,),
             r"[.#*][\w-]*(?=\s*\{)",
@@ -167,9 +162,7 @@ def _unfinished(source: SourceText, offset: int, state: _State) -> StylesheetSyn
             return StylesheetSyntaxError(f'"{here.text}" is not a selector', here, hint=_EXAMPLE_RULE)
 
 
-def _after_selector(
-    source: SourceText, offset: int, here: Span | None, before: Span
-) -> StylesheetSyntaxError:
+def _after_selector(source: SourceText, offset: int, here: Span | None, before: Span) -> StylesheetSyntaxError:
     """The error for a selector without its ``{``."""
     if here is None:
         return StylesheetSyntaxError(f'expected "{{" after "{before.text}"', before, hint=_EXAMPLE_RULE)
@@ -187,9 +180,7 @@ def _missing_value(source: SourceText, here: Span | None, before: Span) -> Style
     """The error for a property whose value is missing or begins with a sign that no value has."""
     name = _last_token(source, before.start)
     if here and here.text[0] in "=:*,":
-        return StylesheetSyntaxError(
-            f'a value cannot begin with "{here.text[0]}"', here, hint="quote the value"
-        )
+        return StylesheetSyntaxError(f'a value cannot begin with "{here.text[0]}"', here, hint="quote the value")
     span = source.span(name.start, before.end)
     hint = f'write a value, or remove "{name.text}"'
     return StylesheetSyntaxError(f'"{name.text}" has no value', span, hint=hint)

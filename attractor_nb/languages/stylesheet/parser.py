@@ -1,4 +1,7 @@
-"""Stylesheet text to syntax tree, or one of our errors with a caret (spec 8.2, ruling 10)."""
+"""Stylesheet text to syntax tree, or one of our errors with a caret (spec 8.2, ruling 10).
+
+What is right but deserves a word, unknown properties and values, gives notices.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StylesheetSyntaxError
 from attractor_nb.languages.stylesheet.mistakes import diagnose
-from attractor_nb.languages.stylesheet.notices import declaration_notices
 from attractor_nb.languages.stylesheet.syntax import (
+    PROPERTIES,
     PROPERTY_ALIASES,
     Declaration,
     Selector,
@@ -17,10 +20,15 @@ from attractor_nb.languages.stylesheet.syntax import (
     Stylesheet,
 )
 from attractor_nb.languages.syntax_trees import Branch, ReadingStoppedError, parse_tree
+from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
+from attractor_nb.model.nearest_name import did_you_mean, nearest
+from attractor_nb.model.vocabulary.attributes import REASONING_EFFORTS, Scope, attribute, coerce
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
-    from attractor_nb.model.diagnostic import Diagnostic
+    from collections.abc import Sequence
+
+    from attractor_nb.source import Span
 
 MAX_CHARACTERS: Final = 50_000
 """How long a stylesheet may be: room for a thousand rules, each of which looks at each node."""
@@ -75,3 +83,33 @@ def _declaration(source: SourceText, branch: Branch, notices: list[Diagnostic]) 
     name_span, value_span = source.span(name.start, name.end), source.span(value.start, value.end)
     notices.extend(declaration_notices(canonical, text, name_span, value_span))
     return Declaration(canonical, text, source.span(name.start, value.end))
+
+
+NOTICE_RULES: Final = ("unknown_property", "style_value")
+"""Rules that reading a stylesheet can give notice of."""
+
+
+def declaration_notices(name: str, value: str, name_span: Span, value_span: Span) -> list[Diagnostic]:
+    """Notices about one declaration, whose name is canonical already."""
+    if name not in PROPERTIES:
+        known = (*PROPERTIES, *PROPERTY_ALIASES)
+        message = f'the stylesheet property "{name}" is unknown and has no effect'
+        return [_notice("unknown_property", message, name, name_span, known)]
+    if name == "reasoning_effort" and value not in REASONING_EFFORTS:
+        message = f'reasoning_effort "{value}" is not one of {", ".join(REASONING_EFFORTS)}'
+        return [_notice("style_value", message, value, value_span, REASONING_EFFORTS)]
+    row = attribute(Scope.NODE, name)
+    if row is not None and coerce(row, value) is None:
+        message = f'{name} "{value}" must have the type {row.type}'
+        fix = Fix(f"write it as on a node, for example {name}=…")
+        return [Diagnostic("style_value", Severity.WARNING, message, fix=fix, span=value_span)]
+    return []
+
+
+def _notice(rule: str, message: str, word: str, span: Span, known: Sequence[str]) -> Diagnostic:
+    message += did_you_mean(word, known)
+    if near := nearest(word, known):
+        fix = Fix(f'write "{near}"', (TextEdit(span, near),))
+    else:
+        fix = Fix(f"use one of {', '.join(known)}")
+    return Diagnostic(rule, Severity.WARNING, message, fix=fix, span=span)

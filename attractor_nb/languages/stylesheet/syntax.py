@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 if TYPE_CHECKING:
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import Span
@@ -72,8 +74,7 @@ class Declaration:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class StyleRule:
+class StyleRule(msgspec.Struct, frozen=True):
     """A selector and what it declares."""
 
     selector: Selector

@@ -56,9 +56,7 @@ def branch_leaves_fan_out(survey: Survey) -> Iterator[Finding]:
             edge = next(edge for edge in survey.graph.outgoing_edges(source) if edge.target == target)
             begins = source == node_id
             verb = (
-                "begins at"
-                if begins
-                else f"that takes {source} -> {target} ends there, because the edge leads back to"
+                "begins at" if begins else f"that takes {source} -> {target} ends there, because the edge leads back to"
             )
             message = f'a branch of "{node_id}" {verb} {where}'
             fix = Fix(f'decide after the branches: {node_id} -> {target} [condition="outcome=fail"]')
@@ -167,9 +165,7 @@ def _off_join(survey: Survey, node_id: str, join: str, edge: Edge, name: str) ->
     around = walked([edge.target], survey.onward, {node_id, name})
     ends = {join, *(node.id for node in survey.graph.exit_nodes)}
     meet = f'meet at "{join}"' if join else "meet nowhere"
-    message = (
-        f'the branch of "{node_id}" to "{edge.target}" reaches the fan-in "{name}", but the branches {meet}'
-    )
+    message = f'the branch of "{node_id}" to "{edge.target}" reaches the fan-in "{name}", but the branches {meet}'
     fix = Fix("use a separate fan-out for the branches that meet there, or make it an ordinary node")
     severity = None if around & ends else Severity.ERROR
     return Finding(message, survey.graph.nodes[name].span, name, (edge.source, edge.target), fix, severity)

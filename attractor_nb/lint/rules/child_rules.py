@@ -113,9 +113,7 @@ def manager_actions(survey: Survey) -> Iterator[Finding]:
     for node_id in _of_types(survey, {MANAGER_TYPE}):
         node = survey.graph.nodes[node_id]
         span = value_span(node, "manager.actions")
-        actions = [
-            word.strip() for word in (node.get("manager.actions", str, "") or "observe,wait").split(",")
-        ]
+        actions = [word.strip() for word in (node.get("manager.actions", str, "") or "observe,wait").split(",")]
         for name in actions:
             if name not in ACTIONS:
                 message = f'manager.actions of "{node_id}" has no "{name}"{did_you_mean(name, ACTIONS)}'
@@ -160,10 +158,7 @@ def manager_conditions(survey: Survey) -> Iterator[Finding]:
                 parse_condition(embedded_text(node, name, text))
             except ConditionSyntaxError as error:
                 yield Finding(
-                    f"{name}: {error.message}",
-                    error.span,
-                    node_id,
-                    fix=Fix(error.hint) if error.hint else None,
+                    f"{name}: {error.message}", error.span, node_id, fix=Fix(error.hint) if error.hint else None
                 )
 
 

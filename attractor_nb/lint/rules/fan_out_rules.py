@@ -223,11 +223,4 @@ def fan_in_without_fan_out(survey: Survey) -> Iterator[Finding]:
             yield Finding(message, survey.graph.nodes[node_id].span, node_id, fix=fix)
 
 
-RULES: Final = (
-    no_join,
-    fan_out_branches,
-    fan_out_policy,
-    branch_start,
-    branch_condition,
-    fan_in_without_fan_out,
-)
+RULES: Final = (no_join, fan_out_branches, fan_out_policy, branch_start, branch_condition, fan_in_without_fan_out)

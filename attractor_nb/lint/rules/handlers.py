@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.lint.meant import with_value
-from attractor_nb.lint.options import BUILT_IN_TYPES
+from attractor_nb.lint.consequences import with_value
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import replacing_value, value_span
+from attractor_nb.lint.survey import BUILT_IN_TYPES
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.nearest_name import nearest
 from attractor_nb.model.vocabulary.attributes import Scope
@@ -231,11 +231,4 @@ def tool_without_command(survey: Survey) -> Iterator[Finding]:
 HANDLER_MISSING: Final = handler_missing.name
 """The rule whose findings refuse a run and not the text."""
 
-RULES: Final = (
-    shape_known,
-    shape_alias,
-    type_known,
-    handler_missing,
-    prompt_on_llm_nodes,
-    tool_without_command,
-)
+RULES: Final = (shape_known, shape_alias, type_known, handler_missing, prompt_on_llm_nodes, tool_without_command)

@@ -28,7 +28,7 @@ from attractor_nb.model.vocabulary.duration import parse_duration
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, DEFAULT_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Graph
@@ -126,9 +126,7 @@ def tools_known(survey: Survey) -> Iterator[Finding]:
             fix = replacing_value(written.thing, written.name, mended, f'write "{mended}"')
         elif unknown == [""]:
             message = "allowed_tools has an empty entry"
-        may_be_own = survey.options.tools is None and all(
-            TOOL_NAME.match(word) and not meant[word] for word in unknown
-        )
+        may_be_own = survey.options.tools is None and all(TOOL_NAME.match(word) and not meant[word] for word in unknown)
         severity = Severity.WARNING if may_be_own else None
         yield Finding(message, written.span, written.node_id, fix=fix, severity=severity)
 
@@ -171,9 +169,7 @@ def servers_declared(survey: Survey) -> Iterator[Finding]:
             duration = parse_duration(text)
             if duration is None or duration.milliseconds < 1:
                 message = f'"{name}" is "{text}", which is not a duration'
-                yield Finding(
-                    message, value_span(survey.graph, name), fix=Fix("write a duration such as 60s")
-                )
+                yield Finding(message, value_span(survey.graph, name), fix=Fix("write a duration such as 60s"))
         if found is None or found[1] in SERVER_FIELDS:
             continue
         near = nearest(found[1], SERVER_FIELDS)
@@ -236,14 +232,14 @@ def cache_files_inside(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] work [prompt="Do it", cache.files="data/*.csv"]
             exit [shape=Msquare]  start -> work -> exit }
     """
-    for written in attributes(survey, "cache.files"):
-        for entry in (each.strip() for each in written.text.split(",")):
-            if entry and not _OUTSIDE.match(entry):
-                continue
-            what = f'"{entry}" is outside the working directory' if entry else "has an empty entry"
-            fix = Fix('name files relative to the working directory, such as "data/*.csv"')
-            yield Finding(f"cache.files {what}", written.span, written.node_id, fix=fix)
-            break
+
+    def is_inside(entry: str) -> bool:
+        return bool(entry) and not _OUTSIDE.match(entry)
+
+    for written, entry in first_unfit_entries(survey, "cache.files", is_inside):
+        what = f'"{entry}" is outside the working directory' if entry else "has an empty entry"
+        fix = Fix('name files relative to the working directory, such as "data/*.csv"')
+        yield Finding(f"cache.files {what}", written.span, written.node_id, fix=fix)
 
 
 @rule(Severity.WARNING)
@@ -310,11 +306,13 @@ def attributes(survey: Survey, name: str) -> Iterator[_Written]:
             yield _Written(node, name, text)
 
 
-RULES: Final = (
-    attach_unused,
-    tools_known,
-    servers_declared,
-    extra_valid,
-    cache_files_inside,
-    carry_known,
-)
+def first_unfit_entries(survey: Survey, name: str, is_fit: Callable[[str], bool]) -> Iterator[tuple[_Written, str]]:
+    """Of each list with commas between the first entry that does not fit; nothing between two is an entry."""
+    for written in attributes(survey, name):
+        for entry in (each.strip() for each in written.text.split(",")):
+            if not is_fit(entry):
+                yield written, entry
+                break
+
+
+RULES: Final = (attach_unused, tools_known, servers_declared, extra_valid, cache_files_inside, carry_known)

@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.lint.rules.models import attributes
+from attractor_nb.lint.rules.models import attributes, first_unfit_entries
 from attractor_nb.lint.source_places import outward, replacing, value_span
-from attractor_nb.model.calls.model_endpoints import (
-    FIELDS,
-    PREFIX,
-    endpoint_of,
-    read_endpoint,
-    written_endpoints,
-)
+from attractor_nb.model.calls.model_endpoints import FIELDS, PREFIX, endpoint_of, read_endpoint, written_endpoints
 from attractor_nb.model.calls.providers import PROVIDER_NAMES, known_provider, read_model
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.nearest_name import nearest
@@ -48,19 +42,14 @@ def fallback_valid(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] work [prompt="Do it", llm_fallback="gpt-5-mini,ollama:qwen3"]
             exit [shape=Msquare]  start -> work -> exit }
     """
-    for written in attributes(survey, "llm_fallback"):
-        for entry in (each.strip() for each in written.text.split(",")):
-            if entry and not entry.startswith(":") and read_model(entry).model:
-                continue
-            what = f'entry "{entry}" that is not a model' if entry else "empty entry"
-            article = "an" if what.startswith("e") else "a"
-            yield Finding(
-                f"llm_fallback has {article} {what}",
-                written.span,
-                written.node_id,
-                fix=Fix('write models with commas between, such as "gpt-5-mini,anthropic:claude-haiku-4-5"'),
-            )
-            break
+
+    def is_model(entry: str) -> bool:
+        return bool(entry) and not entry.startswith(":") and bool(read_model(entry).model)
+
+    for written, entry in first_unfit_entries(survey, "llm_fallback", is_model):
+        what = f'entry "{entry}" that is not a model' if entry else "empty entry"
+        fix = Fix('write models with commas between, such as "gpt-5-mini,anthropic:claude-haiku-4-5"')
+        yield Finding(f"llm_fallback has an {what}", written.span, written.node_id, fix=fix)
 
 
 @rule(Severity.ERROR)
@@ -149,18 +138,14 @@ def fallback_on_known(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] work [prompt="Do it", llm_fallback="o3", llm_fallback_on="refusal"]
             exit [shape=Msquare]  start -> work -> exit }
     """
-    for written in attributes(survey, "llm_fallback_on"):
-        for word in (each.strip() for each in written.text.split(",")):
-            if word in FALLBACK_REASONS:
-                continue
-            near = nearest(word, FALLBACK_REASONS)
-            message = f'llm_fallback_on "{word}" is not one of {", ".join(FALLBACK_REASONS)}'
-            fix = Fix(f"use {', '.join(FALLBACK_REASONS)}, with commas between")
-            if near:
-                message += f'; did you mean "{near}"?'
-                fix = _respelled(written.span, word, near) or Fix(f'write "{near}"')
-            yield Finding(message, written.span, written.node_id, fix=fix)
-            break
+    for written, word in first_unfit_entries(survey, "llm_fallback_on", FALLBACK_REASONS.__contains__):
+        near = nearest(word, FALLBACK_REASONS)
+        message = f'llm_fallback_on "{word}" is not one of {", ".join(FALLBACK_REASONS)}'
+        fix = Fix(f"use {', '.join(FALLBACK_REASONS)}, with commas between")
+        if near:
+            message += f'; did you mean "{near}"?'
+            fix = _respelled(written.span, word, near) or Fix(f'write "{near}"')
+        yield Finding(message, written.span, written.node_id, fix=fix)
 
 
 @rule(Severity.WARNING)
@@ -221,9 +206,7 @@ def model_provider(survey: Survey) -> Iterator[Finding]:
         before, colon, after = name.model.partition(":")
         if colon and (near := nearest(before, endpoints)):
             message = f'there is no endpoint "{before}"; did you mean "{near}"?'
-            fix = _respelled(choice.model.span, name.model, f"{near}:{after}") or Fix(
-                f'write "{near}:{after}"'
-            )
+            fix = _respelled(choice.model.span, name.model, f"{near}:{after}") or Fix(f'write "{near}:{after}"')
             yield Finding(message, choice.model.span, choice.node_id, fix=fix, severity=Severity.WARNING)
             continue
         family = name.model.split("-")[0].lower()
@@ -258,11 +241,4 @@ def _respelled(span: Span | None, name: str, meant: str) -> Fix | None:
     return outward(fix) if span.source.host else fix
 
 
-RULES: Final = (
-    fallback_valid,
-    base_url_valid,
-    endpoint_valid,
-    fallback_on_known,
-    provider_known,
-    model_provider,
-)
+RULES: Final = (fallback_valid, base_url_valid, endpoint_valid, fallback_on_known, provider_known, model_provider)

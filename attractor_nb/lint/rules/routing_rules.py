@@ -6,9 +6,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.condition import Operator, evaluate_condition
-from attractor_nb.lint.options import BUILT_IN_TYPES
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import replacing_value, value_span
+from attractor_nb.lint.survey import BUILT_IN_TYPES
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.vocabulary.labels import accelerator_key, label_text

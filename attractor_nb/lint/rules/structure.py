@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.dot.arrowless import arrowless
-from attractor_nb.lint.meant import with_edge, with_ends, with_node_named
+from attractor_nb.lint.consequences import with_edge, with_ends, with_node_named
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import appending, replacing, source_span, target_span
 from attractor_nb.model.diagnostic import Fix, Severity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.lint.meant import with_value
+from attractor_nb.lint.consequences import with_value
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import replacing_value, value_span
 from attractor_nb.model.diagnostic import Fix, Severity

@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.dot.literals import spell
-from attractor_nb.lint.meant import with_attribute_named
-from attractor_nb.lint.options import BUILT_IN_TYPES
+from attractor_nb.lint.consequences import with_attribute_named
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import name_span, renaming, replacing_value, value_span
+from attractor_nb.lint.survey import BUILT_IN_TYPES
 from attractor_nb.model.allowed_tools import server_attribute
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.graph import Node
@@ -42,8 +42,7 @@ _KINDS: Final[dict[AttrType, tuple[type, ...]]] = {
     AttrType.DURATION: (Duration,),
 }
 _INTEGERS: Final = {
-    scope: frozenset(row.name for row in attributes_of(scope) if row.type is AttrType.INTEGER)
-    for scope in Scope
+    scope: frozenset(row.name for row in attributes_of(scope) if row.type is AttrType.INTEGER) for scope in Scope
 }
 _POINTED: Final = re.compile(r'= *"?[+-]?[0-9]+\.')
 _IN_OTHER_UNITS: Final = {
@@ -163,9 +162,7 @@ def whole_number(survey: Survey) -> Iterator[Finding]:
                 yield Finding(message, span, node_id, ends, fix)
 
 
-def _with_whole_numbers(
-    survey: Survey,
-) -> Iterator[tuple[Thing, str, tuple[str, str] | None, frozenset[str]]]:
+def _with_whole_numbers(survey: Survey) -> Iterator[tuple[Thing, str, tuple[str, str] | None, frozenset[str]]]:
     """The graph, its nodes and its edges, each with the names of its attributes that are integers."""
     yield survey.graph, "", None, _INTEGERS[Scope.GRAPH]
     for node in survey.graph.nodes.values():

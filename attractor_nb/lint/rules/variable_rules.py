@@ -6,28 +6,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.literals import embed_value
-from attractor_nb.lint.meant import with_value
+from attractor_nb.lint.consequences import with_value
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import embedded_text, outward, replacing, replacing_value, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.inputs import (
-    ENGINE_KEYS,
-    INPUTS,
-    INPUTS_SCHEMA,
-    inputs_of,
-    parse_inputs,
-)
-from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, INPUTS_SCHEMA, STAGE_KEYS, inputs_of, parse_inputs
+from attractor_nb.model.nearest_name import nearest, slipped
 from attractor_nb.model.vocabulary.attributes import Scope
 from attractor_nb.model.vocabulary.mappings import parse_mapping
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE
-from attractor_nb.model.vocabulary.variables import (
-    CONTEXT_PREFIX,
-    GOAL,
-    NAMING_ATTRIBUTES,
-    settled,
-    variables,
-)
+from attractor_nb.model.vocabulary.variables import CONTEXT_PREFIX, GOAL, NAMING_ATTRIBUTES, settled, variables
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
@@ -38,16 +26,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.inputs import Input
     from attractor_nb.model.vocabulary.variables import Variable
 
-_SET_BY_STAGES: Final = (
-    "human.gate.form",
-    "human.gate.label",
-    "human.gate.selected",
-    "human.gate.text",
-    "parallel.results",
-    "tool.exit_code",
-    "tool.output",
-    "tool.stderr",
-)
 _OPEN_PREFIXES: Final = ("graph.", "human.gate.", "internal.", "parallel.", "stack.")
 """Beginnings of keys of which the engine sets more than can be listed."""
 _SET_NOTHING_FREELY: Final = frozenset({"start", "exit", "conditional", "parallel", HUMAN_TYPE})
@@ -95,11 +73,13 @@ def inputs_valid(survey: Survey) -> Iterator[Finding]:
 def variable_unknown(survey: Survey) -> Iterator[Finding]:
     """A variable in a prompt names an input, the goal, or what a stage leaves.
 
-    `$name` and `${name}` that name nothing stay in the prompt as they are written. It is said of names within
-    two slips of one that is known; of the response of a stage that there is not; and, where the graph
-    declares its inputs, of any other name that neither they nor an earlier stage can give. A model stage, a
-    tool or a handler of your own may set any key, so behind one of those a name that is like no other is not
-    judged, and neither is one of a graph that declares no inputs. `$$` stands for a dollar sign.
+    `$name` and `${name}` that name nothing stay in the prompt as they are written. Where the graph declares
+    its inputs, the rule reports names within two slips of a known one, and any other name that neither an
+    input nor an earlier stage can give. A model stage, a tool or a handler of your own may set any key, so
+    behind one of those a name that is like no other is not judged. A graph that declares no inputs takes any
+    values: the rule reports only what two letters that changed places, or one left out or doubled, made of a
+    known name (`$gaol`), names with dots within two slips of a known one, and the response of a stage that
+    does not exist. `$$` stands for a dollar sign.
 
     Bad:
 
@@ -119,7 +99,7 @@ def variable_unknown(survey: Survey) -> Iterator[Finding]:
         text = _written(survey, node, name)
         for variable in variables(text.text):
             if message := _complaint(survey, node, variable, names):
-                near = nearest(variable.name, names.all)
+                near = _meant(variable.name, names) or nearest(variable.name, names.all)
                 span = text.span(variable.start, variable.end)
                 yield Finding(
                     message,
@@ -172,9 +152,7 @@ def _unknown_key(edge: Edge, text: str, place: int, key: str, near: str) -> Find
         span if written.host else edge.span,
         edge=(edge.source, edge.target),
         fix=outward(fix) if written.host else Fix(fix.title),
-        meant=with_value(
-            Scope.EDGE, "condition", edge.attrs["condition"], f"{text[:place]}{near}{text[end:]}"
-        ),
+        meant=with_value(Scope.EDGE, "condition", edge.attrs["condition"], f"{text[:place]}{near}{text[end:]}"),
     )
 
 
@@ -208,9 +186,7 @@ def command_variable(survey: Survey) -> Iterator[Finding]:
             name = variable.name
             is_ours = name in names.inputs or (name in names.all and name.endswith(_RESPONSE))
             if variable.is_braced and is_ours and f"{name}=" not in command:
-                message = (
-                    f'the command of "{node.id}" has ${{{name}}}, but variables are not replaced in commands'
-                )
+                message = f'the command of "{node.id}" has ${{{name}}}, but variables are not replaced in commands'
                 fix = Fix("read it from the JSON on stdin, or from the file $ATTRACTOR_CONTEXT_FILE")
                 yield Finding(message, value_span(node, "tool_command"), node.id, fix=fix)
                 break
@@ -260,7 +236,7 @@ class _Names(NamedTuple):
 def _names(survey: Survey) -> _Names:
     graph = survey.graph
     inputs = frozenset(each.name for each in _declared(survey))
-    known = [*inputs, GOAL, *sorted(ENGINE_KEYS), *_SET_BY_STAGES, *(f"graph.{name}" for name in graph.attrs)]
+    known = [*inputs, GOAL, *sorted(ENGINE_KEYS), *STAGE_KEYS, *(f"graph.{name}" for name in graph.attrs)]
     for node_id, kind in survey.types.items():
         if kind == DEFAULT_TYPE or kind not in BUILT_IN_TYPES:
             known.append(f"{node_id}{_RESPONSE}")
@@ -310,17 +286,23 @@ def _complaint(survey: Survey, node: Node, variable: Variable, names: _Names) ->
     plain = name.removeprefix(CONTEXT_PREFIX)
     if name in names.all or plain in names.all or plain.startswith(_OPEN_PREFIXES):
         return ""
-    near = nearest(name, names.all if names.inputs else [each for each in names.all if "." in each])
     stage, is_response = plain.removesuffix(_RESPONSE), plain.endswith(_RESPONSE)
-    if near:
+    if near := _meant(name, names):
         return f'${{{name}}} names nothing; did you mean "{near}"?'
     if is_response and "." not in stage and stage not in survey.graph.nodes:
         return f'${{{name}}} names nothing: there is no stage "{stage}"'
     if is_response and survey.types.get(stage, "") == "tool":
         return f'${{{name}}} names nothing: "{stage}" is a tool stage, and sets ${{tool.output}}'
     if names.inputs and not _is_behind_a_free_stage(survey, node.id):
-        return f'${{{name}}}  names nothing: it is not an input, and no stage before "{node.id}" can set it'
+        return f'${{{name}}} names nothing: it is not an input, and no stage before "{node.id}" can set it'
     return ""
+
+
+def _meant(name: str, names: _Names) -> str:
+    """The known name that a variable certainly means; a graph without inputs takes values of any name."""
+    if names.inputs:
+        return nearest(name, names.all)
+    return nearest(name, [each for each in names.all if "." in each]) or slipped(name, names.all)
 
 
 def _is_behind_a_free_stage(survey: Survey, node_id: str) -> bool:

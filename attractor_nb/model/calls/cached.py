@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
 
 from attractor_nb.model.calls.call_content import CallInputs, InputChange
 from attractor_nb.model.outcome import Outcome, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from attractor_nb.model.record import Record, always
 
 SCHEMA_VERSION: Final = 1
 INPUTS_FILE: Final = "inputs.json"
@@ -18,8 +18,7 @@ INPUTS_FILE: Final = "inputs.json"
 _NO_PARTS: Final = frozenset({"", ".", "..", "visits"})
 
 
-@dataclass(frozen=True, slots=True)
-class CachedStage:
+class CachedStage(msgspec.Struct, frozen=True):
     """The result of a stage that succeeded.
 
     Attributes:
@@ -37,9 +36,9 @@ class CachedStage:
     inputs: CallInputs
     outcome: Outcome
     usage: Usage | None = None
-    changes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    changes: Mapping[str, Any] = {}
     logs: tuple[str, ...] = ()
-    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    files: Mapping[str, bytes] = {}
     conversation: str = ""
     run_id: str = ""
     time: float = 0.0
@@ -87,8 +86,7 @@ class CachedStage:
             raise ValueError(f"has a wrong shape ({type(error).__name__}: {error})") from None
 
 
-@dataclass(frozen=True, slots=True)
-class CacheLook:
+class CacheLook(Record, frozen=True):
     """What a look into the cache came to, as the stage's directory keeps it (``inputs.json``).
 
     Attributes:
@@ -102,46 +100,12 @@ class CacheLook:
     """
 
     key: str = ""
-    inputs: Mapping[str, str] = field(default_factory=dict[str, str])
-    is_hit: bool = False
+    inputs: Mapping[str, str] = {}
+    is_hit: bool = always(value=False)
     refused: str = ""
     changes: tuple[InputChange, ...] = ()
     compared_with: str = ""
     not_kept: str = ""
-
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values; empty ones left out, but for ``is_hit``."""
-        plain: dict[str, Any] = {
-            "key": self.key,
-            "inputs": dict(self.inputs),
-            "is_hit": self.is_hit,
-            "refused": self.refused,
-            "changes": [{"name": one.name, "before": one.before, "now": one.now} for one in self.changes],
-            "compared_with": self.compared_with,
-            "not_kept": self.not_kept,
-        }
-        return {name: value for name, value in plain.items() if value or name == "is_hit"}
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> CacheLook:
-        """The inverse of ``to_plain``.
-
-        Raises:
-            ValueError: It has another form.
-        """
-        try:
-            changes = cast("list[dict[str, Any]]", plain.get("changes", []))
-            return cls(
-                str(plain.get("key", "")),
-                {str(name): str(value) for name, value in plain.get("inputs", {}).items()},
-                plain["is_hit"] is True,
-                str(plain.get("refused", "")),
-                tuple(InputChange(str(one["name"]), one["before"], one["now"]) for one in changes),
-                str(plain.get("compared_with", "")),
-                str(plain.get("not_kept", "")),
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"has a wrong shape ({type(error).__name__}: {error})") from None
 
 
 def _checked(path: str) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +32,7 @@ def request_file(number: int) -> str:
     return "request.json" if number == 1 else f"request-{number}.json"
 
 
-@dataclass(frozen=True, slots=True)
-class CallInputs:
+class CallInputs(msgspec.Struct, frozen=True):
     """What goes into one call.
 
     Attributes:
@@ -54,8 +54,7 @@ class CallInputs:
         return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class StageCall:
+class StageCall(msgspec.Struct, frozen=True):
     """What a stage's handler says of the call that it is going to make.
 
     Attributes:
@@ -68,18 +67,11 @@ class StageCall:
     inputs: CallInputs | None
     problem: str = ""
     has_effects: bool = False
-    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    files: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class InputChange:
-    """A name whose value is another one now; ``None`` where there is none.
-
-    Attributes:
-        name: The input.
-        before: Its value in the earlier call.
-        now: Its value in this one.
-    """
+class InputChange(msgspec.Struct, frozen=True):
+    """A name whose value is another one now; ``None`` where there is none."""
 
     name: str
     before: Any

@@ -7,9 +7,10 @@ Pure. A graph names them (``endpoint.local.url="http://127.0.0.1:8080/v1"``), Py
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
+
+import msgspec
 
 from attractor_nb.model.calls.providers import ModelName, known_provider
 from attractor_nb.model.calls.rates import RATE_FIELDS, Rates, read_rates
@@ -27,8 +28,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(msgspec.Struct, frozen=True):
     """A server that speaks OpenAI's language; without an address: rates of a provider that is known by name.
 
     Attributes:
@@ -43,7 +43,7 @@ class Endpoint:
     url: str
     key_env: str = ""
     api: str = "chat"
-    rates: Rates = field(default_factory=Rates)
+    rates: Rates = msgspec.field(default_factory=Rates)
 
 
 def address_problem(text: str) -> str:

@@ -7,12 +7,12 @@ not in it is no mistake: a backend of the user's own may know it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+
+class Provider(msgspec.Struct, frozen=True):
     """A provider of models.
 
     Attributes:
@@ -39,13 +39,7 @@ class Provider:
 
 
 PROVIDERS: Final = (
-    Provider(
-        "openai",
-        ("OPENAI_API_KEY",),
-        "openai",
-        re.compile(r"(gpt-|chatgpt-|codex-|o[134](-|\Z))"),
-        ("open_ai",),
-    ),
+    Provider("openai", ("OPENAI_API_KEY",), "openai", re.compile(r"(gpt-|chatgpt-|codex-|o[134](-|\Z))"), ("open_ai",)),
     Provider("anthropic", ("ANTHROPIC_API_KEY",), "anthropic", re.compile(r"claude-"), ("claude",)),
     Provider(
         "google",
@@ -60,9 +54,7 @@ PROVIDERS: Final = (
     Provider("xai", ("XAI_API_KEY",), "openai", re.compile(r"grok-"), ("grok", "x-ai")),
     Provider("openrouter", ("OPENROUTER_API_KEY",), "openai"),
     Provider("ollama", (), "openai", address="OLLAMA_BASE_URL"),
-    Provider(
-        "azure", ("AZURE_OPENAI_API_KEY",), "openai", None, ("azure-openai",), address="AZURE_OPENAI_ENDPOINT"
-    ),
+    Provider("azure", ("AZURE_OPENAI_API_KEY",), "openai", None, ("azure-openai",), address="AZURE_OPENAI_ENDPOINT"),
     Provider(
         "vertex",
         (),
@@ -88,8 +80,7 @@ PROVIDER_NAMES: Final = tuple(_BY_NAME)
 """All names that mean a known provider, aliases included."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelName:
+class ModelName(msgspec.Struct, frozen=True):
     """A model and who provides it.
 
     Attributes:
@@ -101,9 +92,7 @@ class ModelName:
     provider: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"{self.provider}:{self.model}" if self.provider and self.model else self.provider or self.model
-        )
+        return f"{self.provider}:{self.model}" if self.provider and self.model else self.provider or self.model
 
 
 def known_provider(name: str) -> Provider | None:

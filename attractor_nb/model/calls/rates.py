@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
 RATE_FIELDS: Final = ("requests_per_minute", "tokens_per_minute")
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(msgspec.Struct, frozen=True):
     """Bounds of what is asked in any minute; None for no bound.
 
     Attributes:

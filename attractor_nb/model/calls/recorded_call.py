@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec.structs import force_setattr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,8 +16,7 @@ LEFT_OUT: Final = "left_out"
 """The key of an answer that could not be recorded, and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallPlace:
+class CallPlace(msgspec.Struct, frozen=True):
     """Where a call is made.
 
     Attributes:
@@ -47,24 +48,23 @@ class CallPlace:
         return f"{path}, visit {self.visit}" + (f", attempt {self.attempt}" if self.attempt > 1 else "")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCall:
+class RecordedCall(msgspec.Struct, frozen=True):
     """A call and its answer.
 
     Attributes:
         place: Where it was made.
         inputs: What went into it.
         answer: What came back, as JSON values.
-        digest: That of the inputs.
     """
 
     place: CallPlace
     inputs: CallInputs
     answer: Mapping[str, Any]
-    digest: str = field(init=False)
+    digest: str = ""
+    """That of the inputs."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "digest", self.inputs.digest)
+        force_setattr(self, "digest", self.inputs.digest)
 
     @property
     def left_out(self) -> str:

@@ -28,9 +28,7 @@ class Response(str):
     is_truncated: bool
     note: str
 
-    def __new__(
-        cls, text: str, *, usage: Usage | None = None, is_truncated: bool = False, note: str = ""
-    ) -> Self:
+    def __new__(cls, text: str, *, usage: Usage | None = None, is_truncated: bool = False, note: str = "") -> Self:
         """A text with its facts."""
         response = super().__new__(cls, text)
         response.usage = usage

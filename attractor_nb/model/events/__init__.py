@@ -10,26 +10,10 @@ nobody changes an event. Durable events are numbered 1, 2, 3 … without gaps wi
 an ephemeral event (``is_durable`` false) carries the number of the durable one before it.
 """
 
-from attractor_nb.model.events.call_events import (
-    ModelCallEnded,
-    ModelCallWaiting,
-    ToolCallEnded,
-)
-from attractor_nb.model.events.child_events import (
-    ChildEnded,
-    ChildStarted,
-    ChildSteered,
-    InstructionGiven,
-)
-from attractor_nb.model.events.debugging import (
-    DebuggerChanged,
-    DebuggerMoved,
-    DebuggerStopped,
-)
-from attractor_nb.model.events.event import (
-    Event,
-    EventObserver,
-)
+from attractor_nb.model.events.call_events import ModelCallEnded, ModelCallWaiting, ToolCallEnded
+from attractor_nb.model.events.child_events import ChildEnded, ChildStarted, ChildSteered, InstructionGiven
+from attractor_nb.model.events.debugging import DebuggerChanged, DebuggerMoved, DebuggerStopped
+from attractor_nb.model.events.event import Event, EventObserver
 from attractor_nb.model.events.fan_out_events import (
     ParallelBranchCompleted,
     ParallelBranchStarted,
@@ -57,13 +41,7 @@ from attractor_nb.model.events.pipelines import (
     PipelineStarted,
     RunWarning,
 )
-from attractor_nb.model.events.reading import (
-    EVENT_TYPES,
-    ChildEvent,
-    UnknownEvent,
-    event_from_plain,
-    read_event,
-)
+from attractor_nb.model.events.reading import EVENT_TYPES, ChildEvent, UnknownEvent, event_from_plain, read_event
 from attractor_nb.model.events.stages import (
     StageCompleted,
     StageEnd,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from attractor_nb.model.vocabulary.duration import Duration
 
@@ -33,8 +34,7 @@ class AttrType(StrEnum):
     COMMAND = "command"
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeSpec:
+class AttributeSpec(msgspec.Struct, frozen=True):
     """One row of the table.
 
     Attributes:

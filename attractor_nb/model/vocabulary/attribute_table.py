@@ -29,12 +29,9 @@ FALLBACK_REASONS: Final = ("overlong", "refusal")
 """What `allowed_tools` may name."""
 
 
-def _rows(
-    scope: Scope, *rows: AttributeSpec | tuple[str, AttrType, AttrValue | None, str]
-) -> list[AttributeSpec]:
+def _rows(scope: Scope, *rows: AttributeSpec | tuple[str, AttrType, AttrValue | None, str]) -> list[AttributeSpec]:
     return [
-        row if isinstance(row, AttributeSpec) else AttributeSpec(row[0], scope, row[1], row[2], row[3])
-        for row in rows
+        row if isinstance(row, AttributeSpec) else AttributeSpec(row[0], scope, row[1], row[2], row[3]) for row in rows
     ]
 
 
@@ -49,29 +46,15 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ("label", _S, "", "Display name of the pipeline."),
         ("model_stylesheet", _S, "", "CSS-like rules that give nodes their model (spec 8)."),
         AttributeSpec(
-            "default_max_retries",
-            _G,
-            _I,
-            0,
-            "Additional attempts for nodes that omit `max_retries`.",
-            minimum=0,
+            "default_max_retries", _G, _I, 0, "Additional attempts for nodes that omit `max_retries`.", minimum=0
         ),
         AttributeSpec(
-            "default_max_retry",
-            _G,
-            _I,
-            0,
-            "The spec's name of `default_max_retries`.",
-            (),
-            "default_max_retries",
-            0,
+            "default_max_retry", _G, _I, 0, "The spec's name of `default_max_retries`.", (), "default_max_retries", 0
         ),
         AttributeSpec("retry_policy", _G, _C, None, "Backoff preset for nodes without one.", RETRY_PRESETS),
         ("retry_target", _N, "", "Where to go when a goal gate is unsatisfied at the exit."),
         ("fallback_retry_target", _N, "", "Where to go when `retry_target` is missing."),
-        AttributeSpec(
-            "default_fidelity", _G, _C, "", "How much earlier context prompts carry.", FIDELITY_MODES
-        ),
+        AttributeSpec("default_fidelity", _G, _C, "", "How much earlier context prompts carry.", FIDELITY_MODES),
         ("thread_id", _S, "", "The thread that nodes with `full` fidelity share by default."),
         ("llm_model", _S, "", "Model for nodes that name none."),
         ("llm_provider", _S, "", "Provider for nodes that name none."),
@@ -108,12 +91,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             minimum=1,
         ),
         AttributeSpec(
-            "on_fail",
-            _G,
-            _C,
-            "route",
-            "`continue` lets a failed stage leave by any edge.",
-            ("route", "continue"),
+            "on_fail", _G, _C, "route", "`continue` lets a failed stage leave by any edge.", ("route", "continue")
         ),
         AttributeSpec(
             "conditional_outcome",
@@ -123,25 +101,16 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "What a diamond's edges see: the outcome of the stage before it, or its `own`.",
             ("previous", "own"),
         ),
-        AttributeSpec(
-            "max_goal_gate_redirects", _G, _I, 10, "How often unsatisfied gates may redirect.", minimum=0
-        ),
+        AttributeSpec("max_goal_gate_redirects", _G, _I, 10, "How often unsatisfied gates may redirect.", minimum=0),
         ("strict_gates", _B, False, "A goal gate that was never visited fails the run."),
         AttributeSpec("max_steps", _G, _I, 1000, "Stages the run may execute.", minimum=1),
         AttributeSpec("max_node_visits", _G, _I, None, "Visits any one node may get.", minimum=1),
         AttributeSpec("max_restarts", _G, _I, 10, "How often `loop_restart` edges may be taken.", minimum=0),
-        AttributeSpec(
-            "max_budget_usd", _G, _F, None, "Cost after which the run is stopped, in USD.", minimum=0
-        ),
+        AttributeSpec("max_budget_usd", _G, _F, None, "Cost after which the run is stopped, in USD.", minimum=0),
         AttributeSpec("max_tokens_total", _G, _I, None, "Tokens after which the run is stopped.", minimum=0),
         AttributeSpec("max_duration", _G, _D, None, "Time after which the run is stopped.", minimum=1),
         ("stack.child_dotfile", _S, "", "The pipeline that manager nodes supervise (spec 4.11)."),
-        (
-            "stack.child_pipeline",
-            _S,
-            "",
-            "The registered pipeline that manager nodes supervise, by its name.",
-        ),
+        ("stack.child_pipeline", _S, "", "The registered pipeline that manager nodes supervise, by its name."),
         ("stack.child_workdir", _S, "", "Directory in which the supervised pipeline's commands run."),
         AttributeSpec(
             "isolation",
@@ -151,9 +120,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "A place of its own for the run: a `workspace` in the run directory, or a git `worktree`.",
             ISOLATIONS,
         ),
-        AttributeSpec(
-            "max_child_depth", _G, _I, 8, "How deep pipelines may be nested in this one.", minimum=1
-        ),
+        AttributeSpec("max_child_depth", _G, _I, 8, "How deep pipelines may be nested in this one.", minimum=1),
         ("mcp.NAME.command", _X, "", "Command that starts the MCP server NAME, over stdin and stdout."),
         (
             "mcp.NAME.env",
@@ -162,12 +129,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "Names of environment variables that the server NAME gets beside those of commands, with commas.",
         ),
         AttributeSpec(
-            "mcp.NAME.timeout",
-            _G,
-            _D,
-            Duration(120_000),
-            "How long one tool of the server NAME may take.",
-            minimum=1,
+            "mcp.NAME.timeout", _G, _D, Duration(120_000), "How long one tool of the server NAME may take.", minimum=1
         ),
         ("tool_hooks.pre", _X, "", "Command before each tool call of a model (spec 9.7)."),
         ("tool_hooks.post", _X, "", "Command after each tool call of a model (spec 9.7)."),
@@ -190,35 +152,24 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ("type", _S, "", "Handler type, before the shape's."),
         ("prompt", _S, "", "Instruction of the stage; `$goal`, `$name` and `${node.response}` have values."),
         AttributeSpec("max_retries", _NODE, _I, None, "Additional attempts beyond the first.", minimum=0),
-        AttributeSpec(
-            "retry_policy", _NODE, _C, None, "Backoff preset between attempts (spec 3.6).", RETRY_PRESETS
-        ),
+        AttributeSpec("retry_policy", _NODE, _C, None, "Backoff preset between attempts (spec 3.6).", RETRY_PRESETS),
         ("goal_gate", _B, False, "This node must succeed before the run may end."),
         ("retry_target", _N, "", "Where to go when this node has failed."),
         ("fallback_retry_target", _N, "", "Where to go when `retry_target` is missing."),
-        AttributeSpec(
-            "fidelity", _NODE, _C, "", "How much earlier context the prompt carries.", FIDELITY_MODES
-        ),
+        AttributeSpec("fidelity", _NODE, _C, "", "How much earlier context the prompt carries.", FIDELITY_MODES),
         (
             "attach",
             _S,
             "",
             "Images and PDFs that the model is shown: `${photo}`, paths in the working directory; commas.",
         ),
-        (
-            "carry",
-            _S,
-            "",
-            "Context keys, with commas, that the prompt carries whole, such as `plan.response`.",
-        ),
+        ("carry", _S, "", "Context keys, with commas, that the prompt carries whole, such as `plan.response`."),
         ("thread_id", _S, "", "Thread to reuse under `full` fidelity."),
         ("class", _S, "", "Comma-separated classes for the model stylesheet."),
         AttributeSpec("timeout", _NODE, _D, None, "Time one attempt may take.", minimum=1),
         ("llm_model", _S, "", "Model of this node."),
         ("llm_provider", _S, "", "Provider of this node."),
-        AttributeSpec(
-            "reasoning_effort", _NODE, _C, "high", "Reasoning effort of the model.", REASONING_EFFORTS
-        ),
+        AttributeSpec("reasoning_effort", _NODE, _C, "high", "Reasoning effort of the model.", REASONING_EFFORTS),
         ("auto_status", _B, False, "A handler that reports nothing counts as success."),
         ("allow_partial", _B, False, "Exhausted retries end in partial success."),
         AttributeSpec(
@@ -234,12 +185,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ("tool_hooks.pre", _X, "", "Command before each tool call of this node's model."),
         ("tool_hooks.post", _X, "", "Command after each tool call of this node's model."),
         AttributeSpec(
-            "tool_hooks.timeout",
-            _NODE,
-            _D,
-            Duration(30_000),
-            "Time each of these commands may take.",
-            minimum=1,
+            "tool_hooks.timeout", _NODE, _D, Duration(30_000), "Time each of these commands may take.", minimum=1
         ),
         ("human.default_choice", _S, "", "The choice taken when a gate times out: target, key or label."),
         AttributeSpec("human.timeout", _NODE, _D, None, "How long a gate waits for its answer.", minimum=1),
@@ -260,23 +206,11 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             ("multiple_choice", "yes_no", "confirmation", "freeform", "multi_select"),
         ),
         AttributeSpec(
-            "llm.temperature",
-            _NODE,
-            _F,
-            None,
-            "Sampling temperature of the model; 0 is the least random.",
-            minimum=0,
+            "llm.temperature", _NODE, _F, None, "Sampling temperature of the model; 0 is the least random.", minimum=0
         ),
-        AttributeSpec(
-            "llm.max_tokens", _NODE, _I, None, "Tokens after which a response is cut off.", minimum=1
-        ),
+        AttributeSpec("llm.max_tokens", _NODE, _I, None, "Tokens after which a response is cut off.", minimum=1),
         ("llm.system_prompt", _S, "", "System prompt of this node's model; variables as in `prompt`."),
-        (
-            "llm.base_url",
-            _S,
-            "",
-            "Address of this model's server, which gets no key; `http://` or `https://`.",
-        ),
+        ("llm.base_url", _S, "", "Address of this model's server, which gets no key; `http://` or `https://`."),
         AttributeSpec(
             "llm.context_tokens",
             _NODE,
@@ -291,12 +225,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "",
             "Models to ask in turn when this one fails: `model` or `provider:model`, with commas.",
         ),
-        (
-            "llm.extra.NAME",
-            _S,
-            "",
-            "Option that is passed on: `top_p`, `seed`, `stop`, or any other.",
-        ),
+        ("llm.extra.NAME", _S, "", "Option that is passed on: `top_p`, `seed`, `stop`, or any other."),
         (
             "llm_fallback_on",
             _S,
@@ -310,12 +239,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "Tools that the model may call: `read`, `write`, `list`, `run`, own ones, `mcp:SERVER/TOOL`.",
         ),
         ("cache", _B, True, "This stage's result may be taken from the cache of the run."),
-        (
-            "cache.files",
-            _S,
-            "",
-            "Paths and patterns, with commas: files whose content the result depends on.",
-        ),
+        ("cache.files", _S, "", "Paths and patterns, with commas: files whose content the result depends on."),
         (
             "cache.context",
             _S,
@@ -323,12 +247,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "Context keys that a command or custom handler reads, with commas; `a.*` for all that begin so.",
         ),
         AttributeSpec("verdict", _NODE, _C, "", "Ask for a JSON verdict as the last block.", ("json",)),
-        (
-            "response_schema",
-            _S,
-            "",
-            "JSON Schema of the response, or the name of a registered model (ruling 26).",
-        ),
+        ("response_schema", _S, "", "JSON Schema of the response, or the name of a registered model (ruling 26)."),
         AttributeSpec(
             "join_policy",
             _NODE,
@@ -357,24 +276,12 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             ("none", "best", "all"),
         ),
         ("stack.child_dotfile", _S, "", "The pipeline that this manager supervises."),
-        (
-            "stack.child_pipeline",
-            _S,
-            "",
-            "The registered pipeline that this manager supervises, by its name.",
-        ),
+        ("stack.child_pipeline", _S, "", "The registered pipeline that this manager supervises, by its name."),
         ("stack.child_workdir", _S, "", "Directory in which this child's commands run."),
-        (
-            "stack.child_autostart",
-            _B,
-            True,
-            "The manager starts its child; else it takes up one that exists.",
-        ),
+        ("stack.child_autostart", _B, True, "The manager starts its child; else it takes up one that exists."),
         ("stack.child_run", _S, "", "Run directory of a child that somebody else started."),
         ("manager.poll_interval", _D, Duration(45_000), "Pause between two looks at the child."),
-        AttributeSpec(
-            "manager.max_cycles", _NODE, _I, 1000, "Looks at the child before giving up.", minimum=1
-        ),
+        AttributeSpec("manager.max_cycles", _NODE, _I, 1000, "Looks at the child before giving up.", minimum=1),
         ("manager.stop_condition", _S, "", "Condition that ends the supervision."),
         ("manager.actions", _S, "observe,wait", "What the manager does in a cycle: observe, steer, wait."),
         ("manager.guard", _S, "", "Condition for going on; while it does not hold, the manager steers."),

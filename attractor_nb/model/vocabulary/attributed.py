@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, overload
+
+import msgspec
 
 from attractor_nb.model.vocabulary.attributes import AttrValue, Scope, attribute, literal_text
 from attractor_nb.model.vocabulary.duration import Duration
@@ -18,8 +19,7 @@ T = TypeVar("T", str, int, float, bool, Duration)
 NO_ATTRS: Mapping[str, AttrValue] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class AttrSpan:
+class AttrSpan(msgspec.Struct, frozen=True):
     """Where an attribute stands: its name, and its value as written (quotes included)."""
 
     name: Span

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 _SCALE = dict(_UNITS)
@@ -14,8 +15,7 @@ _MAX_MILLISECONDS = 10**15
 _NUMBER = re.compile(r"-?[0-9]*\.?[0-9]+\Z")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Duration:
+class Duration(msgspec.Struct, frozen=True, order=True):
     """A length of time in whole milliseconds. ``str()`` gives the shortest exact DOT spelling.
 
     >>> str(Duration(900_000)), Duration(250).seconds

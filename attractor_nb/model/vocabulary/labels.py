@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import re
 
-_ACCELERATOR = re.compile(
-    r"\s*(?:\[\s*(?P<bracketed>\w+)\s*\]|(?P<closed>\w)\)|(?P<dashed>\w)\s+-(?=\s))\s*(?=\S)"
-)
+_ACCELERATOR = re.compile(r"\s*(?:\[\s*(?P<bracketed>\w+)\s*\]|(?P<closed>\w)\)|(?P<dashed>\w)\s+-(?=\s))\s*(?=\S)")
 
 
 def normalize_label(label: str) -> str:

@@ -7,9 +7,10 @@ a number, ``true``, ``false`` or ``null``. Values are data: what a key holds is 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+import msgspec
 
 from attractor_nb.errors import MappingSyntaxError
 from attractor_nb.model.vocabulary.comma_lists import QUOTED, EntryReader
@@ -23,8 +24,7 @@ _CONTEXT: Final = "context."
 _FORM: Final = "write name=context.key, name='text', name=3 or name=true, with commas between"
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(msgspec.Struct, frozen=True):
     """One ``name=value``.
 
     Attributes:
@@ -53,9 +53,7 @@ def parse_mapping(text: str | SourceText) -> tuple[Assignment, ...]:
     for assignment, position in reader.entries(partial(_assignment, reader)):
         if assignment.name in found:
             span = source.span(position, position + len(assignment.name))
-            raise MappingSyntaxError(
-                f'"{assignment.name}" is assigned twice', span, hint="leave one of them out"
-            )
+            raise MappingSyntaxError(f'"{assignment.name}" is assigned twice', span, hint="leave one of them out")
         found[assignment.name] = assignment
     return tuple(found.values())
 
@@ -80,9 +78,5 @@ def _assignment(reader: EntryReader, position: int) -> tuple[Assignment, int]:
         return Assignment(name.group(), value=_WORDS[key]), word.end()
     if _NUMBER.match(key):
         return Assignment(name.group(), value=float(key) if "." in key else int(key)), word.end()
-    hint = (
-        f"write context.{key} for a value of the context, or '{key}' for the text"
-        if _NAME.fullmatch(key)
-        else _FORM
-    )
+    hint = f"write context.{key} for a value of the context, or '{key}' for the text" if _NAME.fullmatch(key) else _FORM
     raise MappingSyntaxError(f'"{key}" is not a value', source.span(start, word.end()), hint=hint)

@@ -23,8 +23,7 @@ OF_A_RUN: Final = {
     "max_duration": "Stop after this running time (90s, 15m, 2h), even in the middle of a stage.",
     "logs_root": "The run's own directory; it must be new or empty.",
     "runs_dir": "Where run directories are made; .attractor/runs by default.",
-    "durability": "full: commits survive a power loss; fast: they survive a killed process; none: nothing is "
-    "stored.",
+    "durability": "full: commits survive a power loss; fast: they survive a killed process; none: nothing is stored.",
     "workdir": "Where commands, agents and tools of models work; the current directory by default.",
     "isolation": "The run's own working directory: workspace (a folder in the run directory), worktree (a "
     "git worktree with a branch) or none; overrides the graph.",
@@ -32,8 +31,7 @@ OF_A_RUN: Final = {
     "cache": "Store results of stages in .attractor/cache, or in the given directory, and reuse them for "
     "unchanged stages.",
     "cassette": "Record the calls of models, commands and people in this file, and replay them from it.",
-    "cassette_mode": "replay: call nothing; record: call everything; auto, the default: call what is not "
-    "recorded.",
+    "cassette_mode": "replay: call nothing; record: call everything; auto, the default: call what is not recorded.",
     "stop_after": "Pause after this many stages.",
     "breakpoints": "Where the run stops until run.debugger continues it: plan, plan->review, after:plan, "
     "on:error, a condition.",
@@ -45,14 +43,12 @@ OF_A_RUN: Final = {
     "one; by default in this process.",
     "worker_wait": "How long to wait for an executor that does not answer or has no workers.",
     "host": "Where the engine runs: thread, its own thread, or kernel, a task in the running event loop.",
-    "on_interrupted": "What to do with a stage that was cut off: rerun, ask or fail; by default as its "
-    "node says.",
+    "on_interrupted": "What to do with a stage that was cut off: rerun, ask or fail; by default as its node says.",
     "take_over": "For a resume: take the run from an owner that is frozen or whose machine is gone.",
     "secrets": "Values that are removed from everything that is written, shown or raised.",
     "session": "The directory whose .founder-mode/status has the status files of parallel work "
     "(status-schema); True: the working directory.",
-    "tracer": "Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a "
-    "Tracing.",
+    "tracer": "Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a Tracing.",
     "checkpoint_every_stage": "Write checkpoint.json after every stage, not only from time to time.",
     "clock": "Replaces the clock; for tests.",
     "randomness": "Replaces the source of random numbers; for tests.",
@@ -93,8 +89,7 @@ OF_A_PIPELINE: Final = {
     "that source names is its own origin.",
     "pipelines": "Pipelines by name, which nodes run as child runs (pipeline.name, stack.child_pipeline).",
     "guards": "Functions by name, which judge a supervised child run (manager.guard_function).",
-    "schemas": "Pydantic models by name, for response_schema and human.form of a node and inputs_schema of "
-    "the graph.",
+    "schemas": "Pydantic models by name, for response_schema and human.form of a node and inputs_schema of the graph.",
     "tools": "Functions by name, which allowed_tools of a node gives to its model (only with backend=llm).",
     "child_roots": "Directories where files of child pipelines may be, in addition to the directory of the "
     "file that names them and the working directory.",

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from attractor_nb.model.calls.attachment import ATTACH, described, is_attachment, without_bytes
 from attractor_nb.model.excerpts import first_lines, last_lines
@@ -45,8 +46,7 @@ _READ_AS_MORE: Final = re.compile(r"\$(?=[${A-Za-z_]|\Z)")
 """A dollar sign that could begin a variable, here or with what comes after the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(msgspec.Struct, frozen=True):
     """A variable as it is written.
 
     Attributes:

@@ -136,9 +136,7 @@ class GateCards(anywidget.AnyWidget):
 
     def _place(self, key: str, event: InterviewCompleted | InterviewTimeout) -> str:
         is_elsewhere = (
-            not isinstance(event, InterviewTimeout)
-            and event.answered_by in PEOPLE
-            and key not in self._handed_in
+            not isinstance(event, InterviewTimeout) and event.answered_by in PEOPLE and key not in self._handed_in
         )
         return "answered elsewhere: " if is_elsewhere else ""
 

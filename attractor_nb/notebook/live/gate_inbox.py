@@ -19,6 +19,7 @@ from attractor_nb.model.events import InterviewCompleted, InterviewStarted, Inte
 from attractor_nb.notebook.live.gate_card import NONE_WAITS, GateCards, HandedIn
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.pictures import bundle_of, placed
+from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
 from attractor_nb.runtime.open_gates import ENDED, listen, runs_under_way
 from attractor_nb.studio.history.waiting_gates import Inbox, WaitingGate, question_here, resume_call
 from attractor_nb.views.shown_questions import BY_INBOX, plain_question
@@ -65,14 +66,14 @@ class LiveInbox:
             for gate in run.gates:
                 self._ask(run, question_here(run, gate.as_event(), gate.since).event)
         waiting = {_key(run.id, gate.id) for run in runs_under_way() for gate in run.gates}
-        for key in [
-            key for key in tuple(self._runs) if key not in waiting
-        ]:  # answered while it was being put here
+        for key in [key for key in tuple(self._runs) if key not in waiting]:  # answered while it was being put here
             self.cards.settle(key, None)
         for asked in self._resting:
             key = _key(str(asked.logs_root), asked.event.question_id)
-            how = f"No process works on this run here:  {asked.how}"
-            self.cards.ask({**plain_question(asked.event, key=key, about=asked.pipeline), "how": how})
+            plain = plain_question(asked.event, key=key, about=asked.pipeline)
+            if asked.owner is None:
+                plain["how"] = f"No process works on this run here:  {asked.how}"
+            self.cards.ask(plain)
 
     def _follow(self, changes: Any) -> None:
         """Take up what became of gates."""
@@ -114,11 +115,26 @@ class LiveInbox:
         return {**bundle, "text/html": placed(self._key, bundle["text/html"])}
 
     def _answer(self, handed: HandedIn) -> None:
-        run = self._runs.get(handed.gate)
-        if run is None:
+        if run := self._runs.get(handed.gate):
+            question_id = handed.gate.partition(" ")[2]
+            run.answer(question_id, handed.choice, text=handed.text, form=handed.form, answered_by=BY_INBOX)
+            return
+        resting = {_key(str(asked.logs_root), asked.event.question_id): asked for asked in self._resting}
+        asked = resting.pop(handed.gate, None)
+        if asked is None or asked.owner is None:
             raise NoSuchGate("this question is over", hint=ENDED)
-        question_id = handed.gate.partition(" ")[2]
-        run.answer(question_id, handed.choice, text=handed.text, form=handed.form, answered_by=BY_INBOX)
+        recorded = answer_elsewhere(
+            asked.logs_root,
+            asked.event.question_id,
+            handed.choice,
+            owner=asked.owner,
+            text=handed.text,
+            form=handed.form,
+            answered_by=BY_INBOX,
+        )
+        self._resting = tuple(resting.values())
+        self.cards.settle(handed.gate, recorded, f"{asked.pipeline} · {asked.gate}: ")
+        self._keep()
 
 
 def _key(run_id: str, question_id: str) -> str:

@@ -48,7 +48,7 @@ class GraphView(ActingView, GateCards):
         has_output: Whether room is reserved for streamed output.
         states: The whole truth: ``nodes``, ``edges``, ``children`` (the same of child runs), ``line``
             (the status line), ``tails`` (the latest words of nodes, who spoke last at the end), ``debugger``
-            (``Debugger.to_plain``), ``others`` (``beside``), ``answer`` (``node`` and ``text``, at the end).
+            (``Debugger.to_plain``), ``others`` (``beside``), ``answer`` (``FinalAnswer``, at the end).
         has_beside: Whether it can open its replay, its timeline and other runs beside itself.
     """
 
@@ -84,12 +84,7 @@ class GraphView(ActingView, GateCards):
             traits: Initial values.
         """
         super().__init__(
-            on_answer,
-            states={
-                **{part: {} for part in (*_PARTS, "line", "tails", "answer")},
-                "others": [],
-            },
-            **traits,
+            on_answer, states={**{part: {} for part in (*_PARTS, "line", "tails", "answer")}, "others": []}, **traits
         )
         self._on_stop = on_stop
         self._on_inspect = on_inspect

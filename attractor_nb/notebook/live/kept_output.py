@@ -6,19 +6,25 @@ that was saved, is not trusted, or has lost its kernel.
 
 from __future__ import annotations
 
+# IPython's display has no types.
+# pyright: reportUnknownVariableType=false
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from IPython.display import display
 from markupsafe import Markup
 
+from attractor_nb.errors import AttractorError
+from attractor_nb.model.states import RunStatus
 from attractor_nb.model.vocabulary.labels import label_text
 from attractor_nb.redaction import redacted
+from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.storage.stored_run import has_event_log
 from attractor_nb.studio.history.waiting_gates import load_call, shown_place
 from attractor_nb.views.drawings.still import SVG_TYPE, picture_bundle
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.markup import element
-from attractor_nb.views.state import RunStatus
 from attractor_nb.views.summary_line import run_summary
 
 if TYPE_CHECKING:
@@ -27,9 +33,12 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import InterviewStarted
     from attractor_nb.model.graph import Graph
+    from attractor_nb.notebook.view_actions import Output, ShownRun
     from attractor_nb.views.state import RunView
 
 MAX_ANSWER_CHARS: Final = 4000
+SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
+"""Handler types whose output streams."""
 _TEXT_STYLE: Final = "white-space:pre-wrap;overflow-wrap:anywhere;margin:6px 0"
 
 
@@ -46,24 +55,48 @@ class FinalAnswer:
     text: str
 
 
-def final_answer(view: RunView, graph: Graph, response: str | None, node: str) -> FinalAnswer | None:
-    """The answer of a run, as it is shown; None when there is none."""
-    if not response or node not in graph.nodes or node not in view.nodes:
-        return None
-    text = redacted(response)
-    more = len(text) - MAX_ANSWER_CHARS
-    words = f'{text[:MAX_ANSWER_CHARS]}\n… {more:,} more characters: run["{node}"].response'
-    return FinalAnswer(node, words if more > 0 else text)
+def final_answer(run: ShownRun, view: RunView) -> FinalAnswer | None:
+    """What was said last in a run, as it is shown; None when nothing was, or it cannot be read.
+
+    Args:
+        view: How it stands.
+    """
+    node = _last_speaker(view, run.graph)
+    with suppress(AttractorError):
+        if node and (response := run[node].response):
+            text = redacted(response)
+            more = len(text) - MAX_ANSWER_CHARS
+            words = f'{text[:MAX_ANSWER_CHARS]}\n… {more:,} more characters: run["{node}"].response'
+            return FinalAnswer(node, words if more > 0 else text)
+    return None
 
 
-def last_speaker(view: RunView, graph: Graph, speaking: Iterable[str]) -> str:
+def _last_speaker(view: RunView, graph: Graph) -> str:
     """The node that spoke last, of those whose handlers do; empty when none has."""
     spoken = [
         (state.since, name)
         for name, state in view.nodes.copy().items()
-        if name in graph.nodes and graph.handler_types[name] in speaking and not state.status.is_active
+        if name in graph.nodes and graph.handler_types[name] in SPEAKING_TYPES and not state.status.is_active
     ]
     return max(spoken)[1] if spoken else ""
+
+
+def show_kept(run: ShownRun, place: str, answer: FinalAnswer | None, others: Sequence[str]) -> Output:
+    """Display how a run stands, in the current cell.
+
+    That comes before its live view: the first one is imported, and a browser takes longer for it, too.
+
+    Args:
+        place: The key of its live view.
+        answer: As in ``run_bundle``.
+        others: As there.
+    """
+    bundle = run_bundle(
+        run.view, run.graph, run.logs_root, place=place, others=others, answer=answer, name=name_of(run)
+    )
+    handle = display(bundle, raw=True, display_id=True)
+    assert handle is not None, "a display id was asked for"
+    return handle
 
 
 def run_bundle(
@@ -81,7 +114,6 @@ def run_bundle(
 
     Args:
         view: How it stands.
-        graph: What runs.
         logs_root: Its run directory.
         place: The key of its live view.
         questions: The questions that wait.
@@ -109,11 +141,7 @@ def run_bundle(
         Markup(picture["text/html"]),  # noqa: S704 - by our own writer
         text,
     )
-    return {
-        "text/html": str(html),
-        SVG_TYPE: picture[SVG_TYPE],
-        "text/plain": words,
-    }
+    return {"text/html": str(html), SVG_TYPE: picture[SVG_TYPE], "text/plain": words}
 
 
 def _question_words(asked: InterviewStarted) -> str:

@@ -12,14 +12,12 @@ from __future__ import annotations
 import copy
 import sys
 import time
-from contextlib import suppress
-from dataclasses import replace
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import display
+from msgspec.structs import replace
 
-from attractor_nb.errors import AttractorError
 from attractor_nb.model.events import (
     ChildEvent,
     DebuggerChanged,
@@ -38,7 +36,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.notebook.live.gate_card import NONE_WAITS
 from attractor_nb.notebook.live.graph_view import TAIL_CHARS, TAILS, GraphView
-from attractor_nb.notebook.live.kept_output import FinalAnswer, final_answer, last_speaker, run_bundle
+from attractor_nb.notebook.live.kept_output import SPEAKING_TYPES, final_answer, run_bundle
 from attractor_nb.notebook.live.opened_views import Beside
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.redaction import redacted
@@ -50,18 +48,17 @@ from attractor_nb.views.drawings.marks import MARK_PATHS
 from attractor_nb.views.drawings.svg import CHILD_SEPARATOR, render_svg
 from attractor_nb.views.folding import fold_event, merge_deltas
 from attractor_nb.views.shown_questions import BY_CLICK, plain_question
-from attractor_nb.views.status_line import status_line
+from attractor_nb.views.summary_line import status_line
+from attractor_nb.views.texts.prose import prose_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.notebook.live.gate_card import HandedIn
-    from attractor_nb.notebook.shown_run import OpenViews, Output, ShownRun
+    from attractor_nb.notebook.view_actions import OpenViews, Output, ShownRun
     from attractor_nb.views.state import Delta
 
-SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
-"""Handler types whose output streams."""
 GATE_TYPE: Final = "wait.human"
 SETTLE_SECONDS: Final = 5.0
 """How long the end of a run, once announced, may take until its result is there."""
@@ -85,7 +82,6 @@ class LiveRun:
     """The live view of one run.
 
     Attributes:
-        run: The run.
         key: Of the place in a static output where it stands in.
         graph_view: The widget: graph, status line, questions, output, inspector.
     """
@@ -96,7 +92,7 @@ class LiveRun:
         *,
         views: OpenViews | None = None,
         is_followed: bool = True,
-        is_shown: bool = False,
+        output: Output | None = None,
         key: str = "",
         inspect: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_inspection,
         debug: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_debugging,
@@ -107,7 +103,7 @@ class LiveRun:
             run: What to show.
             views: The views of the shell, for what is opened beside this one.
             is_followed: Whether it is about to start; otherwise it is shown as it stands.
-            is_shown: Display it at once: what is kept comes first, for a browser takes longer for the widget.
+            output: Where it is kept already.
             key: Of the place; a new one by default.
             inspect: Answers the inspector's questions about the run.
             debug: Does what the debugger's bar asks for.
@@ -122,11 +118,9 @@ class LiveRun:
         self._kept_at = 0.0
         self._is_kept = True
         self._questions: dict[str, InterviewStarted] = {}
-        self._handles: list[Output] = []
+        self._handles: list[Output] = [output] if output else []
         self._beside = Beside(run, views)
-        self._answer = None if is_followed else self._last_answer()
-        if is_shown:
-            self.show()
+        self._answer = None if is_followed else final_answer(run, self._view)
         self.graph_view = self._make_graph_view(inspect, debug, is_followed=is_followed)
         self.graph_view.act_on(run, views)
         self.graph_view.show({"debugger": run.debugger.to_plain()})
@@ -135,9 +129,7 @@ class LiveRun:
             self.graph_view.show(self._view.to_plain())
         if is_followed:
             self._painter = (
-                ThreadPainter(self.paint, last=ENDS, beat=self._beat)
-                if HAS_THREADS
-                else LoopPainter(self.paint)
+                ThreadPainter(self.paint, last=ENDS, beat=self._beat) if HAS_THREADS else LoopPainter(self.paint)
             )
             run.on_event(self._painter.put)
         else:
@@ -271,7 +263,7 @@ class LiveRun:
         while not self.run.is_done and HAS_THREADS and time.monotonic() < give_up:
             time.sleep(0.01)
         self._is_over = True
-        self._answer = self._last_answer()
+        self._answer = final_answer(self.run, self._view)
         self._show_end()
         self._keep(is_now=True)
         if self._views is not None:
@@ -280,16 +272,10 @@ class LiveRun:
     def _show_end(self) -> None:
         """What a run shows that goes on no more, here or at all: the line without a clock, and the answer."""
         line = status_line(self._view, self.run.graph, started=self._started, now=time.time())
-        answer = {"node": self._answer.node, "text": self._answer.text} if self._answer else {}
+        said = self._answer
+        answer = {"node": said.node, "text": said.text, "shown": prose_of(said.text)} if said else {}
         self.graph_view.show({"line": {**line, "is_ended": True}, "answer": answer})
         self.graph_view.show_whole()
-
-    def _last_answer(self) -> FinalAnswer | None:
-        speaker = last_speaker(self._view, self.run.graph, SPEAKING_TYPES)
-        with suppress(AttractorError):
-            response = self.run[speaker].response if speaker else None
-            return final_answer(self._view, self.run.graph, response, speaker)
-        return None
 
 
 def _with_those_below(graph: Graph) -> list[tuple[Graph, Node]]:

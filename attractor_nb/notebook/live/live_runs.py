@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
+from os import urandom
 from threading import RLock
+from time import localtime, strftime
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.notebook.live.live_run import LiveRun
+from attractor_nb.notebook.live.kept_output import final_answer, show_kept
 from attractor_nb.runtime.open_gates import runs_under_way
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from attractor_nb.notebook.shown_run import ShownRun
+    from attractor_nb.notebook.live.live_run import LiveRun
+    from attractor_nb.notebook.view_actions import ShownRun
 
 MOST_OVER: Final = 16
 """How many views of runs that are over stay alive; those of older ones leave their places to what is kept."""
@@ -48,18 +51,21 @@ class LiveRuns:
         else:
             self.open(run, is_shown=True)
 
-    def open(
-        self, run: ShownRun, *, is_followed: bool = False, is_shown: bool = False, key: str = ""
-    ) -> LiveRun:
+    def open(self, run: ShownRun, *, is_followed: bool = False, is_shown: bool = False, key: str = "") -> LiveRun:
         """A view of a run.
 
         Args:
-            run: The run.
             is_followed: It is about to start; otherwise it is shown as it stands.
-            is_shown: Display it in the current cell.
+            is_shown: Display it in the current cell: what is kept first, then the view in its place.
             key: Of the place where it stands in; a new one by default.
         """
-        view = LiveRun(run, views=self, is_followed=is_followed, is_shown=is_shown, key=key)
+        key = key or urandom(8).hex()
+        answer = None if is_followed else final_answer(run, run.view)
+        others = [other["words"] for other in self.waiting_beside(run)]
+        output = show_kept(run, key, answer, others) if is_shown else None
+        from attractor_nb.notebook.live.live_run import LiveRun  # noqa: PLC0415 - behind the picture
+
+        view = LiveRun(run, views=self, is_followed=is_followed, output=output, key=key)
         with self._changes:
             self._views.append(view)
         self.let_go()
@@ -75,10 +81,10 @@ class LiveRuns:
         finally:
             self._caught.reset(token)
 
-    def waiting_beside(self, run: ShownRun) -> list[Any]:
-        """The other runs of the same pipeline under way here that wait for a person, oldest first."""
+    def waiting_beside(self, run: ShownRun) -> list[dict[str, str]]:
+        """The other runs of the same pipeline under way here that wait for a person: ``run``, ``words``."""
         return [
-            other
+            {"run": other.id, "words": _words(other)}
             for other in runs_under_way()
             if other is not run  # pyright: ignore[reportUnnecessaryComparison] - a Run is both
             and other.graph.label == run.graph.label
@@ -100,3 +106,9 @@ class LiveRuns:
             view.close()
         for view in others:
             view.look_beside()
+
+
+def _words(run: Any) -> str:
+    gate = run.gates[0]
+    since = strftime("%H:%M:%S", localtime(gate.since))
+    return f"another run of this pipeline, {run.id}, waits at `{gate.stage}` since {since}"

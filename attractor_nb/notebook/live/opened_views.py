@@ -6,18 +6,15 @@ Each is a view of its own with a place of its own; the browser puts that place w
 from __future__ import annotations
 
 from os import urandom
-from time import localtime, strftime
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import AttractorError, RunNotFound
-from attractor_nb.notebook.replay_view import ReplayView
-from attractor_nb.notebook.timeline_view import TimelineView
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.notebook.shown_run import OpenViews
+    from attractor_nb.notebook.view_actions import OpenViews
 
 
 class Beside:
@@ -39,8 +36,7 @@ class Beside:
 
     def others(self) -> list[dict[str, str]]:
         """The other runs of the pipeline that wait for a person: ``run`` and ``words``."""
-        found = self._views.waiting_beside(self._run) if self._views else []
-        return [{"run": other.id, "words": _words(other)} for other in found]
+        return self._views.waiting_beside(self._run) if self._views else []
 
     def close(self) -> None:
         """Let go of what was opened."""
@@ -67,12 +63,7 @@ class Beside:
 
     def _open(self, what: str) -> str:
         if what not in self._opened:
-            key = urandom(8).hex()
-            self._opened[what] = (
-                ReplayView(self._run.replay(), key, self._views)
-                if what == "replay"
-                else TimelineView(self._run.timeline(), key)
-            )
+            self._opened[what] = _made(what, self._run, self._views)
         return self._opened[what].place
 
     def _other(self, name: str) -> Any:
@@ -83,7 +74,10 @@ class Beside:
         return other
 
 
-def _words(run: Any) -> str:
-    gate = run.gates[0]
-    since = strftime("%H:%M:%S", localtime(gate.since))
-    return f"another run of this pipeline, {run.id}, waits at `{gate.stage}` since {since}"
+def _made(what: str, run: Any, views: OpenViews | None) -> Any:
+    from attractor_nb.notebook.past_widgets import ReplayView, TimelineView  # noqa: PLC0415 - most open neither
+
+    key = urandom(8).hex()
+    if what == "replay":
+        return ReplayView(run.replay(), key, views)
+    return TimelineView(run.timeline(), key)

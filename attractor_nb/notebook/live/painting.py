@@ -12,7 +12,7 @@ import contextvars
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from attractor_nb.logs import own_logger
 
@@ -25,14 +25,6 @@ LOGGER = own_logger(__name__)
 INTERVAL_SECONDS: Final = 1 / 50
 BEAT_SECONDS: Final = 5.0
 """After so long a silence a painter says that it lives; the front-end waits for three of them."""
-
-
-class Painter(Protocol):
-    """Where events go."""
-
-    def put(self, event: Event) -> None:
-        """Take an event; never waits, never raises."""
-        ...
 
 
 class ThreadPainter:
@@ -65,9 +57,7 @@ class ThreadPainter:
         self._events: deque[Event] = deque()
         self._has_events = threading.Event()
         context = contextvars.copy_context()
-        threading.Thread(
-            target=context.run, args=(self._follow,), name="attractor-painter", daemon=True
-        ).start()
+        threading.Thread(target=context.run, args=(self._follow,), name="attractor-painter", daemon=True).start()
 
     def put(self, event: Event) -> None:
         """Take an event."""

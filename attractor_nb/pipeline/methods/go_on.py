@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.definition import Definition
-from attractor_nb.runtime.prepare.keyword_options import given_options
-from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.runtime.prepare.run_options import as_path, given_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,20 +16,14 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline import run as pipeline_run
     from attractor_nb.pipeline.run import Run
     from attractor_nb.protocols import Clock, Processes, Randomness
-    from attractor_nb.runtime import execution, launch
-    from attractor_nb.runtime import rewind as rewinding
-    from attractor_nb.runtime.prepare.run_options import (
-        BackendSpec,
-        DurationSpec,
-        ExecutorSpec,
-        InterviewerSpec,
-    )
+    from attractor_nb.runtime import execution, launch, rewind
+    from attractor_nb.runtime.prepare.run_options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
     from attractor_nb.storage.files.disk import Disk
 else:
     execution = later("attractor_nb.runtime.execution")
     launch = later("attractor_nb.runtime.launch")
     pipeline_run = later("attractor_nb.pipeline.run")
-    rewinding = later("attractor_nb.runtime.rewind")
+    rewind = later("attractor_nb.runtime.rewind")
 
 
 class Continuing(Definition):
@@ -98,10 +91,9 @@ class Continuing(Definition):
             visit: Before which of its visits, by number; the latest by default.
             context: With ``rewind_to``: values of the context that are others from there on.
             prompt: With ``rewind_to``: the prompt of that node from there on, in this run.
-            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
-                backend.
-            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
-                interviewer; by default the view of the run, or the terminal when there is none.
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by
+                default the view of the run, or the terminal when there is none.
             trust: Trust the commands of a pipeline from another source, for this call: True, or their hash.
             max_steps: Stop after this many stages.
             max_node_visits: Stop after this many visits to one node.
@@ -112,36 +104,33 @@ class Continuing(Definition):
             max_duration: Stop after this running time (90s, 15m, 2h), even in the middle of a stage.
             logs_root: The run's own directory; it must be new or empty.
             runs_dir: Where run directories are made; .attractor/runs by default.
-            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing
-                is stored.
+            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing is
+                stored.
             workdir: Where commands, agents and tools of models work; the current directory by default.
-            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a
-                git worktree with a branch) or none; overrides the graph.
+            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a git
+                worktree with a branch) or none; overrides the graph.
             workspace_from: A folder, or a quoted pattern, whose files are copied into the new workspace.
-            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for
-                unchanged stages.
+            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for unchanged
+                stages.
             cassette: Record the calls of models, commands and people in this file, and replay them from it.
-            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not
-                recorded.
+            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not recorded.
             stop_after: Pause after this many stages.
-            breakpoints: Where the run stops until run.debugger continues it: plan, plan->review, after:plan,
-                on:error, a condition.
-            pins: Nodes that are not executed, each with its result: the text of the response, an Outcome, or
-                a run that has the result.
+            breakpoints: Where the run stops until run.debugger continues it: plan, plan->review, after:plan, on:error,
+                a condition.
+            pins: Nodes that are not executed, each with its result: the text of the response, an Outcome, or a run that
+                has the result.
             observers: Functions that are called with every event.
             is_shown: Whether the notebook shows the run.
-            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes
-                one; by default in this process.
+            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes one; by
+                default in this process.
             worker_wait: How long to wait for an executor that does not answer or has no workers.
             host: Where the engine runs: thread, its own thread, or kernel, a task in the running event loop.
-            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its
-                node says.
+            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its node says.
             take_over: For a resume: take the run from an owner that is frozen or whose machine is gone.
             secrets: Values that are removed from everything that is written, shown or raised.
-            session: The directory whose .founder-mode/status has the status files of parallel work
-                (status-schema); True: the working directory.
-            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a
-                Tracing.
+            session: The directory whose .founder-mode/status has the status files of parallel work (status-schema);
+                True: the working directory.
+            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a Tracing.
             checkpoint_every_stage: Write checkpoint.json after every stage, not only from time to time.
             clock: Replaces the clock; for tests.
             randomness: Replaces the source of random numbers; for tests.
@@ -156,8 +145,8 @@ class Continuing(Definition):
         """
         given = given_options(locals())
         logs_root = run.logs_root if isinstance(run, pipeline_run.Run) else as_path(run)
-        rewind = rewinding.read_rewind(rewind_to, visit, context, prompt)
+        way_back = rewind.read_rewind(rewind_to, visit, context, prompt)
         return execution.of_kind(
-            launch.resume_run(self, logs_root, given, on_graph_change=on_graph_change, rewind=rewind),
+            launch.resume_run(self, logs_root, given, on_graph_change=on_graph_change, rewind=way_back),
             pipeline_run.Run,
         )

@@ -10,12 +10,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import EventObserver
     from attractor_nb.protocols import Clock, Processes, Randomness
-    from attractor_nb.runtime.prepare.run_options import (
-        BackendSpec,
-        DurationSpec,
-        ExecutorSpec,
-        InterviewerSpec,
-    )
+    from attractor_nb.runtime.prepare.run_options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
     from attractor_nb.storage.files.disk import Disk
 
 

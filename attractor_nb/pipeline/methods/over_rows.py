@@ -9,33 +9,25 @@ from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.definition import Definition
-from attractor_nb.runtime.prepare.keyword_options import given_options
-from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.runtime.prepare.run_options import as_path, given_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from attractor_nb.maps import map_launch as launch
-    from attractor_nb.maps import map_options as options
+    from attractor_nb.maps import map_launch, map_options
     from attractor_nb.maps.map_launch import MapWish
-    from attractor_nb.maps.map_result import MapResult
-    from attractor_nb.maps.map_run import MapRun
+    from attractor_nb.maps.map_result import MapResult, MapRun
     from attractor_nb.model.events import EventObserver
     from attractor_nb.pipeline.methods.keywords import MapKeywords
     from attractor_nb.protocols import Clock, Processes, Randomness
-    from attractor_nb.runtime import launch as launching
-    from attractor_nb.runtime.prepare.run_options import (
-        BackendSpec,
-        DurationSpec,
-        ExecutorSpec,
-        InterviewerSpec,
-    )
+    from attractor_nb.runtime import launch
+    from attractor_nb.runtime.prepare.run_options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
     from attractor_nb.storage.files.disk import Disk
 else:
-    launch = later("attractor_nb.maps.map_launch")
-    launching = later("attractor_nb.runtime.launch")
-    options = later("attractor_nb.maps.map_options")
+    launch = later("attractor_nb.runtime.launch")
+    map_launch = later("attractor_nb.maps.map_launch")
+    map_options = later("attractor_nb.maps.map_options")
 
 
 class OverRows(Definition):
@@ -51,11 +43,7 @@ class OverRows(Definition):
     ) -> MapRun: ...
     @typing.overload
     def map(
-        self,
-        params: Iterable[Mapping[str, Any]],
-        *,
-        wait: Literal[True],
-        **options: typing.Unpack[MapKeywords],
+        self, params: Iterable[Mapping[str, Any]], *, wait: Literal[True], **options: typing.Unpack[MapKeywords]
     ) -> MapResult: ...
     def map(
         self,
@@ -114,18 +102,16 @@ class OverRows(Definition):
             on_failure: After a failed row: continue, or stop (start no further rows).
             outputs: Context values that the result keeps of each row; nothing else of a row stays in memory.
             map_dir: The map's own directory; it must be new or empty. By default a new one in runs_dir.
-            max_budget_usd_all: Start no further rows once all rows together have cost this much, in US
-                dollars.
+            max_budget_usd_all: Start no further rows once all rows together have cost this much, in US dollars.
             max_tokens_all: Start no further rows once all rows together have used this many tokens.
             max_duration_all: Start no further rows once the map has run this long (90s, 15m, 2h).
-            ship: What the workers of an executor get: whole rows, or single stages; by default rows, if all
-                their stages may be run again.
-            session: The directory whose .founder-mode/status has the status files of the rows
-                (status-schema); True: the working directory.
-            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
-                backend.
-            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
-                interviewer; by default the view of the run, or the terminal when there is none.
+            ship: What the workers of an executor get: whole rows, or single stages; by default rows, if all their
+                stages may be run again.
+            session: The directory whose .founder-mode/status has the status files of the rows (status-schema); True:
+                the working directory.
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by
+                default the view of the run, or the terminal when there is none.
             trust: Trust the commands of a pipeline from another source, for this call: True, or their hash.
             max_steps: Stop after this many stages.
             max_node_visits: Stop after this many visits to one node.
@@ -135,29 +121,26 @@ class OverRows(Definition):
             max_tokens_total: Stop at this many tokens.
             max_duration: Stop after this running time (90s, 15m, 2h), even in the middle of a stage.
             runs_dir: Where run directories are made; .attractor/runs by default.
-            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing
-                is stored.
+            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing is
+                stored.
             workdir: Where commands, agents and tools of models work; the current directory by default.
-            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a
-                git worktree with a branch) or none; overrides the graph.
+            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a git
+                worktree with a branch) or none; overrides the graph.
             workspace_from: A folder, or a quoted pattern, whose files are copied into the new workspace.
-            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for
-                unchanged stages.
+            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for unchanged
+                stages.
             cassette: Record the calls of models, commands and people in this file, and replay them from it.
-            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not
-                recorded.
+            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not recorded.
             observers: Functions that are called with every event.
             is_shown: Whether the notebook shows the run.
-            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes
-                one; by default in this process.
+            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes one; by
+                default in this process.
             worker_wait: How long to wait for an executor that does not answer or has no workers.
             host: Where the engine runs: thread, its own thread, or kernel, a task in the running event loop.
-            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its
-                node says.
+            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its node says.
             take_over: For a resume: take the run from an owner that is frozen or whose machine is gone.
             secrets: Values that are removed from everything that is written, shown or raised.
-            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a
-                Tracing.
+            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a Tracing.
             checkpoint_every_stage: Write checkpoint.json after every stage, not only from time to time.
             clock: Replaces the clock; for tests.
             randomness: Replaces the source of random numbers; for tests.
@@ -174,8 +157,8 @@ class OverRows(Definition):
         with held_interrupts() as interrupt:
             wish = _wish(self, given, interrupt, is_waited_for=wait)
             if wait:
-                launching.refuse_own_loop(wish.of_rows)
-            handle = launch.start_map(self, params, wish)
+                launch.refuse_own_loop(wish.of_rows.host)
+            handle = map_launch.start_map(self, params, wish)
             return handle.result() if wait else handle
 
     async def map_async(
@@ -233,18 +216,16 @@ class OverRows(Definition):
             on_failure: After a failed row: continue, or stop (start no further rows).
             outputs: Context values that the result keeps of each row; nothing else of a row stays in memory.
             map_dir: The map's own directory; it must be new or empty. By default a new one in runs_dir.
-            max_budget_usd_all: Start no further rows once all rows together have cost this much, in US
-                dollars.
+            max_budget_usd_all: Start no further rows once all rows together have cost this much, in US dollars.
             max_tokens_all: Start no further rows once all rows together have used this many tokens.
             max_duration_all: Start no further rows once the map has run this long (90s, 15m, 2h).
-            ship: What the workers of an executor get: whole rows, or single stages; by default rows, if all
-                their stages may be run again.
-            session: The directory whose .founder-mode/status has the status files of the rows
-                (status-schema); True: the working directory.
-            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
-                backend.
-            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
-                interviewer; by default the view of the run, or the terminal when there is none.
+            ship: What the workers of an executor get: whole rows, or single stages; by default rows, if all their
+                stages may be run again.
+            session: The directory whose .founder-mode/status has the status files of the rows (status-schema); True:
+                the working directory.
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by
+                default the view of the run, or the terminal when there is none.
             trust: Trust the commands of a pipeline from another source, for this call: True, or their hash.
             max_steps: Stop after this many stages.
             max_node_visits: Stop after this many visits to one node.
@@ -254,29 +235,26 @@ class OverRows(Definition):
             max_tokens_total: Stop at this many tokens.
             max_duration: Stop after this running time (90s, 15m, 2h), even in the middle of a stage.
             runs_dir: Where run directories are made; .attractor/runs by default.
-            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing
-                is stored.
+            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing is
+                stored.
             workdir: Where commands, agents and tools of models work; the current directory by default.
-            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a
-                git worktree with a branch) or none; overrides the graph.
+            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a git
+                worktree with a branch) or none; overrides the graph.
             workspace_from: A folder, or a quoted pattern, whose files are copied into the new workspace.
-            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for
-                unchanged stages.
+            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for unchanged
+                stages.
             cassette: Record the calls of models, commands and people in this file, and replay them from it.
-            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not
-                recorded.
+            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not recorded.
             observers: Functions that are called with every event.
             is_shown: Whether the notebook shows the run.
-            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes
-                one; by default in this process.
+            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes one; by
+                default in this process.
             worker_wait: How long to wait for an executor that does not answer or has no workers.
             host: Where the engine runs: thread, its own thread, or kernel, a task in the running event loop.
-            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its
-                node says.
+            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its node says.
             take_over: For a resume: take the run from an owner that is frozen or whose machine is gone.
             secrets: Values that are removed from everything that is written, shown or raised.
-            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a
-                Tracing.
+            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a Tracing.
             checkpoint_every_stage: Write checkpoint.json after every stage, not only from time to time.
             clock: Replaces the clock; for tests.
             randomness: Replaces the source of random numbers; for tests.
@@ -287,7 +265,7 @@ class OverRows(Definition):
         given = given_options(locals(), own=["params"])
         with held_interrupts() as interrupt:
             wish = _wish(self, given, interrupt, is_waited_for=True)
-            return await launch.start_map(self, params, wish)
+            return await map_launch.start_map(self, params, wish)
 
     def resume_map(
         self,
@@ -348,18 +326,16 @@ class OverRows(Definition):
             max_parallel: How many rows run at the same time.
             on_failure: After a failed row: continue, or stop (start no further rows).
             outputs: Context values that the result keeps of each row; nothing else of a row stays in memory.
-            max_budget_usd_all: Start no further rows once all rows together have cost this much, in US
-                dollars.
+            max_budget_usd_all: Start no further rows once all rows together have cost this much, in US dollars.
             max_tokens_all: Start no further rows once all rows together have used this many tokens.
             max_duration_all: Start no further rows once the map has run this long (90s, 15m, 2h).
-            ship: What the workers of an executor get: whole rows, or single stages; by default rows, if all
-                their stages may be run again.
-            session: The directory whose .founder-mode/status has the status files of the rows
-                (status-schema); True: the working directory.
-            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
-                backend.
-            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
-                interviewer; by default the view of the run, or the terminal when there is none.
+            ship: What the workers of an executor get: whole rows, or single stages; by default rows, if all their
+                stages may be run again.
+            session: The directory whose .founder-mode/status has the status files of the rows (status-schema); True:
+                the working directory.
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by
+                default the view of the run, or the terminal when there is none.
             trust: Trust the commands of a pipeline from another source, for this call: True, or their hash.
             max_steps: Stop after this many stages.
             max_node_visits: Stop after this many visits to one node.
@@ -369,29 +345,26 @@ class OverRows(Definition):
             max_tokens_total: Stop at this many tokens.
             max_duration: Stop after this running time (90s, 15m, 2h), even in the middle of a stage.
             runs_dir: Where run directories are made; .attractor/runs by default.
-            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing
-                is stored.
+            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing is
+                stored.
             workdir: Where commands, agents and tools of models work; the current directory by default.
-            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a
-                git worktree with a branch) or none; overrides the graph.
+            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a git
+                worktree with a branch) or none; overrides the graph.
             workspace_from: A folder, or a quoted pattern, whose files are copied into the new workspace.
-            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for
-                unchanged stages.
+            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for unchanged
+                stages.
             cassette: Record the calls of models, commands and people in this file, and replay them from it.
-            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not
-                recorded.
+            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not recorded.
             observers: Functions that are called with every event.
             is_shown: Whether the notebook shows the run.
-            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes
-                one; by default in this process.
+            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes one; by
+                default in this process.
             worker_wait: How long to wait for an executor that does not answer or has no workers.
             host: Where the engine runs: thread, its own thread, or kernel, a task in the running event loop.
-            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its
-                node says.
+            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its node says.
             take_over: For a resume: take the run from an owner that is frozen or whose machine is gone.
             secrets: Values that are removed from everything that is written, shown or raised.
-            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a
-                Tracing.
+            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a Tracing.
             checkpoint_every_stage: Write checkpoint.json after every stage, not only from time to time.
             clock: Replaces the clock; for tests.
             randomness: Replaces the source of random numbers; for tests.
@@ -407,20 +380,14 @@ class OverRows(Definition):
         given = given_options(locals(), own=["params"])
         place = getattr(directory, "directory", directory)
         if place is None:
-            raise OptionError(
-                'nothing of the map is kept, for its durability was "none"', hint="start it anew"
-            )
+            raise OptionError('nothing of the map is kept, for its durability was "none"', hint="start it anew")
         with held_interrupts() as interrupt:
             wish = _wish(self, given, interrupt, is_waited_for=False)
-            return launch.continue_map(
+            return map_launch.continue_map(
                 self, as_path(place), params, wish, on_graph_change=on_graph_change, failed=failed
             )
 
 
-def _wish(
-    pipeline: Definition, given: Mapping[str, Any], interrupt: HeldInterrupt, *, is_waited_for: bool
-) -> MapWish:
-    own, of_rows = options.split_options(given)
-    return launch.MapWish(
-        own, launching.options_for(pipeline, of_rows), interrupt, is_waited_for=is_waited_for
-    )
+def _wish(pipeline: Definition, given: Mapping[str, Any], interrupt: HeldInterrupt, *, is_waited_for: bool) -> MapWish:
+    own, of_rows = map_options.split_options(given)
+    return map_launch.MapWish(own, launch.options_for(pipeline, of_rows), interrupt, is_waited_for=is_waited_for)

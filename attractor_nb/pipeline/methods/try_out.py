@@ -9,8 +9,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.definition import Definition
-from attractor_nb.runtime.prepare.keyword_options import given_options
-from attractor_nb.runtime.prepare.run_options import check_names
+from attractor_nb.runtime.prepare.run_options import check_names, given_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,12 +22,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.handles.run_result import RunResult
     from attractor_nb.runtime.plugs import cassette as recording
-    from attractor_nb.runtime.prepare.run_options import (
-        BackendSpec,
-        DurationSpec,
-        ExecutorSpec,
-        InterviewerSpec,
-    )
+    from attractor_nb.runtime.prepare.run_options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
     from attractor_nb.storage.files.disk import Disk
     from attractor_nb.studio.edit.run_form import RunForm
     from attractor_nb.studio.estimate import recorded_check
@@ -100,10 +94,9 @@ class Trying(Definition):
             outcome: The expected end: ``success`` or ``fail``.
             allow_unused: Let recorded calls be that are not made now.
             params: The inputs of the run, by name; the context has them before the first stage.
-            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
-                backend.
-            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
-                interviewer; by default the view of the run, or the terminal when there is none.
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by
+                default the view of the run, or the terminal when there is none.
             trust: Trust the commands of a pipeline from another source, for this call: True, or their hash.
             max_steps: Stop after this many stages.
             max_node_visits: Stop after this many visits to one node.
@@ -114,35 +107,32 @@ class Trying(Definition):
             max_duration: Stop after this running time (90s, 15m, 2h), even in the middle of a stage.
             logs_root: The run's own directory; it must be new or empty.
             runs_dir: Where run directories are made; .attractor/runs by default.
-            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing
-                is stored.
+            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing is
+                stored.
             workdir: Where commands, agents and tools of models work; the current directory by default.
-            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a
-                git worktree with a branch) or none; overrides the graph.
+            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a git
+                worktree with a branch) or none; overrides the graph.
             workspace_from: A folder, or a quoted pattern, whose files are copied into the new workspace.
-            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for
-                unchanged stages.
-            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not
-                recorded.
+            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for unchanged
+                stages.
+            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not recorded.
             stop_after: Pause after this many stages.
-            breakpoints: Where the run stops until run.debugger continues it: plan, plan->review, after:plan,
-                on:error, a condition.
-            pins: Nodes that are not executed, each with its result: the text of the response, an Outcome, or
-                a run that has the result.
+            breakpoints: Where the run stops until run.debugger continues it: plan, plan->review, after:plan, on:error,
+                a condition.
+            pins: Nodes that are not executed, each with its result: the text of the response, an Outcome, or a run that
+                has the result.
             observers: Functions that are called with every event.
             is_shown: Whether the notebook shows the run.
-            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes
-                one; by default in this process.
+            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes one; by
+                default in this process.
             worker_wait: How long to wait for an executor that does not answer or has no workers.
             host: Where the engine runs: thread, its own thread, or kernel, a task in the running event loop.
-            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its
-                node says.
+            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its node says.
             take_over: For a resume: take the run from an owner that is frozen or whose machine is gone.
             secrets: Values that are removed from everything that is written, shown or raised.
-            session: The directory whose .founder-mode/status has the status files of parallel work
-                (status-schema); True: the working directory.
-            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a
-                Tracing.
+            session: The directory whose .founder-mode/status has the status files of parallel work (status-schema);
+                True: the working directory.
+            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a Tracing.
             checkpoint_every_stage: Write checkpoint.json after every stage, not only from time to time.
             clock: Replaces the clock; for tests.
             randomness: Replaces the source of random numbers; for tests.
@@ -157,7 +147,7 @@ class Trying(Definition):
         given = given_options(locals())
         steps, status = recorded_check.read_expectation(path, outcome)
         chosen = launch.options_for(self, recording.cassette_options(given, "replay"))
-        launch.refuse_own_loop(chosen)
+        launch.refuse_own_loop(chosen.host)
         with held_interrupts() as interrupt:
             result = launch.start_run(self, chosen, interrupt, is_waited_for=True).result()
         recorded_check.check_result(result, steps, status, is_unused_allowed=allow_unused)
@@ -211,10 +201,9 @@ class Trying(Definition):
 
         Args:
             params: The inputs of the run, by name; the context has them before the first stage.
-            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
-                backend.
-            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
-                interviewer; by default the view of the run, or the terminal when there is none.
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by
+                default the view of the run, or the terminal when there is none.
             trust: Trust the commands of a pipeline from another source, for this call: True, or their hash.
             max_steps: Stop after this many stages.
             max_node_visits: Stop after this many visits to one node.
@@ -225,35 +214,32 @@ class Trying(Definition):
             max_duration: Stop after this running time (90s, 15m, 2h), even in the middle of a stage.
             logs_root: The run's own directory; it must be new or empty.
             runs_dir: Where run directories are made; .attractor/runs by default.
-            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing
-                is stored.
+            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing is
+                stored.
             workdir: Where commands, agents and tools of models work; the current directory by default.
-            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a
-                git worktree with a branch) or none; overrides the graph.
+            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a git
+                worktree with a branch) or none; overrides the graph.
             workspace_from: A folder, or a quoted pattern, whose files are copied into the new workspace.
-            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for
-                unchanged stages.
+            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for unchanged
+                stages.
             cassette: Record the calls of models, commands and people in this file, and replay them from it.
-            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not
-                recorded.
-            breakpoints: Where the run stops until run.debugger continues it: plan, plan->review, after:plan,
-                on:error, a condition.
-            pins: Nodes that are not executed, each with its result: the text of the response, an Outcome, or
-                a run that has the result.
+            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not recorded.
+            breakpoints: Where the run stops until run.debugger continues it: plan, plan->review, after:plan, on:error,
+                a condition.
+            pins: Nodes that are not executed, each with its result: the text of the response, an Outcome, or a run that
+                has the result.
             observers: Functions that are called with every event.
             is_shown: Whether the notebook shows the run.
-            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes
-                one; by default in this process.
+            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes one; by
+                default in this process.
             worker_wait: How long to wait for an executor that does not answer or has no workers.
             host: Where the engine runs: thread, its own thread, or kernel, a task in the running event loop.
-            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its
-                node says.
+            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its node says.
             take_over: For a resume: take the run from an owner that is frozen or whose machine is gone.
             secrets: Values that are removed from everything that is written, shown or raised.
-            session: The directory whose .founder-mode/status has the status files of parallel work
-                (status-schema); True: the working directory.
-            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a
-                Tracing.
+            session: The directory whose .founder-mode/status has the status files of parallel work (status-schema);
+                True: the working directory.
+            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a Tracing.
             checkpoint_every_stage: Write checkpoint.json after every stage, not only from time to time.
             clock: Replaces the clock; for tests.
             randomness: Replaces the source of random numbers; for tests.
@@ -266,11 +252,10 @@ class Trying(Definition):
         if before is None:
             self._step_options = given
         chosen = launch.options_for(self, {**self._step_options, **given, "stop_after": 1})
-        launch.refuse_own_loop(chosen)
+        launch.refuse_own_loop(chosen.host)
         if chosen.durability == "none":
             raise OptionError(
-                'steps go on from a run directory, and durability="none" keeps none',
-                hint='use durability="fast"',
+                'steps go on from a run directory, and durability="none" keeps none', hint='use durability="fast"'
             )
         with held_interrupts() as interrupt:
             if before is None:
@@ -327,10 +312,9 @@ class Trying(Definition):
         """A form for the inputs that the graph declares: in a notebook fields and a button that starts a run.
 
         Args:
-            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a
-                backend.
-            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an
-                interviewer; by default the view of the run, or the terminal when there is none.
+            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by
+                default the view of the run, or the terminal when there is none.
             trust: Trust the commands of a pipeline from another source, for this call: True, or their hash.
             max_steps: Stop after this many stages.
             max_node_visits: Stop after this many visits to one node.
@@ -341,36 +325,33 @@ class Trying(Definition):
             max_duration: Stop after this running time (90s, 15m, 2h), even in the middle of a stage.
             logs_root: The run's own directory; it must be new or empty.
             runs_dir: Where run directories are made; .attractor/runs by default.
-            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing
-                is stored.
+            durability: full: commits survive a power loss; fast: they survive a killed process; none: nothing is
+                stored.
             workdir: Where commands, agents and tools of models work; the current directory by default.
-            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a
-                git worktree with a branch) or none; overrides the graph.
+            isolation: The run's own working directory: workspace (a folder in the run directory), worktree (a git
+                worktree with a branch) or none; overrides the graph.
             workspace_from: A folder, or a quoted pattern, whose files are copied into the new workspace.
-            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for
-                unchanged stages.
+            cache: Store results of stages in .attractor/cache, or in the given directory, and reuse them for unchanged
+                stages.
             cassette: Record the calls of models, commands and people in this file, and replay them from it.
-            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not
-                recorded.
+            cassette_mode: replay: call nothing; record: call everything; auto, the default: call what is not recorded.
             stop_after: Pause after this many stages.
-            breakpoints: Where the run stops until run.debugger continues it: plan, plan->review, after:plan,
-                on:error, a condition.
-            pins: Nodes that are not executed, each with its result: the text of the response, an Outcome, or
-                a run that has the result.
+            breakpoints: Where the run stops until run.debugger continues it: plan, plan->review, after:plan, on:error,
+                a condition.
+            pins: Nodes that are not executed, each with its result: the text of the response, an Outcome, or a run that
+                has the result.
             observers: Functions that are called with every event.
             is_shown: Whether the notebook shows the run.
-            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes
-                one; by default in this process.
+            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes one; by
+                default in this process.
             worker_wait: How long to wait for an executor that does not answer or has no workers.
             host: Where the engine runs: thread, its own thread, or kernel, a task in the running event loop.
-            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its
-                node says.
+            on_interrupted: What to do with a stage that was cut off: rerun, ask or fail; by default as its node says.
             take_over: For a resume: take the run from an owner that is frozen or whose machine is gone.
             secrets: Values that are removed from everything that is written, shown or raised.
-            session: The directory whose .founder-mode/status has the status files of parallel work
-                (status-schema); True: the working directory.
-            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a
-                Tracing.
+            session: The directory whose .founder-mode/status has the status files of parallel work (status-schema);
+                True: the working directory.
+            tracer: Make an OpenTelemetry trace: True for the global provider, a TracerProvider, a Tracer or a Tracing.
             checkpoint_every_stage: Write checkpoint.json after every stage, not only from time to time.
             clock: Replaces the clock; for tests.
             randomness: Replaces the source of random numbers; for tests.

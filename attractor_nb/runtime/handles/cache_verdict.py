@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from attractor_nb.decisions.replays.cache_rules import UNCACHED_TYPES
 from attractor_nb.errors import OptionError
 from attractor_nb.model.calls.cached import INPUTS_FILE, CacheLook
 from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.state import NodeStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 NO_CACHE = "the run had no cache; give it one: run(cache=True)"
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
+class Why(Struct, frozen=True):
     """Why the latest attempt of a stage was executed, or was not. Its ``repr`` says it in words.
 
     Attributes:

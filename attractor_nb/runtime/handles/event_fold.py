@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from attractor_nb.model.events import (
     CheckpointSaved,
@@ -29,8 +30,7 @@ MOST_WAITING = 1000
 """Events that nobody has looked at: so many are kept as they are, and then folded without being asked for."""
 
 
-@dataclass(slots=True)
-class Known:
+class Known(Struct):
     """What is known of a run.
 
     Attributes:

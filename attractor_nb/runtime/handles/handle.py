@@ -123,9 +123,7 @@ class Handle(Generic[ResultT]):
                 )
             try:
                 while not (interrupt.is_noted or future.done()):
-                    left = (
-                        SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
-                    )
+                    left = SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
                     wait_for_end({future}, max(0.0, left))
                     if give_up is not None and time.monotonic() >= give_up and not future.done():
                         raise TimeoutError(f"{self._work.what} has not ended in {timeout} s; it goes on")

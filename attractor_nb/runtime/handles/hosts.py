@@ -189,8 +189,7 @@ def check_host(host: object) -> None:
             asyncio.get_running_loop()
         except RuntimeError:
             raise OptionError(
-                'host="kernel" needs a running event loop',
-                hint='use host="thread", or call it from a coroutine',
+                'host="kernel" needs a running event loop', hint='use host="thread", or call it from a coroutine'
             ) from None
 
 

@@ -1,4 +1,4 @@
-"""What a stored run says: the state, the context and the questions in which it stands.
+"""What a stored run says: the state, the questions and the context in which it stands.
 
 Resume, rewind and the handle of a loaded run all read it here, so a run looks the same to each of
 them. Checkpoint and log come to the same; a checkpoint is only the shorter way.
@@ -10,19 +10,18 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.context import Context
+from attractor_nb.context import Context, is_reference
 from attractor_nb.decisions.log_history import displaced, reaches_behind, way_taken
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
 from attractor_nb.engine.runner import mirror_graph
-from attractor_nb.errors import CheckpointCorrupt
-from attractor_nb.model.events import (
-    DebuggerChanged,
-    PipelineForked,
-    PipelineRewound,
-    StageEnd,
-)
-from attractor_nb.storage.run_directory import VISITS_NAME
+from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.errors import CheckpointCorrupt, OptionError
+from attractor_nb.interrupts import held_interrupts
+from attractor_nb.model.events import DebuggerChanged, PipelineForked, PipelineRewound, StageEnd
+from attractor_nb.storage.files.disk import Disk
+from attractor_nb.storage.run_directory import VISITS_NAME, RunDirectory
+from attractor_nb.storage.stages.artifact_store import ArtifactStore
 from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 
 if TYPE_CHECKING:
@@ -69,9 +68,7 @@ def restored_state(plan: Plan, stored: StoredRun, before: RunState | None = None
     return state
 
 
-def restored_context(
-    plan: Plan, stored: StoredRun, inputs: Mapping[str, Any], *, store: ValueStore
-) -> Context:
+def restored_context(plan: Plan, stored: StoredRun, inputs: Mapping[str, Any], *, store: ValueStore) -> Context:
     """The context that checkpoint and log say.
 
     Args:
@@ -149,3 +146,39 @@ def directory_before(stored: StoredRun) -> Path | None:
     linked = Path(os.path.normpath(root / recorded))
     places = (linked, root.parent / linked.name, root.parent)
     return next((place for place in places if place != root and has_event_log(place)), None)
+
+
+class StoredValues:
+    """Large values of a run that has ended, read from its directory when somebody asks for them."""
+
+    def __init__(self, logs_root: Path) -> None:
+        self._logs_root = logs_root
+
+    def externalize(self, key: str, value: Any) -> dict[str, Any]:  # noqa: ARG002 - the interface of value stores
+        """Refuse: the directory belongs to nobody now.
+
+        Raises:
+            OptionError: Always.
+        """
+        raise OptionError(f"the run has ended; {key!r} is too large to be kept in its context")
+
+    def resolve(self, reference: Mapping[str, Any]) -> Any:
+        """The value behind a reference."""
+        disk = Disk()
+        with held_interrupts():  # or the open directory would be nobody's to close
+            root = RunDirectory(disk, self._logs_root)
+            try:
+                return ArtifactStore(SystemClock(), disk=disk, root=root).resolve(reference)
+            finally:
+                root.close()
+
+    def whole(self, value: Any) -> Any:
+        """A recorded value, read where the record only refers to it."""
+        return self.resolve(value) if is_reference(value) else value
+
+
+def ended_context(values: Mapping[str, Any], logs: tuple[str, ...], store: ValueStore) -> Context:
+    """A context of recorded values; large ones stay where they are until they are read."""
+    ended = Context(store=store)
+    ended.restore(values, logs)
+    return ended

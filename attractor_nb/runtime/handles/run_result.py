@@ -74,8 +74,7 @@ class StageView:
             parts.append(f"used: {', '.join(words)}")
         if len(self.attempts) > 1:
             parts += [
-                f"  visit {each.visit}, attempt {each.attempt}: "
-                + ", ".join(summary_line.usage_words(each.usage))
+                f"  visit {each.visit}, attempt {each.attempt}: " + ", ".join(summary_line.usage_words(each.usage))
                 for each in self.attempts
             ]
         carried = self.carried if is_of_thread(self.carried or "") else None  # a preamble is in the prompt
@@ -212,12 +211,7 @@ class RunResult:
         """The graph with the states in which the run left it."""
         view = self.view
         return svg.render_svg(
-            self.graph,
-            states=view.nodes,
-            edges=view.edges,
-            children=view.children,
-            is_ended=True,
-            is_whole=False,
+            self.graph, states=view.nodes, edges=view.edges, children=view.children, is_ended=True, is_whole=False
         )
 
     def __str__(self) -> str:

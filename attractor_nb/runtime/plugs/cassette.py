@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, structs
 
 from attractor_nb import cassettes
 from attractor_nb.backends import NAMED, UNINSTALLED, resolve_backend
@@ -78,7 +80,7 @@ def on_tape(plugs: Plugs, answering: CodergenBackend, tape: Tape | None) -> Plug
     """What stands behind model and tool stages, with the tape before it."""
     if tape is None:
         return plugs
-    return replace(
+    return structs.replace(
         plugs,
         backend=cassettes.RecordedBackend(tape, plugs.backend, cassettes.DescribedCalls.of(answering)),
         processes=cassettes.RecordedProcesses(tape, plugs.processes),
@@ -97,8 +99,7 @@ def people_before(gates: Interviewer, tape: Tape | None) -> Interviewer:
     return gates if tape is None else cassettes.RecordedPeople(tape, gates)
 
 
-@dataclass(slots=True)
-class Recording:
+class Recording(Struct):
     """The end of a recording, for whoever ends the run."""
 
     tape: Tape

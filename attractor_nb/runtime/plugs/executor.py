@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from attractor_nb.backends import resolve_backend
 from attractor_nb.handlers.handler_registry import HandlerRegistry
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from attractor_nb.workers.shipping import Shipping
 
 
-@dataclass(frozen=True, slots=True)
-class Plugs:
+class Plugs(Struct, frozen=True):
     """What stands behind the model and tool stages of a run.
 
     Attributes:

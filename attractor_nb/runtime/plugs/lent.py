@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from attractor_nb.runtime.plugs.interviewer import is_somebody_asked
+from msgspec import Struct
+from msgspec.structs import replace
+
+from attractor_nb.runtime.plugs.chosen_plugs import is_somebody_asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from attractor_nb.workers.shipping import Shipping
 
 
-@dataclass(frozen=True, slots=True)
-class Above:
+class Above(Struct, frozen=True):
     """What a child run knows of its parent.
 
     Attributes:
@@ -36,8 +37,7 @@ class Above:
     stores: Callable[[], tuple[RunStore, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Lent:
+class Lent(Struct, frozen=True):
     """What a run does not make for itself, because its caller has it for several runs.
 
     Attributes:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from attractor_nb.backends import AgentBackend, ProviderBackend
-    from attractor_nb.backends.agents import list_prices
+    from attractor_nb.backends.agents import transcript
     from attractor_nb.backends.llm import prices
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import CodergenBackend
 else:
-    list_prices = later("attractor_nb.backends.agents.list_prices")
+    transcript = later("attractor_nb.backends.agents.transcript")
     prices = later("attractor_nb.backends.llm.prices")
 
 _ONE_EACH = Usage(1, 1, calls=1)
@@ -63,7 +63,7 @@ def _unpriced_by_agent(graph: Graph, backend: AgentBackend) -> str:
     """The first node whose model has no list price, of an agent that tells none; empty without one."""
     name = backend.dialect.name
     for node in nodes_that_ask(graph):
-        model = list_prices.priced_model(backend.dialect.price_provider, node.llm_model)
+        model = transcript.priced_model(backend.dialect.price_provider, node.llm_model)
         if not model.model:
             return f"{name} tells no price, and {node.id} names no model that has one"
         if prices.price_of(model, _ONE_EACH) is None:

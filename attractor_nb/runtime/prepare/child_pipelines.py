@@ -8,9 +8,12 @@ allows; wherever links lead, the place where they end counts. What was read is w
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct, field
 
 from attractor_nb.decisions.executable_surface import executable_surface
 from attractor_nb.errors import AttractorError, InputsSyntaxError, SourceError
@@ -32,8 +35,7 @@ if TYPE_CHECKING:
 DEFAULT_DEPTH: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Ancestry:
+class Ancestry(Struct, frozen=True):
     """Where a pipeline stands among those that run one another.
 
     Attributes:
@@ -69,8 +71,7 @@ class Member(Protocol):
 MemberT = TypeVar("MemberT", bound=Member)
 
 
-@dataclass(slots=True)
-class Family(Generic[MemberT]):
+class Family(Struct, Generic[MemberT]):
     """What a graph's child pipelines came to.
 
     Attributes:
@@ -104,7 +105,8 @@ def _open_inputs(child: Member) -> tuple[Input, ...]:
     except InputsSyntaxError:  # its own lint tells it
         return ()
     return tuple(
-        replace(each, is_required=each.is_required and each.name not in child.params) for each in declared
+        msgspec.structs.replace(each, is_required=each.is_required and each.name not in child.params)
+        for each in declared
     )
 
 
@@ -116,8 +118,7 @@ class _Refused(Exception):
         self.message, self.remedy = message, remedy
 
 
-@dataclass(frozen=True, slots=True)
-class FamilySearch(Generic[MemberT]):
+class FamilySearch(Struct, Generic[MemberT], frozen=True):
     """Finds the children of one pipeline.
 
     Attributes:
@@ -157,9 +158,7 @@ class FamilySearch(Generic[MemberT]):
             self._note_missing_handlers(family.children[node.id], node, named, family)
         except _Refused as refused:
             attribute, _, is_of_graph = named or ("", "", False)
-            family.problems.append(
-                ChildProblem(node.id, attribute, refused.message, refused.remedy, is_of_graph)
-            )
+            family.problems.append(ChildProblem(node.id, attribute, refused.message, refused.remedy, is_of_graph))
 
     def _note_missing_handlers(
         self, child: MemberT, node: Node, named: tuple[str, str, bool], family: Family[MemberT]
@@ -188,9 +187,7 @@ class FamilySearch(Generic[MemberT]):
             return self._load(kept, graph)
         if is_name:
             near = did_you_mean(value, self.registered)
-            raise _Refused(
-                f'no pipeline is registered as "{value}"{near}', f'Pipeline(…, pipelines={{"{value}": …}})'
-            )
+            raise _Refused(f'no pipeline is registered as "{value}"{near}', f'Pipeline(…, pipelines={{"{value}": …}})')
         return self._load(self._file(value), graph)
 
     def _registered(self, graph: Graph, name: str) -> MemberT:
@@ -206,9 +203,7 @@ class FamilySearch(Generic[MemberT]):
         base = self.origin.parent if self.origin else Path.cwd()
         place = Path(os.path.realpath(base / text)) if "\0" not in text else base
         if "\0" in text or not place.exists():
-            raise _Refused(
-                f'there is no file "{text}" in {base}', "correct the path; it is relative to that directory"
-            )
+            raise _Refused(f'there is no file "{text}" in {base}', "correct the path; it is relative to that directory")
         if not any(place.is_relative_to(root) for root in self._roots()):
             raise _Refused(
                 f'the child file "{text}" is at {place}, outside of the directories of this pipeline',

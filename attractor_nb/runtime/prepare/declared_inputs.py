@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from attractor_nb.context import Context
 from attractor_nb.errors import InputsSyntaxError, OptionError
-from attractor_nb.handlers.answer_schemas import validated
+from attractor_nb.handlers.named_models import validated
 from attractor_nb.model.calls.attachment import MAX_ATTACHMENT_BYTES, Attachment
 from attractor_nb.model.inputs import INPUTS_SCHEMA, Input, completed, inputs_of, inputs_of_schema
 from attractor_nb.redaction import redacted_value
@@ -69,9 +69,7 @@ def plain_inputs(pipeline: Declaring) -> list[dict[str, Any]]:
         return []
 
 
-def checked_inputs(
-    pipeline: Declaring, given: Mapping[str, Any], *, is_whole: bool = True
-) -> Mapping[str, Any]:
+def checked_inputs(pipeline: Declaring, given: Mapping[str, Any], *, is_whole: bool = True) -> Mapping[str, Any]:
     """The values that a run begins with: those that it is given, and the defaults of the others.
 
     Args:
@@ -87,9 +85,7 @@ def checked_inputs(
     for key in given:
         if str(key).startswith(RESERVED_PREFIXES):
             prefixes = " and ".join(f"{prefix}*" for prefix in RESERVED_PREFIXES)
-            raise OptionError(
-                f"parameter {key!r}: {prefixes} keys are the engine's own", hint="name it otherwise"
-            )
+            raise OptionError(f"parameter {key!r}: {prefixes} keys are the engine's own", hint="name it otherwise")
     given = {key: _as_attachment(key, value) for key, value in given.items()}
     Context(given)
     values = completed(pipeline.name, pipeline.inputs, given, is_whole=is_whole)
@@ -116,8 +112,7 @@ def later_inputs(pipeline: Declaring, known: Container[str]) -> dict[str, Any]:
     missing = [f'"{each.name}"' for each in absent if each.is_required]
     if missing:
         raise OptionError(
-            f"inputs of {pipeline.name}: the run began without {', '.join(missing)}, "
-            "which the graph asks for now",
+            f"inputs of {pipeline.name}: the run began without {', '.join(missing)}, which the graph asks for now",
             hint='give them to a fork: run.fork(node, context={"name": …}); or give them defaults',
         )
     return {each.name: each.default for each in absent}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.languages.dot import DotDocument, read_dot
 from attractor_nb.lint import validate
-from attractor_nb.lint.options import BUILT_IN_TYPES, LintOptions, no_inputs
+from attractor_nb.lint.survey import BUILT_IN_TYPES, LintOptions, no_inputs
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.graph import Graph
 from attractor_nb.runtime.prepare.child_pipelines import Family
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.prepare.text_sources import TextFiles
 
 
-@dataclass(frozen=True, slots=True)
-class Preparation:
+class Preparation(Struct, frozen=True):
     """What a source becomes, and with what.
 
     Attributes:
@@ -57,8 +57,7 @@ class Preparation:
     taken_over: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A source that was read, transformed and linted.
 
     Attributes:
@@ -124,14 +123,13 @@ def _transformed(graph: Graph, transforms: Iterable[Transform]) -> Graph:
             result = apply(graph)
         except AttractorError:
             raise
-        except Exception as error:
+        except Exception as error:  # a transform of the caller may raise anything
             raise OptionError(
                 f"transform {name} raised {type(error).__name__}: {error}", hint="fix it, or leave it out"
             ) from error
         if not isinstance(result, Graph):
             raise OptionError(
-                f"transform {name} returned {type(result).__name__}, not a Graph",
-                hint="return the changed copy",
+                f"transform {name} returned {type(result).__name__}, not a Graph", hint="return the changed copy"
             )
         graph = result
     return graph

@@ -19,6 +19,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.vocabulary.duration import Duration, parse_duration
 from attractor_nb.model.vocabulary.isolation import ISOLATIONS
+from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_RUN
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness
 from attractor_nb.tracing import read_tracing
 
@@ -32,6 +33,8 @@ ExecutorSpec = Executor | Callable[[], Executor] | None
 DurationSpec = float | str | Duration
 DURABILITIES = ("full", "fast", "none")
 CASSETTE_MODES = ("record", "replay", "auto")
+
+_OPTIONS = OF_A_RUN.keys() | OF_A_MAP.keys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +89,7 @@ class RunOptions:
     def recorded_bounds(self) -> dict[str, int | float | str]:
         """The bounds that were given, as a manifest has them."""
         plain = (int, float, str)
-        return {
-            name: value if isinstance(value, plain) else str(value) for name, value in self.bounds.items()
-        }
+        return {name: value if isinstance(value, plain) else str(value) for name, value in self.bounds.items()}
 
 
 BOUNDS = (
@@ -113,9 +114,7 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
     merged = {**defaults, **{name: value for name, value in given.items() if value is not None}}
     options = RunOptions(**merged)
     if options.durability not in DURABILITIES:
-        raise OptionError(
-            f"unknown durability {options.durability!r}", hint=f"use one of {', '.join(DURABILITIES)}"
-        )
+        raise OptionError(f"unknown durability {options.durability!r}", hint=f"use one of {', '.join(DURABILITIES)}")
     if options.on_interrupted not in (None, "rerun", "ask", "fail"):
         raise OptionError(f"on_interrupted must be rerun, ask or fail, not {options.on_interrupted!r}")
     if options.stop_after is not None and (type(options.stop_after) is not int or options.stop_after < 1):
@@ -153,9 +152,7 @@ def _with_places(options: RunOptions) -> RunOptions:
     if options.cache not in (True, False):
         as_path(options.cache, "cache")
     if options.isolation not in (None, *ISOLATIONS):
-        raise OptionError(
-            f"unknown isolation {options.isolation!r}", hint=f"use one of {', '.join(ISOLATIONS)}"
-        )
+        raise OptionError(f"unknown isolation {options.isolation!r}", hint=f"use one of {', '.join(ISOLATIONS)}")
     _check_cassette(options)
     if options.workdir is None:
         return options
@@ -194,9 +191,7 @@ def worker_wait_seconds(value: object) -> float:
     duration = parse_duration(value) if isinstance(value, str) else value
     seconds = duration.seconds if isinstance(duration, Duration) else duration
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
-        raise OptionError(
-            f"worker_wait must be a duration above zero, not {value!r}", hint='worker_wait="30s"'
-        )
+        raise OptionError(f"worker_wait must be a duration above zero, not {value!r}", hint='worker_wait="30s"')
     return float(seconds)
 
 
@@ -229,9 +224,7 @@ def as_path(value: object, name: str = "the run directory") -> Path:
         OptionError: It can name none.
     """
     if not isinstance(value, str | PathLike):
-        raise OptionError(
-            f"{name} must be a path, not {type(value).__name__}", hint='for example "runs/first"'
-        )
+        raise OptionError(f"{name} must be a path, not {type(value).__name__}", hint='for example "runs/first"')
     path = Path(cast("str | PathLike[str]", value))
     if "\0" in str(path):
         raise OptionError(f"{name} {str(path)!r} holds a NUL character, which no path can")
@@ -265,3 +258,17 @@ def checked_trust(value: object) -> bool | str:
         f"trust must be True or the hash of the commands, not {value!r}",
         hint=f"a hash has at least {SHOWN_DIGITS} hexadecimal digits; `attractor-nb commands FILE` prints it",
     )
+
+
+def given_options(
+    scope: Mapping[str, Any], *, own: Collection[str] = (), of: Collection[str] = _OPTIONS
+) -> dict[str, Any]:
+    """The options among a method's locals, with the keywords that are none; None stands for not given.
+
+    Args:
+        scope: ``locals()`` of the method, asked for in its first line.
+        own: Parameters of the method that have the name of an option and are none.
+        of: The names of the options.
+    """
+    options = {name: value for name, value in scope.items() if name in of and name not in own and value is not None}
+    return {**options, **scope["unknown"]}

@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from attractor_nb.errors import DotSyntaxError, OptionError
 from attractor_nb.languages.dot import apply_edits, read_dot
 from attractor_nb.languages.dot.literals import quote
 from attractor_nb.model.diagnostic import TextEdit
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.text_files import (
-    MARK,
-    TextFileProblem,
-    literal,
-    marked_texts,
-    named_file,
-)
+from attractor_nb.model.text_files import MARK, TextFileProblem, literal, marked_texts, named_file
 from attractor_nb.runtime.prepare.sources import read_source
 from attractor_nb.source import SourceText
 from attractor_nb.storage.files.confined import Outside, names_below, read_below
@@ -47,8 +42,7 @@ class _Refused(Exception):
         self.message, self.remedy, self.near = message, remedy, near
 
 
-@dataclass(slots=True)
-class TextFiles:
+class TextFiles(Struct):
     """The files that texts of one pipeline name.
 
     Attributes:
@@ -188,9 +182,7 @@ def with_text_files(written: SourceText, path: Path) -> SourceText:
         return written
     files, document = TextFiles(path.parent), read_dot(written)
     for problem in files.put_in(document.graph)[1]:
-        raise OptionError(
-            f'{problem.attribute} of "{problem.node_id}": {problem.message}', hint=problem.remedy
-        )
+        raise OptionError(f'{problem.attribute} of "{problem.node_id}": {problem.message}', hint=problem.remedy)
     return SourceText(files.contained(document), written.name)
 
 

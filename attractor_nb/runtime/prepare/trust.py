@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from attractor_nb.decisions.executable_surface import (
     SHOWN_DIGITS,
@@ -42,8 +43,7 @@ _PART_NAME: Final = re.compile(r"(restart|row)-[0-9]+\Z")
 _DIFF_LINES: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
-class TrustQuestion:
+class TrustQuestion(Struct, frozen=True):
     """Commands from elsewhere that are not trusted yet.
 
     Attributes:
@@ -127,9 +127,7 @@ def where_commands_run(graph: Graph, isolation: str | None, workdir: str | Path 
     return str(Path.cwd() if workdir is None else Path(workdir).absolute())
 
 
-def check_trust(
-    graph: Graph, origin: Origin | None, options: RunOptions, logs_root: Path | None = None
-) -> None:
+def check_trust(graph: Graph, origin: Origin | None, options: RunOptions, logs_root: Path | None = None) -> None:
     """Refuse to run commands that are not trusted. To be called before anything is made on the disk.
 
     Raises:
@@ -162,9 +160,7 @@ def absolute_origin(origin: Origin | None) -> Origin | None:
     if origin is None or isinstance(origin, str):
         return origin
     if not isinstance(origin, os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        raise OptionError(
-            f"origin must be a path or a name, not {type(origin).__name__}", hint='origin="https://…"'
-        )
+        raise OptionError(f"origin must be a path or a name, not {type(origin).__name__}", hint='origin="https://…"')
     try:
         return Path(_place(origin))
     except ValueError:  # a NUL character, with which there can be no file
@@ -196,9 +192,7 @@ def _check_hash(graph: Graph, origin: Origin, given: str, place: str) -> None:
         return
     refusal = untrusted(TrustQuestion(surface, origin, place=place))
     raise UntrustedSource(
-        f"trust names {given[:SHOWN_DIGITS]}, but {refusal.message}",
-        surface_hash=surface.full_hash,
-        hint=refusal.hint,
+        f"trust names {given[:SHOWN_DIGITS]}, but {refusal.message}", surface_hash=surface.full_hash, hint=refusal.hint
     )
 
 

@@ -6,9 +6,10 @@ import glob
 import os
 import shutil
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from attractor_nb.errors import OptionError
 from attractor_nb.runtime.prepare.run_options import as_path
@@ -23,8 +24,7 @@ LEFT_OUT: Final = frozenset({".git", ".attractor"})
 """Folders that no workspace begins with: what version control and runs keep is theirs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Filling:
+class Filling(Struct, frozen=True):
     """Files for a workspace.
 
     Attributes:

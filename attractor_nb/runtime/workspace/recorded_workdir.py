@@ -10,15 +10,8 @@ from attractor_nb.errors import OptionError
 from attractor_nb.model.vocabulary.isolation import IN_PLACE, WORKSPACE, WORKTREE
 from attractor_nb.runtime.prepare.run_options import checked_workdir
 from attractor_nb.runtime.workspace.workspace import Folder, Workspace, here, site_of
-from attractor_nb.runtime.workspace.worktree import (
-    worktree_facts,
-    worktree_of,
-)
-from attractor_nb.storage.run_directory import (
-    WORKSPACE_NAME,
-    WORKTREE_NAME,
-    first_directory,
-)
+from attractor_nb.runtime.workspace.worktree import worktree_facts, worktree_of
+from attractor_nb.storage.run_directory import WORKSPACE_NAME, WORKTREE_NAME, first_directory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,9 +38,7 @@ def with_recorded_workdir(options: RunOptions, facts: Mapping[str, Any]) -> RunO
             raise OptionError(f"the run works in its own {own}", hint="leave workdir and isolation out")
         return replace(options, isolation=own, workspace_from=None)
     if options.isolation == WORKTREE:
-        raise OptionError(
-            "a run gets its worktree when it begins", hint="start it anew, or leave isolation out"
-        )
+        raise OptionError("a run gets its worktree when it begins", hint="start it anew, or leave isolation out")
     if options.workdir is not None or options.isolation is not None or not recorded:
         return options
     if not Path(recorded).is_dir():
@@ -85,9 +76,7 @@ def with_workdir_of_rows(options: RunOptions, facts: Mapping[str, Any]) -> RunOp
     return replace(options, **{"isolation": IN_PLACE, **recorded})
 
 
-def site_again(
-    options: RunOptions, facts: Mapping[str, Any], logs_root: Path
-) -> tuple[Workspace, dict[str, Any]]:
+def site_again(options: RunOptions, facts: Mapping[str, Any], logs_root: Path) -> tuple[Workspace, dict[str, Any]]:
     """Where a run that goes on works, and what its manifest says of it.
 
     Args:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct, field
 
 from attractor_nb.backends.llm.tools import McpServers
 from attractor_nb.decisions.executable_surface import executable_surface
@@ -18,19 +19,9 @@ from attractor_nb.errors import OptionError
 from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.model.vocabulary.isolation import IN_PLACE, ISOLATIONS, WORKSPACE, WORKTREE
 from attractor_nb.runtime.workspace.initial_files import Filling, filling_of
-from attractor_nb.runtime.workspace.worktree import (
-    Repository,
-    Worktree,
-    find_repository,
-    worktree_of,
-)
+from attractor_nb.runtime.workspace.worktree import Repository, Worktree, find_repository, worktree_of
 from attractor_nb.stage import Kept
-from attractor_nb.storage.run_directory import (
-    WORKSPACE_NAME,
-    WORKTREE_NAME,
-    first_directory,
-    make_directory,
-)
+from attractor_nb.storage.run_directory import WORKSPACE_NAME, WORKTREE_NAME, first_directory, make_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -112,8 +103,7 @@ class Folder:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """Where a run is going to work; nothing is made yet.
 
     Attributes:
@@ -217,8 +207,7 @@ def here() -> Path:
         return Path.cwd()
     except FileNotFoundError:
         raise OptionError(
-            "the current directory was removed, and the run would work there",
-            hint="workdir=, or --workdir DIR",
+            "the current directory was removed, and the run would work there", hint="workdir=, or --workdir DIR"
         ) from None
 
 
@@ -232,9 +221,7 @@ def check_places(options: RunOptions, graph: Graph) -> None:
     if isolation and isolation not in ISOLATIONS:
         raise OptionError(f"unknown isolation {isolation!r}", hint=f"use one of {', '.join(ISOLATIONS)}")
     if options.workspace_from is not None and isolation != WORKSPACE:
-        raise OptionError(
-            "workspace_from fills a workspace, and the run gets none", hint='isolation="workspace"'
-        )
+        raise OptionError("workspace_from fills a workspace, and the run gets none", hint='isolation="workspace"')
     if isolation == WORKSPACE and options.workdir is not None:
         raise OptionError(
             'workdir= names a place, and isolation="workspace" makes one',
@@ -253,8 +240,7 @@ def check_places(options: RunOptions, graph: Graph) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RunWorkplace:
+class RunWorkplace(Struct, frozen=True):
     """Where the stages of a run work (``stage.Workplace``)."""
 
     graph: Graph
@@ -304,9 +290,7 @@ class InWorkspace:
         self._workspace = workspace
         self.starts_nothing = getattr(processes, "starts_nothing", False)
 
-    async def run(
-        self, command: str | Sequence[str], *, cwd: Path | None = None, **options: Any
-    ) -> CommandResult:
+    async def run(self, command: str | Sequence[str], *, cwd: Path | None = None, **options: Any) -> CommandResult:
         """Run a command; see ``protocols.Processes``."""
         return await self._processes.run(command, cwd=cwd or self._workspace.directory, **options)
 
@@ -323,8 +307,7 @@ def child_workdir(text: str, workspace: Workspace) -> Path | None:
     directory = base / text
     if not directory.is_dir():
         raise OptionError(
-            f'stack.child_workdir "{text}" is not a directory in {base}',
-            hint="make it before this stage, or fix it",
+            f'stack.child_workdir "{text}" is not a directory in {base}', hint="make it before this stage, or fix it"
         )
     directory = directory.resolve()
     if workspace.isolation and not directory.is_relative_to(base.resolve()):

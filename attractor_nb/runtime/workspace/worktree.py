@@ -10,9 +10,10 @@ import contextlib
 import os
 import shutil
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import Struct
 
 from attractor_nb.errors import OptionError, RunError, StorageError
 from attractor_nb.lazy_imports import later
@@ -36,8 +37,7 @@ _LEFT: Final = "changes that no stage of the run has committed"
 _ELSE: Final = 'run it without isolation, or with isolation="workspace"'
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """The repository of which a run gets a worktree.
 
     Attributes:
@@ -82,9 +82,7 @@ def find_repository(directory: Path) -> Repository:
     """
     git = Git(directory)
     if shutil.which("git") is None:
-        raise OptionError(
-            'isolation="worktree" needs git, which is not on the PATH', hint=f"install git, or {_ELSE}"
-        )
+        raise OptionError('isolation="worktree" needs git, which is not on the PATH', hint=f"install git, or {_ELSE}")
     try:
         inside = git.says("rev-parse", "--is-inside-work-tree")
         if inside is None:
@@ -190,9 +188,7 @@ class Worktree:
             own = self._found(outer)
             if own is None:
                 raise StorageError(
-                    f"{self.path} is not a worktree of {self.repository}",
-                    path=str(self.path),
-                    hint="resume the run",
+                    f"{self.path} is not a worktree of {self.repository}", path=str(self.path), hint="resume the run"
                 )
             self._git = Git(self.path, git_dir=own, work_tree=self.path)
         own_branch = f"refs/heads/{self.branch}"

@@ -9,8 +9,7 @@ from attractor_nb.errors import SourceError
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.server.desk import posted_pipeline
 from attractor_nb.server.lint_answers import place_of, plain_syntax_error
-from attractor_nb.server.problems import Problem
-from attractor_nb.server.replies import Reply
+from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.server.response_models import DocumentItem, DocumentList, DocumentText, Edited, Picture
 from attractor_nb.source import Span
 from attractor_nb.storage.files.document_files import DocumentConflict, NoDocument
@@ -31,9 +30,7 @@ def list_documents(call: Call) -> Reply:
         return Reply(DocumentList(documents=[], is_served=False, is_editable=False, is_cut=False))
     found, is_cut = house.documents.list()
     lines = [DocumentItem(path=line.path, bytes=line.size, modified=line.modified) for line in found]
-    return Reply(
-        DocumentList(documents=lines, is_served=True, is_editable=house.settings.is_editing, is_cut=is_cut)
-    )
+    return Reply(DocumentList(documents=lines, is_served=True, is_editable=house.settings.is_editing, is_cut=is_cut))
 
 
 def get_document(call: Call) -> Reply:
@@ -72,9 +69,7 @@ def save_document(call: Call) -> Reply:
             more=more,
         ) from None
     except OSError as error:
-        raise Problem(
-            503, "storage", "The disk refused", f"{path} cannot be written: {error.strerror}"
-        ) from None
+        raise Problem(503, "storage", "The disk refused", f"{path} cannot be written: {error.strerror}") from None
     return Reply(_shown(call, document))
 
 
@@ -91,11 +86,7 @@ def edit(call: Call) -> Reply:
     replies, is_changed = desk.answer(asked.message) if asked.message is not None else ([], False)
     after = editor.source
     if is_changed and redacted(after) != after:
-        said = {
-            "kind": "said",
-            "words": f"Nothing was changed: {_SECRET}. Change it by hand.",
-            "is_error": True,
-        }
+        said = {"kind": "said", "words": f"Nothing was changed: {_SECRET}. Change it by hand.", "is_error": True}
         return Reply(Edited(replies=[said]))
     state = {**desk.state(), "version": 0} if is_changed or asked.message is None else None
     return Reply(
@@ -147,9 +138,7 @@ def _whole(thing: Node | Edge, named: Span) -> Span:
 
 def _folder(call: Call) -> DocumentFolder:
     if call.house.documents is None:
-        raise Problem(
-            404, "no-documents", "No files are shown here", hint="attractor-nb serve --documents DIR"
-        )
+        raise Problem(404, "no-documents", "No files are shown here", hint="attractor-nb serve --documents DIR")
     return call.house.documents
 
 

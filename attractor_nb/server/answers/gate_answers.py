@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.open_questions import open_questions
 from attractor_nb.errors import AlreadyAnswered, AttractorError, NoSuchGate
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted
-from attractor_nb.server.desk import locked_elsewhere
+from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere, can_be_answered
 from attractor_nb.server.response_models import AnswerTaken, Choice, WaitingQuestion
+from attractor_nb.server.server_runs import locked_elsewhere
 from attractor_nb.server.streams.event_trail_reader import Trail
 from attractor_nb.storage.log.event_log import read_log
+from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.run_status import standing_of
 from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.views.shown_questions import plain_question
@@ -50,8 +53,10 @@ def all_questions(desk: RunDesk, summaries: Sequence[RunSummary]) -> list[Waitin
     before = desk.left_open
     kept: dict[str, tuple[RunSummary, list[WaitingQuestion]]] = {}
     for summary in summaries:
+        if summary.kind != "run" or not (summary.is_live or summary.is_resumable):
+            continue
         run_id = summary.logs_root.name
-        if run_id in live or summary.kind != "run" or not (summary.is_live or summary.is_resumable):
+        if run_id in live:
             continue
         known = before.get(run_id)
         if known is None or known[0] is not summary:
@@ -66,31 +71,38 @@ def take_answer(desk: RunDesk, run_id: str, question: str, given: Answer) -> Ans
     """Hand an answer to its gate; when this returns it is in the log, and it is the answer.
 
     Raises:
-        RunNotFound, NoSuchGate: There is no such run, or no such question of it waits here.
+        RunNotFound, NoSuchGate: There is no such run, or no such question of it waits.
         AlreadyAnswered: Another answer came first.
         AnswerRefused: It matches no choice, or the form will not do; the question still waits.
-        RunLocked: It waits in another process.
+        RunLocked: It waits in another process, which takes no answer from here.
+        StorageError: It is unknown what another process made of it.
     """
-    run = desk.live(run_id)
-    if run is None:
-        raise _not_here(desk, run_id, question)
-    gate = run.answer(
-        question, given.choice, text=given.text, form=given.form, answered_by=given.answered_by or "api"
-    )
-    return AnswerTaken(pipeline=run_id, question=gate.id, stage=gate.stage, status="accepted")
-
-
-def _not_here(desk: RunDesk, run_id: str, question: str) -> AttractorError:
+    answered_by = given.answered_by or "api"
+    if run := desk.live(run_id):
+        gate = run.answer(question, given.choice, text=given.text, form=given.form, answered_by=answered_by)
+        return AnswerTaken(pipeline=run_id, question=gate.id, stage=gate.stage, status="accepted")
     summary = desk.summary(run_id)
-    if summary.is_live:
-        return locked_elsewhere(run_id, summary.owner)
-    waiting = {name for one in _stored(desk, run_id, summary) for name in (one.id, one.stage)}
-    if question not in waiting and (answered := _answer_in_log(desk.place(run_id), question)):
+    waiting = _stored(desk, run_id, summary)
+    asked = next((one for one in waiting if question in {one.id, one.stage}), None)
+    if asked is None or not summary.is_live:
+        raise _not_waiting(desk, run_id, question, summary, is_left=asked is not None)
+    place = _standing_place(desk, run_id)
+    if not _takes_answers(summary, place):
+        raise locked_elsewhere(run_id, summary.owner)
+    answer_elsewhere(
+        place, asked.id, given.choice, owner=summary.owner, text=given.text, form=given.form, answered_by=answered_by
+    )
+    return AnswerTaken(pipeline=run_id, question=asked.id, stage=asked.stage, status="accepted")
+
+
+def _not_waiting(desk: RunDesk, run_id: str, question: str, summary: RunSummary, *, is_left: bool) -> AttractorError:
+    if not is_left and (answered := _answer_in_log(desk.place(run_id), question)):
         return AlreadyAnswered(
-            f"gate {question[:80]} was answered by {answered.answered_by or 'somebody'}",
-            hint="the first answer counts",
+            f"gate {question[:80]} was answered by {answered.answered_by or 'somebody'}", hint="the first answer counts"
         )
-    if summary.is_resumable:
+    if summary.is_live:
+        hint = f"GET /pipelines/{run_id}/questions lists those that wait"
+    elif summary.is_resumable:
         hint = f"resume it first: POST /pipelines/{run_id}/resume; the same question is then asked again"
     else:
         hint = f"the run is {summary.status}"
@@ -124,13 +136,22 @@ def _stored(desk: RunDesk, run_id: str, summary: RunSummary) -> list[WaitingQues
     if not (summary.is_live or summary.is_resumable) or summary.kind != "run":
         return []
     how = f"POST /pipelines/{run_id}/resume asks it again"
+    place = _standing_place(desk, run_id)
     if summary.is_live:
-        owner = summary.owner
-        how = f"it is asked by process {owner.get('pid', '?')} on {owner.get('host', '?')}"
-    first = desk.place(run_id)  # behind a restart the questions are in the latest directory
-    place = standing_of(first, read_facts(first)).logs_root
+        how = "" if _takes_answers(summary, place) else f"it is asked by {process_of(summary.owner)}"
     waiting = open_questions(read_log(place).events)
     return [_question(run_id, event, how=how) for event in waiting.values()]
+
+
+def _takes_answers(summary: RunSummary, place: Path) -> bool:
+    """Whether another process works at a run and takes answers; runs of this one that just begin do not yet."""
+    return summary.owner.get("pid") != os.getpid() and can_be_answered(summary.owner, place)
+
+
+def _standing_place(desk: RunDesk, run_id: str) -> Path:
+    """The directory whose log has the questions: behind a restart the latest one."""
+    first = desk.place(run_id)
+    return standing_of(first, read_facts(first)).logs_root
 
 
 def _question(run_id: str, event: InterviewStarted, *, how: str) -> WaitingQuestion:

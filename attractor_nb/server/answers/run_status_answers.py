@@ -7,19 +7,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import RunError, StorageError
+from attractor_nb.model.states import RunStatus
 from attractor_nb.redaction import redacted
 from attractor_nb.server.answers.gate_answers import questions_of
-from attractor_nb.server.problems import Problem
-from attractor_nb.server.replies import Reply
-from attractor_nb.server.response_models import (
-    CheckpointState,
-    ContextState,
-    PipelineLine,
-    PipelineStatus,
-    Progress,
-)
+from attractor_nb.server.replies import Problem, Reply
+from attractor_nb.server.response_models import CheckpointState, ContextState, PipelineLine, PipelineStatus, Progress
 from attractor_nb.storage.checkpoint_file import read_checkpoint
-from attractor_nb.views.status_line import status_line
+from attractor_nb.views.summary_line import status_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +27,6 @@ SVG_TYPE: Final = "image/svg+xml"
 DOT_TYPE: Final = "text/vnd.graphviz"
 MERMAID_TYPE: Final = "text/vnd.mermaid"
 _SVG_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
-_OUTCOMES: Final = {"completed": "success", "failed": "fail"}
 
 
 def links_of(run_id: str) -> dict[str, str]:
@@ -61,7 +54,7 @@ def status_of(desk: RunDesk, run_id: str) -> PipelineStatus:
     view = run.view if run is not None else None
     return PipelineStatus(
         **facts,
-        outcome=_OUTCOMES.get(facts["status"]),
+        outcome=found.value if (found := RunStatus.of(facts["status"])).is_over else None,
         reason=view.reason if view else "",
         next_node=view.next_node if view else "",
         active_nodes=list(view.active_nodes) if view and facts["is_live"] else [],
@@ -104,8 +97,7 @@ def plain_graph(graph: Graph) -> dict[str, Any]:
             for node in graph.nodes.values()
         ],
         "edges": [
-            {"source": edge.source, "target": edge.target, "attributes": _plain(edge.attrs)}
-            for edge in graph.edges
+            {"source": edge.source, "target": edge.target, "attributes": _plain(edge.attrs)} for edge in graph.edges
         ],
     }
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import OptionError, SessionNotFound, StorageError
-from attractor_nb.server.problems import Problem
+from attractor_nb.server.replies import Problem
 from attractor_nb.server.response_models import ArtifactLine, ArtifactList, StageFileText
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.run_directory import RunDirectory
@@ -34,9 +34,7 @@ def stage_of(run: Run, node: str, asked: StageQuery) -> StageInspection:
     try:
         return inspect_stage(run, node, asked.visit, asked.attempt, asked.branch)
     except OptionError as error:
-        raise Problem(
-            404, "no-such-stage", "There is no such stage", error.message, hint=error.hint
-        ) from None
+        raise Problem(404, "no-such-stage", "There is no such stage", error.message, hint=error.hint) from None
 
 
 def plain_stage(run: Run, node: str, asked: StageQuery) -> dict[str, Any]:
@@ -75,9 +73,7 @@ def artifacts_of(run_id: str, logs_root: Path) -> ArtifactList:
         RunNotFound, StorageError: They cannot be listed.
     """
     with _Artifacts(logs_root) as store:
-        lines = [
-            ArtifactLine(id=info.id, bytes=info.size_bytes, stored_at=info.stored_at) for info in store.list()
-        ]
+        lines = [ArtifactLine(id=info.id, bytes=info.size_bytes, stored_at=info.stored_at) for info in store.list()]
     return ArtifactList(id=run_id, artifacts=lines)
 
 
@@ -92,10 +88,7 @@ def artifact_of(logs_root: Path, artifact_id: str) -> Any:
         info = known.get(artifact_id)
         if info is None:
             raise Problem(
-                404,
-                "no-such-artifact",
-                "There is no such artifact",
-                f"there is no artifact {artifact_id[:80]}",
+                404, "no-such-artifact", "There is no such artifact", f"there is no artifact {artifact_id[:80]}"
             )
         if info.size_bytes > MAX_ARTIFACT_BYTES:
             raise Problem(
@@ -115,8 +108,7 @@ def session_of(place: Path) -> dict[str, Any]:
         SessionNotFound: The run keeps none.
         SessionDamaged: It cannot be read.
     """
-    from attractor_nb.sessions.session_watching import session_to_watch  # noqa: PLC0415 - as above
-    from attractor_nb.sessions.tracker import stored_plain  # noqa: PLC0415 - for this alone
+    from attractor_nb.sessions.tracker import session_to_watch, stored_plain  # noqa: PLC0415 - for this alone
 
     plain = stored_plain(session_to_watch(None, place))
     if plain is None:
@@ -135,7 +127,7 @@ class _Artifacts:
         self._root = RunDirectory(disk, self._logs_root)
         try:
             return ArtifactStore(SystemClock(), disk=disk, root=self._root)
-        except BaseException:
+        except BaseException:  # an interrupt, too: nobody else closes it
             self._root.close()
             raise
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.events import InterviewCompleted, InterviewTimeout
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.redaction import redacted
 from attractor_nb.server.answers.gate_answers import all_questions
 from attractor_nb.server.answers.run_status_answers import stored_run
-from attractor_nb.server.problems import Problem
-from attractor_nb.server.replies import Reply
-from attractor_nb.server.response_models import Drawing, PastAnswers, Rows, TimelineState
+from attractor_nb.server.replies import Problem, Reply
+from attractor_nb.server.response_models import ComparisonState, Drawing, PastAnswers, ReplayState, Rows, TimelineState
 from attractor_nb.server.streams.event_trail_reader import Trail
 from attractor_nb.studio.history.history_table import has_words, run_plain
 from attractor_nb.studio.timeline.run_timeline import timeline_values
-from attractor_nb.views.drawings.marks import MARK_PATHS, STATUS_LETTERS
+from attractor_nb.views.drawings.marks import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.shown_questions import settled_words
-from attractor_nb.views.state import NodeStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,6 +91,23 @@ def get_timeline(call: Call) -> Reply:
     return Reply(TimelineState(id=run_id, **timeline_values(stored_run(call.house.desk, run_id).timeline())))
 
 
+def get_replay(call: Call) -> Reply:
+    """All that happened in a run, moment by moment."""
+    run_id = call.path["id"]
+    return Reply(ReplayState(id=run_id, **stored_run(call.house.desk, run_id).replay().values()))
+
+
+def get_comparison(call: Call) -> Reply:
+    """What two runs did differently, on one drawing."""
+    from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, diff  # noqa: PLC0415 - see serving.py
+    from attractor_nb.studio.compare.comparison_page import comparison_values  # noqa: PLC0415 - as above
+
+    desk, run_id, other = call.house.desk, call.path["id"], call.query.other
+    compared = diff(stored_run(desk, run_id), stored_run(desk, other)).compared
+    values = comparison_values(compared, text_chars=PLAIN_TEXT_CHARS)
+    return Reply(ComparisonState(id=run_id, other=other, **values))
+
+
 def _row(desk: RunDesk, index: int, summary: RunSummary) -> dict[str, Any]:
     live = desk.live(summary.logs_root.name)
     row = run_plain(index, summary, summary.logs_root.name)
@@ -100,8 +116,8 @@ def _row(desk: RunDesk, index: int, summary: RunSummary) -> dict[str, Any]:
     row["is_readable"] = row["is_readable"] and summary.kind == "run"
     if live is None or live.is_done:
         return row
-    is_waiting = live.status == NodeStatus.WAITING
-    letter = STATUS_LETTERS[NodeStatus.WAITING if is_waiting else NodeStatus.RUNNING]
+    is_waiting = NodeStatus.of(live.status) is NodeStatus.WAITING
+    letter = (NodeStatus.WAITING if is_waiting else NodeStatus.RUNNING).letter
     going = {"status": live.status, "mark": letter, "state": "warn" if is_waiting else ""}
     return {**row, **going, "is_live": True, "is_resumable": False, "is_deletable": False}
 

@@ -12,22 +12,29 @@ import asyncio
 from bisect import bisect_left
 from collections import deque
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import EventsDropped
-from attractor_nb.server.problems import Problem, problem_of
+from attractor_nb.server.replies import Problem, problem_of
 from attractor_nb.server.streams.event_trail_reader import Trail
-from attractor_nb.server.streams.frames import END, FAULT, control_frame, event_frame
+from attractor_nb.storage.files.strict_json import json_line
+from attractor_nb.storage.log.event_lines import event_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from attractor_nb.model.events import Event
     from attractor_nb.pipeline.run import Run
     from attractor_nb.server.streams.event_trail_reader import Recorded
+
+FIRST_ID: Final = "0.0"
+"""The id before the first event."""
+END, GAP, FAULT = "end", "gap", "fault"
+"""What is said of the stream itself; events of the run have no name, so ``onmessage`` hears them all."""
+HEARTBEAT: Final = b": alive\n\n"
 
 LOGGER = own_logger(__name__)
 KEPT_BYTES: Final = 512 * 1024
@@ -38,6 +45,29 @@ LOOK_SECONDS: Final = 0.25
 GATHER_SECONDS: Final = 0.02
 """What happens within so short a time goes out together: events of a run come in bursts."""
 GATHERED: Final = 100
+
+
+def event_frame(event: Event, event_id: str) -> bytes:
+    """An event of the run; one that is not in the log has no id, and none is counted for it."""
+    data = event_json(event)
+    if not event_id:
+        return b"data: %b\n\n" % data
+    return b"id: %b\ndata: %b\n\n" % (event_id.encode(), data)
+
+
+def control_frame(name: str, plain: Mapping[str, Any]) -> bytes:
+    """Something that is said of the stream: that it ends, or that it was cut off."""
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), json_line(plain))
+
+
+def whole_id(given: str) -> str:
+    """An event's id with both of its numbers; a plain one is of the first directory.
+
+    >>> whole_id("12"), whole_id("2.7")
+    ('0.12', '2.7')
+    """
+    part, _, number = given.rpartition(".")
+    return f"{int(part or 0)}.{int(number)}"
 
 
 class Frame(NamedTuple):
@@ -189,7 +219,7 @@ class RunChannel:
             self._keep("", control_frame(FAULT, problem.to_plain()))
         except AttractorError as error:
             self._keep("", control_frame(FAULT, problem_of(error).to_plain()))
-        except Exception:
+        except Exception:  # a fault of ours ends this stream, never the server
             LOGGER.exception("a stream of events ended")
             self._keep("", control_frame(FAULT, {"detail": "internal server error"}))
         finally:

@@ -6,10 +6,17 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.server.problems import Problem, stopping
-from attractor_nb.server.streams.channel import BATCH_BYTES, RunChannel
+from attractor_nb.server.replies import Problem, stopping
+from attractor_nb.server.streams.channel import (
+    BATCH_BYTES,
+    FIRST_ID,
+    GAP,
+    RunChannel,
+    control_frame,
+    event_frame,
+    whole_id,
+)
 from attractor_nb.server.streams.event_trail_reader import Trail
-from attractor_nb.server.streams.frames import FIRST_ID, GAP, control_frame, event_frame, whole_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -38,7 +45,6 @@ class Streams:
         """A stream of the events of a run behind an event; None when there is nothing behind it for good.
 
         Args:
-            run_id: The run.
             last_id: The last event that the consumer has had; empty for none.
 
         Raises:
@@ -66,7 +72,7 @@ class Streams:
             if last_id and channel.is_closed and stream.is_at_end:
                 stream.close()
                 return None
-        except BaseException:
+        except BaseException:  # an interrupt, too: nobody else closes it
             stream.close()
             raise
         return stream
@@ -140,9 +146,7 @@ class Stream:
     @property
     def is_at_end(self) -> bool:
         """Whether no event of the log is left to be sent."""
-        return not self._replay and not self._channel.has_events(
-            max(self.position, self._channel.first), self._had
-        )
+        return not self._replay and not self._channel.has_events(max(self.position, self._channel.first), self._had)
 
     def replay_behind(self, recorded: list[Recorded], last_id: str) -> None:
         """Begin with what the log has behind an event.
@@ -193,9 +197,7 @@ class Stream:
         channel = self._channel
         while True:
             if self.position < channel.first:
-                yield control_frame(
-                    GAP, {"reason": "this client was too slow; reconnect with the last received id"}
-                )
+                yield control_frame(GAP, {"reason": "this client was too slow; reconnect with the last received id"})
                 return
             data, self.position = channel.take(self.position, self._had)
             if data:

@@ -29,7 +29,6 @@ class Recorded(NamedTuple):
 
     Attributes:
         id: By which a consumer says where it was: ``0.12``.
-        event: The event.
     """
 
     id: str

@@ -11,9 +11,10 @@ import { makeServer } from "./page_server.js";
 import { showSidebar } from "./page_sidebar.js";
 import { followJupyter } from "./page_theme.js";
 import { forgetToken, keptToken, keepToken, makeTokenField, takeToken } from "./page_token.js";
+import { __ } from "./wording.js";
 
 const LOOK_AGAIN_MS = 2000; // at a server that does not answer
-const GONE = "The server does not answer. This page tries again every few seconds. It shows the last known state.";
+const GONE = __("The server does not answer. This page tries again every few seconds. It shows the last known state.");
 
 function startPage() {
   followJupyter();
@@ -77,7 +78,7 @@ function startPage() {
       onSilent: setSilent,
       onRefused() {
         forgetToken();
-        askForToken("The server does not take this token. It has another one since it was started again.");
+        askForToken(__("The server does not take this token. It has another one since it was started again."));
       },
     });
     route();

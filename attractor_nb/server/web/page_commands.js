@@ -1,6 +1,7 @@
 // What a new run would execute, command by command: each is read and ticked before it may run.
 
 import { make } from "./parts.js";
+import { __ } from "./wording.js";
 
 const SHOWN_DIGITS = 12; // of a hash, as the command line shows it
 
@@ -26,10 +27,10 @@ export function makeCommands({ onTick }) {
     tick.type = "checkbox";
     tick.addEventListener("change", onTick);
     const label = make("label", "an-of");
-    label.append(tick, make("strong", "", node || "the graph"), make("span", "al-dim", attribute));
+    label.append(tick, make("strong", "", node || __("the graph")), make("span", "al-dim", attribute));
     const text = make("pre", "an-command", shown);
     text.tabIndex = 0;
-    text.setAttribute("aria-label", `${attribute} of ${node || "the graph"}`);
+    text.setAttribute("aria-label", __("%1 of %2", attribute, node || __("the graph")));
     const item = make("li", "");
     item.append(label, text);
     ticks.push(tick);
@@ -52,12 +53,12 @@ export function makeCommands({ onTick }) {
       said.replaceChildren();
       element.hidden = !commands.length;
       const many = commands.length > 1;
-      title.textContent = many ? `It runs ${commands.length} commands` : "It runs a command";
+      title.textContent = many ? __("It runs %1 commands", commands.length) : __("It runs a command");
       why.textContent = many
-        ? "They run on the server's machine, with what its user may do. Read each, then tick it."
-        : "It runs on the server's machine, with what its user may do. Read it, then tick it.";
+        ? __("They run on the server's machine, with what its user may do. Read each, then tick it.")
+        : __("It runs on the server's machine, with what its user may do. Read it, then tick it.");
       list.replaceChildren(...commands.map(makeItem));
-      operator.replaceChildren("Whoever starts the server can allow them for good: ");
+      operator.replaceChildren(__("Whoever starts the server can allow them for good: "));
       operator.append(make("code", "", `ATTRACTOR_TRUST=${hash.slice(0, SHOWN_DIGITS)} attractor-nb serve`));
     },
     // Another text is there: what was read is not what would run.

@@ -16,8 +16,11 @@ import { makePageHost } from "./page_host.js";
 import { makeLauncher } from "./page_launch.js";
 import { Silence } from "./page_server.js";
 import { make, makeButton } from "./parts.js";
+import { __, _n } from "./wording.js";
 
-const CHANGED_MEANWHILE = "The text has just changed. Nothing was done: do it again.";
+const SLOW_MS = 2000;
+const SLOW = __("The server is slow: the drawing is of an earlier text.");
+const CHANGED_MEANWHILE = __("The text has just changed. Nothing was done: do it again.");
 const BEGINNING = `digraph pipeline {
     start [shape=Mdiamond]
     plan  [prompt="Plan the change"]
@@ -30,16 +33,18 @@ export function showDocument(server, el, keeper) {
   const root = make("div", "ad-document");
   const note = make("p", "ad-note al-dim");
   note.setAttribute("role", "status");
-  const begin = makeButton("al-button", "Begin with three stages", "Put a small pipeline into the file", () => keeper.change(keeper.value, BEGINNING));
+  const begin = makeButton("al-button", __("Begin with three stages"), __("Put a small pipeline into the file"), () => keeper.change(keeper.value, BEGINNING));
   begin.hidden = true;
   const trouble = make("p", "ap-said");
   trouble.setAttribute("role", "alert");
+  const slow = make("p", "ad-note al-dim");
+  slow.setAttribute("role", "status");
   const stage = make("div", "ad-stage");
   const launch = make("section", "ad-launch");
-  launch.setAttribute("aria-label", "Run this pipeline");
+  launch.setAttribute("aria-label", __("Run this pipeline"));
   launch.hidden = true;
   const runs = make("div", "ad-run");
-  root.append(trouble, note, begin, stage, runs, launch);
+  root.append(trouble, slow, note, begin, stage, runs, launch);
   el.append(root);
 
   let host = null;
@@ -55,9 +60,9 @@ export function showDocument(server, el, keeper) {
   let following = null;
   let drawing = null;
 
-  const run = makeButton("al-button ad-run-open", "Run…", "Inputs, backend, and Run", () => openLaunch(launch.hidden));
+  const run = makeButton("al-button ad-run-open", __("Run…"), __("Inputs, backend, and Run"), () => openLaunch(launch.hidden));
   run.setAttribute("aria-expanded", "false");
-  const lint = makeButton("al-button", "Lint", "Show or hide what lint finds", () => {
+  const lint = makeButton("al-button", __("Lint"), __("Show or hide what lint finds"), () => {
     const isHidden = root.classList.toggle("has-no-lint");
     lint.setAttribute("aria-pressed", String(!isHidden));
   });
@@ -82,6 +87,17 @@ export function showDocument(server, el, keeper) {
     if (!(problem instanceof Silence)) sayTrouble([problem.message, problem.hint].filter(Boolean).join(" · "));
   }
 
+  // An answer; while it takes long, a line says so.
+  async function awaited(answer) {
+    const timer = setTimeout(() => (slow.textContent = SLOW), SLOW_MS);
+    try {
+      return await answer;
+    } finally {
+      clearTimeout(timer);
+      slow.textContent = "";
+    }
+  }
+
   // One question at a time, about the text as it is then.
   function look() {
     if (isClosed || keeper.value === known) return looking || Promise.resolve();
@@ -94,7 +110,7 @@ export function showDocument(server, el, keeper) {
 
   async function lookAt(text) {
     try {
-      const answer = text.trim() ? await server.post("edit", { source: text }) : { state: null, places: [], diagnostics: [] };
+      const answer = text.trim() ? await awaited(server.post("edit", { source: text })) : { state: null, places: [], diagnostics: [] };
       if (isClosed) return;
       sayTrouble("");
       known = text;
@@ -116,7 +132,7 @@ export function showDocument(server, el, keeper) {
       places = [];
       const findings = answer.diagnostics.map((finding) => ({ ...finding, can_fix: false }));
       if (state) state = { ...state, findings, is_stale: !isBlank };
-      note.textContent = state ? "" : isBlank ? "There is no text yet." : `The text cannot be read: ${answer.diagnostics[0]?.message || ""}`;
+      note.textContent = state ? "" : isBlank ? __("There is no text yet.") : __("The text cannot be read: %1", answer.diagnostics[0]?.message || "");
     }
     begin.hidden = !isBlank || state !== null || !keeper.canChange;
     if (!state) return;
@@ -134,7 +150,7 @@ export function showDocument(server, el, keeper) {
   }
 
   function makeView() {
-    const still = "It is only shown here: the server was started without --edit.";
+    const still = __("It is only shown here: the server was started without --edit.");
     host = { ...makePageHost({ state, is_beside: true, still }, hear), isLive: keeper.canChange };
     const tools = [run, lint, exporting.element];
     endView = showEditor(host, stage, { tools, onChosen: choose, onDraw: drawn });
@@ -185,7 +201,7 @@ export function showDocument(server, el, keeper) {
     }
     try {
       const asked = message.kind === "fix" ? { ...message, version: 0 } : message;
-      const answer = await server.post("edit", { source: before, message: asked });
+      const answer = await awaited(server.post("edit", { source: before, message: asked }));
       if (isClosed) return;
       if (answer.source) {
         known = answer.source;
@@ -231,12 +247,11 @@ export function showDocument(server, el, keeper) {
   const toText = () => keeper.select({ line: 1, column: 1, end_line: 1, end_column: 1 });
 
   function obstacle() {
-    if (!keeper.value.trim()) return { words: "There is no text yet.", go: toText };
-    if (!validated || validated.text !== keeper.value) return { words: "The text is being looked at.", go: toText };
+    if (!keeper.value.trim()) return { words: __("There is no text yet."), go: toText };
+    if (!validated || validated.text !== keeper.value) return { words: __("The text is being looked at."), go: toText };
     const errors = validated.answer.diagnostics.filter((finding) => finding.severity === "error");
     if (!errors.length) return null;
-    const words = errors.length === 1 ? "The text has an error." : `The text has ${errors.length} errors.`;
-    return { words, go: () => keeper.select(errors[0]) };
+    return { words: _n("The text has %1 error.", "The text has %1 errors.", errors.length), go: () => keeper.select(errors[0]) };
   }
 
   // A run that was begun here is shown on the drawing.

@@ -9,11 +9,12 @@ import { makeStream } from "./page_stream.js";
 import { make, makeButton } from "./parts.js";
 import { flattened } from "./run_states.js";
 import { makeStatusLine } from "./status_line.js";
+import { __ } from "./wording.js";
 
 const SOON_MS = 80;
 const RUN_QUIET_MS = 4000;
 const TICKS_MS = 200;
-const OTHER_TEXT = "The text has changed since: the states are those of the run, by the names of its nodes.";
+const OTHER_TEXT = __("The text has changed since: the states are those of the run, by the names of its nodes.");
 
 // `text` is what it was begun from; `onOpen(id, name)` shows it as a whole, `onClose()` takes it off the drawing.
 export function followOnDrawing(server, id, el, { text, name, onOpen, onClose }) {
@@ -21,8 +22,8 @@ export function followOnDrawing(server, id, el, { text, name, onOpen, onClose })
   const bar = make("div", "ad-run-bar");
   bar.append(
     line.element,
-    makeButton("al-button", "Open the run", "Its inspector and timeline", () => onOpen(id, name)),
-    makeButton("al-button", "Hide", "Take its states off the drawing; it goes on", onClose),
+    makeButton("al-button", __("Open the run"), __("Its inspector and timeline"), () => onOpen(id, name)),
+    makeButton("al-button", __("Hide"), __("Take its states off the drawing; it goes on"), onClose),
   );
   const said = make("p", "al-dim ad-note");
   said.setAttribute("role", "status");
@@ -30,7 +31,7 @@ export function followOnDrawing(server, id, el, { text, name, onOpen, onClose })
   trouble.setAttribute("role", "alert");
   const acting = make("div", "ap-acting");
   const questions = make("section", "ap-questions");
-  questions.setAttribute("aria-label", "Questions of the run");
+  questions.setAttribute("aria-label", __("Questions of the run"));
   el.append(bar, said, trouble, acting, questions);
   const resuming = makeResuming(server, acting, { onDone: () => refresh() });
   const gates = makeGates(server, questions, { onAnswered: () => refresh(), onResume: resuming.begin });

@@ -1,15 +1,16 @@
 // A drawing to take along: as SVG, as PNG, as Mermaid. The server draws it, the browser keeps it as a file.
 
 import { make } from "./parts.js";
+import { __ } from "./wording.js";
 
-const FORMATS = { svg: "SVG picture", png: "PNG picture", mermaid: "Mermaid text" };
+const FORMATS = { svg: __("SVG picture"), png: __("PNG picture"), mermaid: __("Mermaid text") };
 const ENDINGS = { svg: "svg", png: "png", mermaid: "mmd" };
 
 // `onSaid(words)` is called with what keeps it from being drawn; with an empty text when it was.
 export function makeExport(server, { textOf, nameOf, onSaid }) {
   const element = make("select", "ae-input ad-export");
-  element.setAttribute("aria-label", "Export the drawing");
-  const first = make("option", "", "Export…");
+  element.setAttribute("aria-label", __("Export the drawing"));
+  const first = make("option", "", __("Export…"));
   first.value = "";
   element.append(first);
   for (const [format, words] of Object.entries(FORMATS)) {

@@ -4,13 +4,14 @@ import { showDocument } from "./page_document.js";
 import { Refusal, Silence } from "./page_server.js";
 import { makeSourceField } from "./page_source.js";
 import { make, makeButton } from "./parts.js";
+import { __ } from "./wording.js";
 
 const BYTE_ORDER = "\ufeff";
 
 export function showFile(server, path, el, { go, way, isNew }) {
   document.title = `${path} · attractor_nb`;
   document.body.classList.add("ap-wide");
-  const back = make("a", "", "Files");
+  const back = make("a", "", __("Files"));
   back.href = "#files";
   const title = make("h1", "ap-file-name", path);
   way.append("/ ", back, " / ");
@@ -22,7 +23,7 @@ export function showFile(server, path, el, { go, way, isNew }) {
   said.setAttribute("role", "status");
   title.after(said);
   const conflict = make("section", "ap-refusal");
-  conflict.setAttribute("aria-label", "Conflict");
+  conflict.setAttribute("aria-label", __("Conflict"));
   conflict.hidden = true;
   const both = make("div", "ap-both");
   const written = make("div", "ap-written");
@@ -32,7 +33,7 @@ export function showFile(server, path, el, { go, way, isNew }) {
   el.append(root);
 
   const source = makeSourceField(written, { onChange: changed, onSaid: (words) => (trouble.textContent = words) });
-  const save = makeButton("al-button ap-save", "Save", "Ctrl-S", () => store(digest));
+  const save = makeButton("al-button ap-save", __("Save"), "Ctrl-S", () => store(digest));
   source.element.querySelector(".an-head").append(save);
   written.append(source.element);
 
@@ -75,7 +76,7 @@ export function showFile(server, path, el, { go, way, isNew }) {
 
   function showState() {
     save.disabled = !isDirty() || isSaving;
-    said.textContent = !isEditable ? "read-only" : isSaving ? "saving" : !digest ? "new, not saved yet" : isDirty() ? "changed" : "saved";
+    said.textContent = !isEditable ? __("read-only") : isSaving ? __("saving") : !digest ? __("new, not saved yet") : isDirty() ? __("changed") : __("saved");
   }
 
   function changed() {
@@ -128,7 +129,7 @@ export function showFile(server, path, el, { go, way, isNew }) {
       ({ digest } = document_);
     } catch (problem) {
       if (problem instanceof Refusal && problem.kind === "document-changed") showConflict(problem.problem.document);
-      else if (problem instanceof Silence) trouble.textContent = "It was not saved: the server does not answer.";
+      else if (problem instanceof Silence) trouble.textContent = __("It was not saved: the server does not answer.");
       else sayProblem(problem);
     }
     isSaving = false;
@@ -137,12 +138,12 @@ export function showFile(server, path, el, { go, way, isNew }) {
 
   // Both texts are kept until somebody chooses; the one that gives way can be had back by Undo, or is shown here.
   function showConflict(theirs) {
-    const words = theirs ? "The file has changed since it was read. Nothing was saved." : "The file is gone. Nothing was saved.";
+    const words = theirs ? __("The file has changed since it was read. Nothing was saved.") : __("The file is gone. Nothing was saved.");
     const row = make("div", "ap-row");
-    row.append(makeButton("al-button", theirs ? "Save mine over it" : "Save it again", "", () => store(theirs?.digest ?? "")));
+    row.append(makeButton("al-button", theirs ? __("Save mine over it") : __("Save it again"), "", () => store(theirs?.digest ?? "")));
     if (theirs) {
       row.append(
-        makeButton("al-button", "Take the file's text", "Mine can be had back by Undo", () => {
+        makeButton("al-button", __("Take the file's text"), __("Mine can be had back by Undo"), () => {
           take(theirs);
           source.replace(saved);
           conflict.hidden = true;
@@ -150,9 +151,9 @@ export function showFile(server, path, el, { go, way, isNew }) {
         }),
       );
     }
-    row.append(makeButton("al-button", "Not now", "", () => (conflict.hidden = true)));
+    row.append(makeButton("al-button", __("Not now"), "", () => (conflict.hidden = true)));
     conflict.replaceChildren(make("strong", "", words));
-    if (theirs) conflict.append(make("p", "al-dim", "The file holds now:"), make("pre", "ap-words", theirs.text));
+    if (theirs) conflict.append(make("p", "al-dim", __("The file holds now:")), make("pre", "ap-words", theirs.text));
     conflict.append(row);
     conflict.hidden = false;
     row.querySelector("button").focus();

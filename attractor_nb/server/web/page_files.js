@@ -3,13 +3,14 @@
 import { make, makeButton } from "./parts.js";
 import { Silence } from "./page_server.js";
 import { sizeOf } from "./texts.js";
+import { __, _n } from "./wording.js";
 
 const MOST_FILES = 300; // what is in the page; a filter finds the others
 const fileHash = (path) => `file=${encodeURIComponent(path)}`;
 
 export function showFiles(server, el, { way }) {
-  document.title = "Files · attractor_nb";
-  const back = make("a", "", "Runs");
+  document.title = __("Files · attractor_nb");
+  const back = make("a", "", __("Runs"));
   back.href = "#";
   way.append("/ ", back);
   const root = make("div", "ap-files");
@@ -19,23 +20,23 @@ export function showFiles(server, el, { way }) {
   trouble.setAttribute("role", "alert");
   const filter = make("input", "ap-field");
   filter.type = "search";
-  filter.placeholder = "Filter files";
-  filter.setAttribute("aria-label", "Filter files");
+  filter.placeholder = __("Filter files");
+  filter.setAttribute("aria-label", __("Filter files"));
   const list = make("ul", "ap-file-list");
-  list.setAttribute("aria-label", "DOT files");
+  list.setAttribute("aria-label", __("DOT files"));
   const fresh = make("div", "ap-row");
   const name = make("input", "ap-field");
-  name.placeholder = "folder/name.dot";
-  name.setAttribute("aria-label", "Name of a new file");
+  name.placeholder = __("folder/name.dot");
+  name.setAttribute("aria-label", __("Name of a new file"));
   const create = () => {
     const path = name.value.trim().replace(/^\/+/, "");
     if (path) location.hash = `${fileHash(/\.(dot|gv)$/.test(path) ? path : `${path}.dot`)}&new`;
     else name.focus();
   };
   name.addEventListener("keydown", (event) => event.key === "Enter" && create());
-  fresh.append(name, makeButton("al-button", "New file", "", create));
+  fresh.append(name, makeButton("al-button", __("New file"), "", create));
   fresh.hidden = true;
-  root.append(make("h1", "ap-title", "Files"), trouble, fresh, filter, list, said);
+  root.append(make("h1", "ap-title", __("Files")), trouble, fresh, filter, list, said);
   el.append(root);
   let files = [];
   let isCut = false;
@@ -45,8 +46,8 @@ export function showFiles(server, el, { way }) {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const found = files.filter(({ path }) => words.every((word) => path.toLowerCase().includes(word)));
     list.replaceChildren(...found.slice(0, MOST_FILES).map(makeFile));
-    const count = found.length > MOST_FILES ? `The first ${MOST_FILES} of ${found.length} files.` : found.length === 1 ? "1 file." : `${found.length} files.`;
-    said.textContent = [count, isCut ? "The folder has more than are looked at." : ""].filter(Boolean).join(" ");
+    const count = found.length > MOST_FILES ? __("The first %1 of %2 files.", MOST_FILES, found.length) : _n("%1 file.", "%1 files.", found.length);
+    said.textContent = [count, isCut ? __("The folder has more than are looked at.") : ""].filter(Boolean).join(" ");
   }
 
   function makeFile({ path, bytes, modified }) {
@@ -64,7 +65,7 @@ export function showFiles(server, el, { way }) {
       if (isClosed) return;
       files = answer.documents;
       isCut = answer.is_cut;
-      trouble.textContent = answer.is_served ? "" : "This server shows no files: start it with --documents DIR.";
+      trouble.textContent = answer.is_served ? "" : __("This server shows no files: start it with --documents DIR.");
       filter.hidden = list.hidden = said.hidden = !answer.is_served;
       fresh.hidden = !answer.is_editable;
       show();

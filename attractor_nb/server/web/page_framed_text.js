@@ -6,8 +6,9 @@
 
 import { showDocument } from "./page_document.js";
 import { make } from "./parts.js";
+import { __ } from "./wording.js";
 
-const ALONE = "A graph is shown here beside a text that JupyterLab has open.";
+const ALONE = __("A graph is shown here beside a text that JupyterLab has open.");
 
 function framedText() {
   let told = null;
@@ -62,7 +63,7 @@ function framedText() {
 
 // The screen of such a document. Nothing is shown before the text is told.
 export function showFramedDocument(server, el) {
-  document.title = "Pipeline · attractor_nb";
+  document.title = __("Pipeline · attractor_nb");
   document.body.classList.add("ap-narrow");
   const waiting = make("p", "al-dim ad-note", window.parent === window ? ALONE : "");
   el.append(waiting);

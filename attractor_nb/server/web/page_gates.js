@@ -3,6 +3,7 @@
 import { showGates } from "./gates_view.js";
 import { makePageHost } from "./page_host.js";
 import { Refusal, runPath } from "./page_server.js";
+import { __ } from "./wording.js";
 
 const FINAL = new Set(["already-answered", "no-such-question", "no-such-pipeline"]);
 
@@ -68,10 +69,10 @@ const cardOf = (key, question, about) => ({
 // Nobody works on its run, and a request has it go on.
 const isLeft = ({ is_answerable: isAnswerable, how }) => !isAnswerable && how.startsWith("POST ");
 
-const spokenHow = (how) => (how.startsWith("POST ") ? "Nobody works on this run now. Resume it, and it is asked again." : `Here it cannot be answered: ${how}.`);
+const spokenHow = (how) => (how.startsWith("POST ") ? __("Nobody works on this run now. Resume it, and it is asked again.") : __("Here it cannot be answered: %1.", how));
 
 function refusalOf(problem) {
-  if (!(problem instanceof Refusal)) return { message: "The server does not answer; the answer was not given.", fields: {}, is_final: false };
+  if (!(problem instanceof Refusal)) return { message: __("The server does not answer; the answer was not given."), fields: {}, is_final: false };
   const fields = problem.problem.fields || {};
   const isOfFields = Object.keys(fields).some((name) => name !== "");
   const message = isOfFields ? "" : [problem.message, problem.hint].filter(Boolean).join(" · ");

@@ -2,8 +2,9 @@
 // row of its own, and then nothing else will do.
 
 import { make, makeButton } from "./parts.js";
+import { __ } from "./wording.js";
 
-const KINDS = { text: "text", json: "JSON" };
+const KINDS = { text: __("text"), json: "JSON" };
 const JSON_TYPES = ["integer", "number", "boolean", "array", "object"];
 
 // `onChange()` is called for each change.
@@ -12,12 +13,12 @@ export function makeInputs({ onChange }) {
   const rows = make("div", "an-rows");
   const said = make("p", "ap-said");
   said.setAttribute("role", "alert");
-  const add = makeButton("al-button", "Add an input", "A value that the run's context begins with", () => {
+  const add = makeButton("al-button", __("Add an input"), __("A value that the run's context begins with"), () => {
     addRow({ name: "", kind: "text", value: "" }).name.focus();
     onChange();
   });
-  const hint = make("p", "al-dim", "Values that the context begins with, by name.");
-  element.append(make("legend", "", "Inputs"), hint, rows, said, add);
+  const hint = make("p", "al-dim", __("Values that the context begins with, by name."));
+  element.append(make("legend", "", __("Inputs")), hint, rows, said, add);
   const kept = new Set();
   let declared = [];
 
@@ -26,12 +27,12 @@ export function makeInputs({ onChange }) {
   function addRow(given) {
     const line = make("div", "an-input");
     const name = make("input", "ap-field an-name");
-    name.placeholder = "name";
+    name.placeholder = __("name");
     name.spellcheck = false;
-    name.setAttribute("aria-label", "Name of the input");
+    name.setAttribute("aria-label", __("Name of the input"));
     name.value = String(given.name ?? "");
     const kind = make("select", "ap-field an-kind");
-    kind.setAttribute("aria-label", "How the value is read");
+    kind.setAttribute("aria-label", __("How the value is read"));
     for (const [value, words] of Object.entries(KINDS)) {
       const option = make("option", "", words);
       option.value = value;
@@ -74,26 +75,26 @@ export function makeInputs({ onChange }) {
   function wrongOf(row, names) {
     const name = row.name.value.trim();
     if (isBlank(row)) return "";
-    if (declaredAs(row)?.is_required && !row.value.value.trim()) return "It needs a value.";
-    if (declared.length && !declaredAs(row)) return "The pipeline has no such input.";
-    if (!name) return "It has no name.";
-    if (names.filter((other) => other === name).length > 1) return "The name occurs twice.";
+    if (declaredAs(row)?.is_required && !row.value.value.trim()) return __("It needs a value.");
+    if (declared.length && !declaredAs(row)) return __("The pipeline has no such input.");
+    if (!name) return __("It has no name.");
+    if (names.filter((other) => other === name).length > 1) return __("The name occurs twice.");
     if (row.kind.value !== "json") return "";
     try {
       JSON.parse(row.value.value);
       return "";
     } catch {
-      return "This is not JSON: a text stands in quotation marks.";
+      return __("This is not JSON: a text stands in quotation marks.");
     }
   }
 
   function check() {
     const names = [...kept].map((row) => row.name.value.trim());
     for (const row of kept) {
-      const about = row.name.value.trim() || "the input";
-      row.value.setAttribute("aria-label", `Value of ${about}`);
+      const about = row.name.value.trim() || __("the input");
+      row.value.setAttribute("aria-label", __("Value of %1", about));
       row.value.rows = Math.min(6, row.value.value.split("\n").length);
-      row.drop.setAttribute("aria-label", `Remove ${about}`);
+      row.drop.setAttribute("aria-label", __("Remove %1", about));
       showDeclared(row, declaredAs(row));
       row.words.textContent = wrongOf(row, names);
       for (const field of [row.name, row.value]) field.setAttribute("aria-invalid", String(Boolean(row.words.textContent)));
@@ -128,7 +129,7 @@ export function makeInputs({ onChange }) {
         addRow({ name, kind: JSON_TYPES.includes(type) ? "json" : "text" });
       }
       add.hidden = declared.length > 0;
-      hint.textContent = declared.length ? "What the pipeline asks for." : "Values that the context begins with, by name.";
+      hint.textContent = declared.length ? __("What the pipeline asks for.") : __("Values that the context begins with, by name.");
       check();
     },
     show(inputs) {

@@ -7,10 +7,11 @@ import { makeOptions } from "./page_options.js";
 import { Refusal } from "./page_server.js";
 import { make, makeButton } from "./parts.js";
 import { sizeOf } from "./texts.js";
+import { __ } from "./wording.js";
 
 const MOST_SENT_BYTES = 1024 * 1024; // what the server takes of a request
 const bytesOf = (text) => new TextEncoder().encode(text).length;
-export const tooLong = (text) => (bytesOf(text) > MOST_SENT_BYTES ? `It has ${sizeOf(bytesOf(text))}, and the server takes ${sizeOf(MOST_SENT_BYTES)}.` : "");
+export const tooLong = (text) => (bytesOf(text) > MOST_SENT_BYTES ? __("It has %1, and the server takes %2.", sizeOf(bytesOf(text)), sizeOf(MOST_SENT_BYTES)) : "");
 
 // Where a refusal is shown: at the inputs, or at a field by its name; empty for neither.
 function placeOfWrong(kind, wrong, words) {
@@ -26,7 +27,7 @@ export function makeLauncher(server, { draft, textOf, obstacleOf, look, onChange
   const commands = makeCommands({ onTick: showState });
   const inputs = makeInputs({ onChange: changed });
   const options = makeOptions({ onChange: changed });
-  const begin = makeButton("al-button an-begin", "Run", "Ctrl-Enter", run);
+  const begin = makeButton("al-button an-begin", __("Run"), "Ctrl-Enter", run);
   const state = make("p", "an-state");
   state.setAttribute("aria-live", "polite");
   const bar = make("div", "an-bar");
@@ -50,16 +51,16 @@ export function makeLauncher(server, { draft, textOf, obstacleOf, look, onChange
     const ofText = obstacleOf();
     if (ofText) return ofText;
     const wrong = inputs.wrong();
-    if (wrong) return { words: "An input will not do.", go: () => wrong.focus() };
+    if (wrong) return { words: __("An input will not do."), go: () => wrong.focus() };
     const left = commands.left();
-    const words = left === 1 ? "A command is not ticked yet." : `${left} commands are not ticked yet.`;
+    const words = left === 1 ? __("A command is not ticked yet.") : __("%1 commands are not ticked yet.", left);
     return left ? { words, go: () => commands.next().focus() } : null;
   }
 
   function showState() {
     const against = obstacle();
     begin.disabled = isBeginning || against !== null;
-    state.textContent = isBeginning ? "It begins." : against ? against.words : "Ctrl-Enter runs it.";
+    state.textContent = isBeginning ? __("It begins.") : against ? against.words : __("Ctrl-Enter runs it.");
   }
 
   function body() {

@@ -8,18 +8,18 @@ import { Silence } from "./page_server.js";
 import { makeSketch } from "./page_sketch.js";
 import { makeSourceField } from "./page_source.js";
 import { make } from "./parts.js";
+import { __, _n } from "./wording.js";
 
 const JUDGE_MS = 300; // between a change and the question what it means, and longer where the server takes long
 const JUDGE_FACTOR = 2;
 const GRAVEST_FIRST = ["error", "warning", "info"];
-const howMany = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
 
 export function showNew(server, el, { go, way }) {
-  document.title = "New run · attractor_nb";
+  document.title = __("New run · attractor_nb");
   const root = make("form", "an-form");
   root.noValidate = true;
-  root.setAttribute("aria-label", "New run");
-  const back = make("a", "", "Runs");
+  root.setAttribute("aria-label", __("New run"));
+  const back = make("a", "", __("Runs"));
   back.href = "#";
   way.append("/ ", back);
 
@@ -28,7 +28,7 @@ export function showNew(server, el, { go, way }) {
   trouble.setAttribute("role", "alert");
   const findings = makeFindingTable({ onFix: fix, onGo: (_, finding) => source.selectFinding(finding) });
   const found = make("section", "an-findings");
-  found.setAttribute("aria-label", "What lint says");
+  found.setAttribute("aria-label", __("What lint says"));
   const verdict = make("p", "an-verdict");
   verdict.setAttribute("aria-live", "polite");
   found.append(verdict, findings.element);
@@ -48,7 +48,7 @@ export function showNew(server, el, { go, way }) {
   written.append(source.element, trouble, found);
   const both = make("div", "an-both");
   both.append(written, sketch.element);
-  root.append(make("h1", "ap-title", "New run"), both, launcher.commands.element, launcher.more, launcher.bar);
+  root.append(make("h1", "ap-title", __("New run")), both, launcher.commands.element, launcher.more, launcher.bar);
   el.append(root);
 
   let checked = null; // { text, answer, problem } of the text that was looked at last
@@ -124,8 +124,8 @@ export function showNew(server, el, { go, way }) {
   const errorCount = () => (checked?.answer?.diagnostics || []).filter((finding) => finding.severity === "error").length;
 
   function verdictOf({ nodes, diagnostics }) {
-    const size = nodes ? howMany(nodes, "node") : "It cannot be read";
-    return diagnostics.length ? `${size}, ${howMany(diagnostics.length, "finding")}` : `${size}, no findings`;
+    const size = nodes ? _n("%1 node", "%1 nodes", nodes) : __("It cannot be read");
+    return diagnostics.length ? `${size}, ${_n("%1 finding", "%1 findings", diagnostics.length)}` : __("%1, no findings", size);
   }
 
   async function fix({ number }) {
@@ -142,13 +142,13 @@ export function showNew(server, el, { go, way }) {
 
   // What of the text keeps it from running: words, and where to go.
   function obstacle() {
-    if (!source.value.trim()) return { words: "There is no text yet.", go: source.focus };
-    if (!isCurrent()) return { words: "The text is being looked at.", go: source.focus };
-    if (checked.problem) return { words: "The server does not take the text.", go: source.focus };
+    if (!source.value.trim()) return { words: __("There is no text yet."), go: source.focus };
+    if (!isCurrent()) return { words: __("The text is being looked at."), go: source.focus };
+    if (checked.problem) return { words: __("The server does not take the text."), go: source.focus };
     if (errorCount()) {
       const first = checked.answer.diagnostics.find((finding) => finding.severity === "error");
       const go_ = () => (first.line ? source.selectFinding(first) : source.focus());
-      return { words: `The text has ${howMany(errorCount(), "error")}.`, go: go_ };
+      return { words: _n("The text has %1 error.", "The text has %1 errors.", errorCount()), go: go_ };
     }
     return null;
   }

@@ -1,20 +1,21 @@
 // How a new run runs: what answers its prompts, its name, its bounds. Each field has its refusal below it.
 
 import { make } from "./parts.js";
+import { __ } from "./wording.js";
 
 export const BACKENDS = {
-  simulated: "simulated: answers are made up",
-  local: "local: the model installed here",
-  llm: "llm: providers, by the server's keys",
+  simulated: __("simulated: answers are made up"),
+  local: __("local: the model installed here"),
+  llm: __("llm: providers, by the server's keys"),
   claude: "claude: Claude Code",
   codex: "codex: Codex",
   gemini: "gemini: Gemini CLI",
 };
 const LIMITS = {
-  max_steps: ["Stages at most", "1000"],
-  max_duration: ["Time at most", "30m"],
-  max_tokens_total: ["Tokens at most", "no bound"],
-  max_budget_usd: ["Cost at most, in USD", "no bound"],
+  max_steps: [__("Stages at most"), "1000"],
+  max_duration: [__("Time at most"), "30m"],
+  max_tokens_total: [__("Tokens at most"), __("no bound")],
+  max_budget_usd: [__("Cost at most, in USD"), __("no bound")],
 };
 
 // `onChange()` is called for each change.
@@ -30,9 +31,9 @@ export function makeOptions({ onChange }) {
   const name = make("input", "ap-field");
   name.maxLength = 500;
   const grid = make("div", "an-grid");
-  grid.append(makeField("backend", "Prompts are answered by", backend), makeField("name", "Name of the run", name));
+  grid.append(makeField("backend", __("Prompts are answered by"), backend), makeField("name", __("Name of the run"), name));
   const bounds = make("details", "an-bounds");
-  bounds.append(make("summary", "", "Bounds"));
+  bounds.append(make("summary", "", __("Bounds")));
   const inside = make("div", "an-grid");
   for (const [id, [label, hint]] of Object.entries(LIMITS)) {
     const input = make("input", "ap-field");
@@ -41,7 +42,7 @@ export function makeOptions({ onChange }) {
     inside.append(makeField(id, label, input));
   }
   bounds.append(inside);
-  element.append(make("legend", "", "How it runs"), grid, bounds);
+  element.append(make("legend", "", __("How it runs")), grid, bounds);
 
   function makeField(id, label, field) {
     const box = make("label", "an-field");
@@ -76,7 +77,7 @@ export function makeOptions({ onChange }) {
       bounds.open = limits().length > 0;
     },
     setName(words) {
-      name.placeholder = words || "as the text says";
+      name.placeholder = words || __("as the text says");
     },
     draft: () => ({ backend: backend.value, name: name.value, limits: Object.fromEntries(limits().map((id) => [id, textOf(id)])) }),
     // As the server takes it: what is no number goes as it is, and the server says so.

@@ -2,6 +2,7 @@
 
 import { make, makeButton } from "./parts.js";
 import { Refusal, runPath } from "./page_server.js";
+import { __ } from "./wording.js";
 
 // `onDone(id)` is called with the run that goes on; what stands against it is said in `el`.
 export function makeResuming(server, el, { onDone }) {
@@ -24,12 +25,12 @@ export function makeResuming(server, el, { onDone }) {
     const box = make("section", "ap-refusal");
     box.setAttribute("role", "alert");
     const shut = makeButton("al-close", "×", "", clear);
-    shut.setAttribute("aria-label", "Close");
+    shut.setAttribute("aria-label", __("Close"));
     const head = make("div", "ap-refusal-head");
-    head.append(make("strong", "", hash ? "It runs commands. Read them first." : "It does not go on."), shut);
+    head.append(make("strong", "", hash ? __("It runs commands. Read them first.") : __("It does not go on.")), shut);
     box.append(head, make("pre", "ap-words", problem.message));
     if (hash) {
-      box.append(makeButton("al-button", "Trust these commands and go on", "", () => ask(id, act, { ...body, trust: hash })));
+      box.append(makeButton("al-button", __("Trust these commands and go on"), "", () => ask(id, act, { ...body, trust: hash })));
     } else if (problem.hint) {
       box.append(make("p", "al-dim", problem.hint));
     }
@@ -40,19 +41,19 @@ export function makeResuming(server, el, { onDone }) {
   // From where a fork begins: one of the stages that the run has visited.
   function askWhere(id, stages) {
     const box = make("section", "ap-refusal");
-    const label = make("label", "ap-label", "A run of its own, from just before ");
+    const label = make("label", "ap-label", __("A run of its own, from just before:"));
     const choice = make("select", "ap-field");
     for (const { node, name } of stages) {
       const option = make("option", "", name === node ? node : `${name} (${node})`);
       option.value = node;
       choice.append(option);
     }
-    label.append(choice);
+    label.append(" ", choice);
     const row = make("div", "ap-row");
     row.append(
       label,
-      makeButton("al-button", "Fork", "", () => ask(id, "fork", { node: choice.value })),
-      makeButton("al-button", "Not now", "", clear),
+      makeButton("al-button", __("Fork"), "", () => ask(id, "fork", { node: choice.value })),
+      makeButton("al-button", __("Not now"), "", clear),
     );
     box.append(row);
     el.replaceChildren(box);

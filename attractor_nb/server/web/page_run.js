@@ -12,13 +12,14 @@ import { Refusal, Silence, runPath } from "./page_server.js";
 import { makeStream } from "./page_stream.js";
 import { flattened, shareStates } from "./run_states.js";
 import { changesOf, isPoorer } from "./page_states.js";
-import { makeTimePanel } from "./page_time.js";
+import { makePast } from "./page_past.js";
+import { __ } from "./wording.js";
 
 const SOONEST_MS = 80; // between two questions about a run that goes on
 const ASK_FACTOR = 4; // and longer where the server takes long to answer
 const STILL_MS = 4000; // of a run that stands still: somebody may go on with it
 const ENDED = new Set(["completed", "failed"]);
-const RUN_WORDS_OF = { waiting: "waits for an answer", running: "runs", resumed: "runs" };
+const RUN_WORDS_OF = { waiting: __("waits for an answer"), running: __("runs"), resumed: __("runs") };
 
 // What, when it changes, may have changed the questions, too.
 const newsOf = ({ questions, states, is_live: isLive, is_here: isHere }) => JSON.stringify([questions, states, isLive, isHere]);
@@ -41,13 +42,13 @@ export function showRun(server, id, el, { go, way }) {
   const time = make("section", "ap-time");
   root.append(head, acting, trouble, stage, time);
   el.append(root);
-  const back = make("a", "", "Runs");
+  const back = make("a", "", __("Runs"));
   back.href = "#";
   way.append("/ ", back);
 
   const resuming = makeResuming(server, acting, { onDone: (next) => (next === id ? refresh() : go(next)) });
-  const resume = makeButton("al-button ap-resume", "Resume", "Resume the run where it stopped", () => resuming.begin(id));
-  const fork = makeButton("al-button", "Fork…", "A run of its own, from a stage of this one", () => resuming.askWhere(id, visited()));
+  const resume = makeButton("al-button ap-resume", __("Resume"), __("Resume the run where it stopped"), () => resuming.begin(id));
+  const fork = makeButton("al-button", __("Fork…"), __("A run of its own, from a stage of this one"), () => resuming.askWhere(id, visited()));
   buttons.append(resume, fork);
   resume.hidden = fork.hidden = true;
 
@@ -93,7 +94,7 @@ export function showRun(server, id, el, { go, way }) {
     if (isClosed) return;
     trouble.textContent = "";
     gates = makeGates(server, questions, { hasGates: drawing.has_gates, onAnswered, onResume: resuming.begin });
-    panel = makeTimePanel(server, id, time, drawing);
+    panel = makePast(server, id, time, drawing);
     showView();
     showStatus(status);
     lookAtAnswers();
@@ -138,11 +139,11 @@ export function showRun(server, id, el, { go, way }) {
   function showStatus(next) {
     const before = status;
     status = next;
-    const mark = next.line.status === "waiting" ? "waits for an answer" : RUN_WORDS_OF[next.status] || next.status;
+    const mark = next.line.status === "waiting" ? __("waits for an answer") : RUN_WORDS_OF[next.status] || next.status;
     const name = drawing.caption || next.name || id;
     title.textContent = name;
     document.title = `${name}: ${mark} · attractor_nb`;
-    const where = next.is_live && !next.is_here ? "run by another process" : "";
+    const where = next.is_live && !next.is_here ? __("run by another process") : "";
     const why = next.is_live || next.status === "failed" ? "" : next.reason;
     facts.replaceChildren(make("span", "ap-id", id));
     const isSaid = next.is_live || ENDED.has(next.status) || why.startsWith(next.status); // by the line below, or the reason

@@ -6,27 +6,28 @@ import { makeGates } from "./page_gates.js";
 import { makePageHost } from "./page_host.js";
 import { pollRuns } from "./page_polling.js";
 import { makeResuming } from "./page_resuming.js";
+import { __ } from "./wording.js";
 
 const MOST_ROWS = 1000;
 
 export function showRuns(server, el, { go }) {
-  document.title = "Runs · attractor_nb";
+  document.title = __("Runs · attractor_nb");
   const root = make("div", "ap-runs");
   const head = make("div", "ap-runs-head");
-  const fresh = makeButton("al-button ap-new", "New run", "Begin a run of a DOT text", () => {
+  const fresh = makeButton("al-button ap-new", __("New run"), __("Begin a run of a DOT text"), () => {
     location.hash = "new";
   });
-  const files = make("a", "ap-files-link", "Files");
+  const files = make("a", "ap-files-link", __("Files"));
   files.href = "#files";
   files.hidden = document.body.dataset.tokenWanted === "no"; // in Jupyter its own browser of files has them
-  head.append(make("h1", "ap-title", "Runs"), files, fresh);
+  head.append(make("h1", "ap-title", __("Runs")), files, fresh);
   const inbox = make("section", "ap-inbox");
-  inbox.setAttribute("aria-label", "Waiting for an answer");
+  inbox.setAttribute("aria-label", __("Waiting for an answer"));
   const list = make("section", "ap-list");
   const trouble = make("p", "ap-said");
   trouble.setAttribute("role", "alert");
   const acting = make("div", "ap-acting");
-  const hint = make("p", "al-dim", "From a command line: ");
+  const hint = make("p", "al-dim", __("From a command line: "));
   hint.append(make("code", "", `attractor-nb submit pipeline.dot --server ${new URL(".", location.href).href}`));
   root.append(head, inbox, trouble, acting, list, hint);
   el.append(root);
@@ -54,12 +55,12 @@ export function showRuns(server, el, { go }) {
   // The first look makes the list: it shows nothing that it does not know.
   function showRows({ rows, total }) {
     for (const row of rows) names.set(row.key, row.pipeline);
-    trouble.textContent = total > rows.length ? `The newest ${rows.length} of ${total} runs.` : "";
+    trouble.textContent = total > rows.length ? __("The newest %1 of %2 runs.", rows.length, total) : "";
     if (host) {
       host.set("rows", rows);
       return;
     }
-    host = makePageHost({ rows, caption: "the server", place: "", actions: ["Open", "Resume"] }, hear);
+    host = makePageHost({ rows, caption: __("the server"), place: "", actions: ["Open", "Resume"] }, hear);
     end = showHistory(host, list);
     const about = (question) => `${names.get(question.pipeline) || "run"} · ${question.stage} · ${question.pipeline}`;
     gates = makeGates(server, inbox, { about, onAnswered: polling.look, onResume: resuming.begin });

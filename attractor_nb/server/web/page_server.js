@@ -1,11 +1,13 @@
 // The server as the page knows it: questions with the token, refusals as errors, and whether anybody answers at all.
 
+import { __ } from "./wording.js";
+
 const ANSWER_MS = 30000;
 
 // A refusal: a problem document of the server.
 export class Refusal extends Error {
   constructor(status, problem) {
-    super(problem.detail || problem.title || `The server answered with ${status}.`);
+    super(problem.detail || problem.title || __("The server answered with %1.", status));
     this.status = status;
     this.kind = String(problem.type || "").split(":").pop();
     this.hint = problem.hint || "";

@@ -4,23 +4,24 @@ import { make, makeButton } from "./parts.js";
 import { makeGates } from "./page_gates.js";
 import { pollRuns } from "./page_polling.js";
 import { makeResuming } from "./page_resuming.js";
+import { __, _n } from "./wording.js";
 
 const SIDE_ROW_PX = 46; // of each row, also in page.css
 const SIDE_AROUND = 12; // rows that are kept above and below those in sight
 const SIDE_SETTLED_MS = 60; // between the last scrolling or key and the question for other rows
 
 export function showSidebar(server, el, { go }) {
-  document.title = "Runs · attractor_nb";
+  document.title = __("Runs · attractor_nb");
   document.body.classList.add("ap-narrow");
   const root = make("div", "ap-side");
   const inbox = make("section", "ap-inbox");
-  inbox.setAttribute("aria-label", "Waiting for an answer");
+  inbox.setAttribute("aria-label", __("Waiting for an answer"));
   const filter = make("input", "ap-field");
   filter.type = "search";
-  filter.placeholder = "Filter runs";
-  filter.setAttribute("aria-label", "Filter runs");
+  filter.placeholder = __("Filter runs");
+  filter.setAttribute("aria-label", __("Filter runs"));
   const list = make("ul", "ap-side-runs");
-  list.setAttribute("aria-label", "Runs, newest first");
+  list.setAttribute("aria-label", __("Runs, newest first"));
   const said = make("p", "al-dim");
   said.setAttribute("role", "status");
   const trouble = make("p", "ap-said");
@@ -132,18 +133,19 @@ function makeSideRun(key, onOpen) {
   const item = make("li", "ap-side-run");
   item.dataset.run = key;
   const button = makeButton("ap-side-open", undefined, key, () => onOpen(key));
-  button.append(make("span", "ap-side-mark"), make("span", "ap-side-name"), make("span", "ap-side-facts"));
+  button.append(make("span", "ap-side-mark"), make("span", "ap-side-name"), make("span", "ap-side-began"), make("span", "ap-side-facts"));
   item.append(button);
   return item;
 }
 
 function fillSideRun(item, row) {
-  const [mark, name, facts] = item.firstChild.children;
+  const [mark, name, began, facts] = item.firstChild.children;
   mark.dataset.state = row.state;
   setText(mark, row.mark);
   setText(name, row.pipeline || row.key);
-  const stages = row.stages ? `${row.stages} stages` : "";
-  setText(facts, [row.status, stages, row.took, row.price, startedShort(row.start_time)].filter(Boolean).join(" · "));
+  const stages = row.stages ? _n("%1 stage", "%1 stages", row.stages) : "";
+  setText(began, startedShort(row.start_time));
+  setText(facts, [row.status, stages, row.took, row.price].filter(Boolean).join(" · "));
 }
 
 function setText(element, text) {
@@ -153,8 +155,8 @@ function setText(element, text) {
 const startedShort = (iso) => (iso ? iso.slice(5, 16).replace("T", " ") : "");
 
 function spokenCount(found, total, isFiltered) {
-  if (!total) return "No runs yet.";
-  const all = `${total.toLocaleString("en")} ${total === 1 ? "run" : "runs"}`;
+  if (!total) return __("No runs yet.");
+  const all = total === 1 ? __("1 run") : __("%1 runs", total.toLocaleString("en"));
   if (!isFiltered) return all;
-  return found ? `${found.toLocaleString("en")} of ${all}` : "No run has these words.";
+  return found ? __("%1 of %2", found.toLocaleString("en"), all) : __("No run has these words.");
 }

@@ -2,6 +2,7 @@
 
 import { make, makeButton } from "./parts.js";
 import { sizeOf } from "./texts.js";
+import { __ } from "./wording.js";
 
 export const MOST_BYTES = 1024 * 1024; // what the server takes of a request
 const MOST_TYPED = 2000; // characters; a browser takes seconds to put some hundred lines in as if they were typed
@@ -17,8 +18,8 @@ const EXAMPLE = `digraph review {
 // `onChange()` is called for each change of the text, `onSaid(words)` with what keeps a file from being read.
 export function makeSourceField(dropZone, { onChange, onSaid }) {
   const element = make("section", "an-source");
-  element.setAttribute("aria-label", "The pipeline's text");
-  const label = make("label", "an-label", "DOT text");
+  element.setAttribute("aria-label", __("The pipeline's text"));
+  const label = make("label", "an-label", __("DOT text"));
   const area = make("textarea", "an-text");
   area.id = "an-text";
   area.wrap = "off";
@@ -31,12 +32,12 @@ export function makeSourceField(dropZone, { onChange, onSaid }) {
   picked.type = "file";
   picked.accept = ".dot,.gv,.txt,text/vnd.graphviz,text/plain";
   picked.tabIndex = -1;
-  picked.setAttribute("aria-label", "A file to read");
-  const choose = makeButton("al-button", "Choose a file…", "", () => picked.click());
-  const hint = make("span", "al-dim an-drop", "or drop one here");
+  picked.setAttribute("aria-label", __("A file to read"));
+  const choose = makeButton("al-button", __("Choose a file…"), "", () => picked.click());
+  const hint = make("span", "al-dim an-drop", __("or drop one here"));
   hint.id = "an-drop";
   const head = make("div", "an-head");
-  const undo = makeButton("al-button", "Undo", "Take the text that was there before", () => {
+  const undo = makeButton("al-button", __("Undo"), __("Take the text that was there before"), () => {
     replace(before);
     undo.hidden = true;
   });
@@ -61,7 +62,7 @@ export function makeSourceField(dropZone, { onChange, onSaid }) {
   async function read(file) {
     if (!file) return;
     if (file.size > MOST_BYTES) {
-      onSaid(`${file.name} has ${sizeOf(file.size)}, and the server takes ${sizeOf(MOST_BYTES)}.`);
+      onSaid(__("%1 has %2, and the server takes %3.", file.name, sizeOf(file.size), sizeOf(MOST_BYTES)));
       return;
     }
     try {
@@ -69,7 +70,7 @@ export function makeSourceField(dropZone, { onChange, onSaid }) {
       onSaid("");
       put(text);
     } catch {
-      onSaid(`${file.name} is not text in UTF-8.`);
+      onSaid(__("%1 is not text in UTF-8.", file.name));
     }
   }
 

@@ -1,6 +1,7 @@
 // The token: taken from the address once and out of it at once, kept for this tab, asked for where there is none.
 
 import { make, makeButton } from "./parts.js";
+import { __ } from "./wording.js";
 
 // Another server of the same origin, under another prefix, has another one.
 const tokenKey = () => `attractor-nb token ${new URL(".", location.href).pathname}`;
@@ -25,27 +26,27 @@ export function takeToken() {
 
 export function makeTokenField(el, words, onToken) {
   const box = make("section", "ap-token");
-  const title = make("h1", "ap-title", "The token of this server");
+  const title = make("h1", "ap-title", __("The token of this server"));
   const field = make("input", "ap-field");
   field.type = "password";
   field.autocomplete = "off";
   field.spellcheck = false;
-  field.setAttribute("aria-label", "Token, or the whole address");
-  field.placeholder = "token, or the whole address";
+  field.setAttribute("aria-label", __("Token, or the whole address"));
+  field.placeholder = __("token, or the whole address");
   const said = make("p", "ap-said", words);
   said.setAttribute("role", "alert");
   const give = () => {
     const token = tokenOf(field.value);
     if (token) onToken(token);
-    else said.textContent = "There is no token in this.";
+    else said.textContent = __("There is no token in this.");
   };
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter") give();
   });
   const row = make("div", "ap-row");
-  row.append(field, makeButton("al-button", "Open", "", give));
-  const hint = make("p", "al-dim", "The line that ");
-  hint.append(make("code", "", "attractor-nb serve"), " has printed ends with it. It is kept in this tab only.");
+  row.append(field, makeButton("al-button", __("Open"), "", give));
+  const hint = make("p", "al-dim", __("The line that "));
+  hint.append(make("code", "", "attractor-nb serve"), __(" has printed ends with it. It is kept in this tab only."));
   box.append(title, hint, row, said);
   el.append(box);
   field.focus();

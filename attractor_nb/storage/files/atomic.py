@@ -57,9 +57,7 @@ def write_whole(
         raise storage_error(error, "write", directory / name) from error
 
 
-def replace_file(
-    disk: Disk, parent: int, name: str, data: bytes, *, is_synced: bool, keep_as: str = ""
-) -> None:
+def replace_file(disk: Disk, parent: int, name: str, data: bytes, *, is_synced: bool, keep_as: str = "") -> None:
     """What ``write_whole`` does, but for flushing the directory and wording the error.
 
     Raises:
@@ -99,9 +97,7 @@ def _keep(disk: Disk, parent: int, name: str, kept_name: str) -> None:
             disk.remove(second, parent)
 
 
-def replace_link(
-    disk: Disk, parent: int, name: str, target: str, *, directory: Path, is_synced: bool
-) -> None:
+def replace_link(disk: Disk, parent: int, name: str, target: str, *, directory: Path, is_synced: bool) -> None:
     """Replace a symbolic link by another one, so that at every moment one of both is there.
 
     Raises:
@@ -137,12 +133,7 @@ def sweep(disk: Disk, parent: int, names: Iterable[str] | None = None) -> int:
 
 
 def read_plain_file(
-    name: str | Path,
-    parent: int | None = None,
-    *,
-    directory: Path | str = "",
-    max_bytes: int,
-    offset: int = 0,
+    name: str | Path, parent: int | None = None, *, directory: Path | str = "", max_bytes: int, offset: int = 0
 ) -> bytes | None:
     """The content of a plain file, from an offset on; None when there is no file.
 

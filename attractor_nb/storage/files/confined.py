@@ -43,9 +43,7 @@ def read_below(folder: Path, name: str, *, max_bytes: int) -> bytes:
     if not name or "\0" in name or "\n" in name:
         raise Outside("is not a file name", "name a file")
     if pure.is_absolute() or Path(name).is_absolute() or ".." in pure.parts:
-        raise Outside(
-            f"is named by a path that may lead out of {folder}", "give a path below that folder, without .."
-        )
+        raise Outside(f"is named by a path that may lead out of {folder}", "give a path below that folder, without ..")
     place = Path(os.path.realpath(folder / name))
     if not place.is_relative_to(folder):
         raise Outside(f"leads out of {folder} by a link", "copy the file into the folder")

@@ -8,8 +8,9 @@ import os
 import secrets
 import stat
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -43,8 +44,7 @@ class DocumentConflict(Exception):
         self.document = document
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentLine:
+class DocumentLine(msgspec.Struct, frozen=True):
     """A file of the list.
 
     Attributes:
@@ -58,8 +58,7 @@ class DocumentLine:
     modified: float
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """A file as it was read.
 
     Attributes:
@@ -162,7 +161,7 @@ class DocumentFolder:
                 os.unlink(temporary, dir_fd=folder)
             else:
                 os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
+        except BaseException:  # an interrupt, too, must leave no temporary file
             with contextlib.suppress(OSError):
                 os.unlink(temporary, dir_fd=folder)
             raise
@@ -227,8 +226,4 @@ def _parts(path: str) -> list[str]:
 def _reason(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "there is none"
-    return (
-        "a link or no folder is on the way"
-        if isinstance(error, NotADirectoryError)
-        else "it cannot be opened"
-    )
+    return "a link or no folder is on the way" if isinstance(error, NotADirectoryError) else "it cannot be opened"

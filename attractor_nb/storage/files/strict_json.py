@@ -86,9 +86,7 @@ def json_page(plain: Mapping[str, Any]) -> str:
     try:
         return json.dumps(plain, indent=2, default=repr)
     except (ValueError, RecursionError):
-        described = {
-            key: value if isinstance(value, str | int) else repr(value) for key, value in plain.items()
-        }
+        described = {key: value if isinstance(value, str | int) else repr(value) for key, value in plain.items()}
         return json.dumps(described, indent=2)
 
 
@@ -140,9 +138,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise JsonProblem(f"has the value {name}, which JSON does not know")
 
 
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant, parse_float=_finite
-)
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant, parse_float=_finite)
 
 
 def _size(count: int) -> str:

@@ -24,9 +24,7 @@ def write_bytes(path: Path, data: bytes) -> None:
     temporary: Path | None = None
     try:
         mode = place.stat().st_mode & 0o7777 if place.exists() else 0o666 & ~_creation_mask()
-        with tempfile.NamedTemporaryFile(
-            "wb", dir=place.parent, prefix=f".{place.name}.", delete=False
-        ) as file:
+        with tempfile.NamedTemporaryFile("wb", dir=place.parent, prefix=f".{place.name}.", delete=False) as file:
             temporary = Path(file.name)
             file.write(data)
         temporary.chmod(mode)

@@ -9,19 +9,14 @@ and bytes; no file is touched here.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+import msgspec
+from msgspec.structs import replace
+
 from attractor_nb.errors import CheckpointCorrupt
-from attractor_nb.model.events import (
-    LOG_FORM,
-    PipelineStarted,
-    StageEnd,
-    UnknownEvent,
-    event_from_plain,
-    read_event,
-)
+from attractor_nb.model.events import LOG_FORM, PipelineStarted, StageEnd, UnknownEvent, event_from_plain, read_event
 from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.model.record import encode
 from attractor_nb.model.redacted import redact_event
@@ -127,8 +122,7 @@ def _unsealed(line: bytes) -> tuple[int, bytes]:
     return (token, payload) if crc32(payload, token - FIRST_OWNER) == int(checksum, 16) else (0, b"")
 
 
-@dataclass(frozen=True, slots=True)
-class LogScan:
+class LogScan(msgspec.Struct, frozen=True):
     """What a stretch of the log holds.
 
     Attributes:
@@ -225,8 +219,7 @@ def _is_lost_write(data: bytes, start: int, end: int, offset: int) -> bool:
     """
     first = offset + start
     return any(
-        (hole.start() == 0 or (first + hole.start()) % _SECTOR_BYTES == 0)
-        and (first + hole.end()) % _SECTOR_BYTES == 0
+        (hole.start() == 0 or (first + hole.start()) % _SECTOR_BYTES == 0) and (first + hole.end()) % _SECTOR_BYTES == 0
         for hole in _HOLE.finditer(data[start:end])
     )
 

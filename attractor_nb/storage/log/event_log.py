@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from attractor_nb.collector import paused_collector
 from attractor_nb.errors import StorageError
@@ -215,9 +216,7 @@ class EventLog:
                 path=path,
                 hint="resume the run; all that was recorded is intact",
             )
-        return StorageError(
-            f"{path}: event {event.sequence} does not follow event {self.sequence}", path=path
-        )
+        return StorageError(f"{path}: event {event.sequence} does not follow event {self.sequence}", path=path)
 
 
 def log_size(directory: Path) -> int:

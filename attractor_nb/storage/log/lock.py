@@ -21,6 +21,7 @@ from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read
 from attractor_nb.storage.run_directory import RunDirectory, utc_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from filelock import BaseFileLock
@@ -47,13 +48,7 @@ class OwnerLock:
     """
 
     def __init__(
-        self,
-        disk: Disk,
-        root: RunDirectory,
-        clock: Clock,
-        *,
-        take_over: bool = False,
-        is_synced: bool = True,
+        self, disk: Disk, root: RunDirectory, clock: Clock, *, take_over: bool = False, is_synced: bool = True
     ) -> None:
         """Take the lock.
 
@@ -94,9 +89,7 @@ class OwnerLock:
 
         # Made first, and looked at before and after: the lock is then known to be on that very file.
         path = self._root.path / LOCK_NAME
-        os.close(
-            os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FILE_MODE)
-        )
+        os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FILE_MODE))
         self._file = self._present_file()
         try:
             self._lock.acquire(poll_interval=0.01)
@@ -179,9 +172,7 @@ def _new_lock(path: Path) -> BaseFileLock:
 def is_owned(logs_root: Path) -> bool:
     """Whether some process owns a run directory right now."""
     try:
-        descriptor = os.open(
-            logs_root / LOCK_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        )
+        descriptor = os.open(logs_root / LOCK_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:
@@ -240,10 +231,15 @@ def _is_gone(owner: dict[str, Any]) -> bool:
     return False
 
 
+def process_of(owner: Mapping[str, Any]) -> str:
+    """An owner in words: its process and machine."""
+    return f"process {owner.get('pid', '?')} on {owner.get('host', '?')}"
+
+
 def _who(owner: dict[str, Any]) -> str:
     if not owner:
         return "another process"
-    return f"process {owner.get('pid', '?')} on {owner.get('host', '?')} since {owner.get('since', '?')}"
+    return f"{process_of(owner)} since {owner.get('since', '?')}"
 
 
 def _locked(path: Path) -> RunLocked:

@@ -158,9 +158,7 @@ def holds_one(path: Path, name: str) -> StorageError:
     """The error for a directory that has that file of a run or a map."""
     what = "map" if name.startswith("map.") else "run"
     return StorageError(
-        f"{path} holds a {what} already",
-        path=str(path / name),
-        hint="resume it, or choose another directory",
+        f"{path} holds a {what} already", path=str(path / name), hint="resume it, or choose another directory"
     )
 
 

@@ -9,25 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from attractor_nb.collector import paused_collector
 from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Usage, usage_problem
 from attractor_nb.redaction import may_hold, redacted_value
 from attractor_nb.storage.files.strict_json import json_bytes, read_json
-from attractor_nb.storage.run_lists.listing import (
-    ENDED_FILES,
-    LASTING,
-    MAP_FILES,
-    RUN_FILES,
-    Grounds,
-    RunSummary,
-)
+from attractor_nb.storage.run_lists.listing import ENDED_FILES, LASTING, MAP_FILES, RUN_FILES, Grounds, RunSummary
 from attractor_nb.storage.run_lists.run_tags import MAX_TAGS, checked_tag
 
 if TYPE_CHECKING:
@@ -53,8 +47,7 @@ _WORDS: Final[dict[tuple[str, ...], str]] = {files: word for word, files in _FIL
 _RESTART: Final = re.compile(r"restart-[0-9]{1,9}")
 
 
-@dataclass(frozen=True, slots=True)
-class KeptLine:
+class KeptLine(msgspec.Struct, frozen=True):
     """A line that can hold for longer.
 
     Attributes:

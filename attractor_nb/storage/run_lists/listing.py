@@ -12,9 +12,12 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from attractor_nb.errors import RunError, StorageError
 from attractor_nb.model.events import InterviewStarted, PipelineRestarted
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.states import ENDED, LIVE
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
 from attractor_nb.storage.files.atomic import read_plain_file
 from attractor_nb.storage.files.strict_json import JsonProblem
@@ -26,14 +29,7 @@ from attractor_nb.storage.older_checkpoints import find_legacy_checkpoints
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.run_lists.removal import is_remains
 from attractor_nb.storage.run_lists.run_tags import TAGS_NAME, read_tags
-from attractor_nb.storage.run_status import (
-    ABANDONED,
-    DAMAGED,
-    GOES_ON,
-    RESTARTED,
-    UNFINISHED,
-    standing_of,
-)
+from attractor_nb.storage.run_status import ABANDONED, DAMAGED, GOES_ON, RESTARTED, standing_of
 from attractor_nb.storage.sealed_file import previous_name, unseal
 from attractor_nb.storage.stored_run import read_facts, read_run
 
@@ -49,8 +45,7 @@ _MAX_MANIFEST_BYTES: Final = 16 * 1024 * 1024
 HALF_WRITTEN, HALF_DELETED, NEWER, FOREIGN = "half-written", "half-deleted", "newer", "foreign"
 UNREADABLE: Final = frozenset({DAMAGED, HALF_WRITTEN, HALF_DELETED, NEWER, FOREIGN})
 """How a directory stands that is no whole run of ours."""
-LIVE: Final = frozenset({"running", "resumed"})
-LASTING: Final = frozenset({"completed", "failed", *GOES_ON})
+LASTING: Final = ENDED | GOES_ON
 """How something whole stands that nobody works at."""
 _SCHEMA_VERSION: Final = 1
 _LINEAGE: Final = (("fork_of", "fork of"), ("continued_from", "continues"), ("restart_of", "restart of"))
@@ -108,8 +103,7 @@ class RunSummary:
         return self.status in GOES_ON
 
 
-@dataclass(frozen=True, slots=True)
-class Grounds:
+class Grounds(msgspec.Struct, frozen=True):
     """What a line was made of: as long as none of it changes, it is the line.
 
     Attributes:
@@ -126,11 +120,7 @@ class Grounds:
 ENDED_FILES: Final = (EVENT_LOG_NAME, MANIFEST_NAME, TAGS_NAME)
 """Of a run whose manifest is whole and says all."""
 _PROJECTIONS: Final = (MANIFEST_NAME, CHECKPOINT_NAME)
-RUN_FILES: Final = (
-    *(EVENT_LOG_NAME, TAGS_NAME, SOURCE_NAME),
-    *_PROJECTIONS,
-    *map(previous_name, _PROJECTIONS),
-)
+RUN_FILES: Final = (*(EVENT_LOG_NAME, TAGS_NAME, SOURCE_NAME), *_PROJECTIONS, *map(previous_name, _PROJECTIONS))
 MAP_FILES: Final = (MAP_NAME, previous_name(MAP_NAME), TAGS_NAME)
 
 
@@ -193,9 +183,7 @@ def _summary_of_run(path: Path) -> tuple[RunSummary, Grounds | None]:
     return summary, _grounds_of_run(summary, manifest, standing) if is_whole else None
 
 
-def _grounds_of_run(
-    summary: RunSummary, manifest: Mapping[str, Any], standing: RunStanding
-) -> Grounds | None:
+def _grounds_of_run(summary: RunSummary, manifest: Mapping[str, Any], standing: RunStanding) -> Grounds | None:
     path, is_stopped = summary.logs_root, summary.status in GOES_ON
     is_inside = all(place.is_relative_to(path) for place in standing.places)
     # A run that was to go on in a restart whose manifest nobody could read: it may have one by now.
@@ -208,7 +196,7 @@ def _grounds_of_run(
     return Grounds(
         tuple("" if place == path else place.relative_to(path).as_posix() for place in standing.places),
         ENDED_FILES if is_told else RUN_FILES,
-        asks_lock=manifest.get("status", "running") in {*UNFINISHED, RESTARTED},
+        asks_lock=manifest.get("status", "running") in {*LIVE, RESTARTED},
     )
 
 
@@ -294,11 +282,7 @@ def _totals(standing: RunStanding) -> tuple[float | None, int | None, Usage | No
     manifest = standing.manifest
     if not standing.owner and "stages" in manifest:
         usage = manifest.get("usage")
-        return (
-            manifest.get("duration"),
-            manifest["stages"],
-            Usage.from_plain(usage) if usage is not None else None,
-        )
+        return (manifest.get("duration"), manifest["stages"], Usage.from_plain(usage) if usage is not None else None)
     with contextlib.suppress(OSError):
         if (standing.logs_root / CHECKPOINT_NAME).lstat().st_size <= MAX_CHECKPOINT_BYTES:
             checkpoint, _ = read_checkpoint(standing.logs_root)

@@ -70,9 +70,7 @@ def remove_run(base: Path, logs_root: Path, *, clock: Clock, disk: Disk | None =
     disk = disk or Disk()
     logs_root = logs_root.absolute()
     if logs_root.parent != base.absolute() or logs_root.name in {"", ".", ".."}:
-        raise RunError(
-            f"{logs_root} is not in the runs base {base}", hint="only what runs() lists is deleted"
-        )
+        raise RunError(f"{logs_root} is not in the runs base {base}", hint="only what runs() lists is deleted")
     home = RunDirectory(disk, base)
     try:
         target = RunDirectory(disk, logs_root)  # refuses links

@@ -17,8 +17,9 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
@@ -55,8 +56,7 @@ _STRAY_SECONDS: Final = 3600.0
 _NO_FILE: Final = (0,) * STAMP_LENGTH
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(msgspec.Struct):
     """What this process knows of a runs base.
 
     Attributes:
@@ -64,7 +64,7 @@ class _Known:
         changes: How many of them the file lacks, or has in vain.
     """
 
-    lines: dict[str, KeptLine] = field(default_factory=dict[str, KeptLine])
+    lines: dict[str, KeptLine] = {}
     changes: int = 0
 
 
@@ -178,7 +178,7 @@ def _kept(home: int, summary: RunSummary, begun: int, grounds: Grounds, before: 
 def _holds(base: Path, home: int, name: str, line: KeptLine) -> bool:
     """Whether a line is what would be made of the directory now."""
     grounds = line.grounds
-    if _stamp(home, name, grounds) != line.stamp:
+    if not _fits(home, name, line):
         return False
     return not (grounds.asks_lock and any(is_owned(base / name / place) for place in grounds.places))
 
@@ -192,14 +192,38 @@ def _stamp(home: int, name: str, grounds: Grounds) -> tuple[int, ...]:
     numbers: list[int] = []
     for place in grounds.places:
         path = f"{name}/{place}" if place else name
-        for file in ("", *grounds.names):
-            try:
-                facts = os.stat(f"{path}/{file}" if file else path, dir_fd=home, follow_symlinks=False)
-            except OSError:
-                numbers += _NO_FILE
-            else:
-                numbers += (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+        numbers += _facts(home, path)
+        for file in grounds.names:
+            numbers += _facts(home, f"{path}/{file}")
     return tuple(numbers)
+
+
+def _fits(home: int, name: str, line: KeptLine) -> bool:
+    """Whether the stamp is as it was.
+
+    A directory stands before its files, and one that has changed ends the look: so what was not in it is not
+    there now, and is not asked for.
+    """
+    stamp, at = line.stamp, 0
+    for place in line.grounds.places:
+        path = f"{name}/{place}" if place else name
+        if _facts(home, path) != stamp[at : at + STAMP_LENGTH]:
+            return False
+        for file in line.grounds.names:
+            at += STAMP_LENGTH
+            before = stamp[at : at + STAMP_LENGTH]
+            if before[0] and _facts(home, f"{path}/{file}") != before:
+                return False
+        at += STAMP_LENGTH
+    return True
+
+
+def _facts(home: int, path: str) -> tuple[int, ...]:
+    try:
+        facts = os.stat(path, dir_fd=home, follow_symlinks=False)
+    except OSError:
+        return _NO_FILE
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
 def _begun(path: Path) -> int:

@@ -35,9 +35,7 @@ def checked_tag(tag: object) -> str:
     """
     text = redacted(tag).strip() if isinstance(tag, str) else ""
     if not text or len(text) > MAX_TAG_CHARS or not text.isprintable() or "," in text:
-        raise OptionError(
-            f"{tag!r:.80} is not a tag", hint=f"1 to {MAX_TAG_CHARS} visible characters, without a comma"
-        )
+        raise OptionError(f"{tag!r:.80} is not a tag", hint=f"1 to {MAX_TAG_CHARS} visible characters, without a comma")
     return text
 
 

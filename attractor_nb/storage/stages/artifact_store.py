@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from attractor_nb.context import ARTIFACT_THRESHOLD_BYTES, REFERENCE_TYPE
 from attractor_nb.errors import CheckpointCorrupt, StorageError
@@ -32,8 +33,7 @@ _SUFFIX = ".json"
 _MAX_ID_LENGTH = 200
 
 
-@dataclass(frozen=True, slots=True)
-class ArtifactInfo:
+class ArtifactInfo(msgspec.Struct, frozen=True):
     """What is known of an artifact.
 
     Attributes:
@@ -58,12 +58,7 @@ class ArtifactStore:
     """
 
     def __init__(
-        self,
-        clock: Clock,
-        *,
-        disk: Disk | None = None,
-        root: RunDirectory | None = None,
-        is_synced: bool = False,
+        self, clock: Clock, *, disk: Disk | None = None, root: RunDirectory | None = None, is_synced: bool = False
     ) -> None:
         """Open the store, and list what an earlier process left in ``artifacts/``.
 
@@ -102,9 +97,7 @@ class ArtifactStore:
         """
         with self._lock:
             if artifact_id not in self._infos:
-                raise StorageError(
-                    f"there is no artifact {artifact_id!r}", hint="list() names those there are"
-                )
+                raise StorageError(f"there is no artifact {artifact_id!r}", hint="list() names those there are")
             text = self._kept.get(artifact_id)
         if text is None:
             text = self._read_file(artifact_id)
@@ -131,9 +124,7 @@ class ArtifactStore:
         with self._lock:
             info = self._infos.get(artifact_id)
             if info is None:
-                raise StorageError(
-                    f"there is no artifact {artifact_id!r}", hint="list() names those there are"
-                )
+                raise StorageError(f"there is no artifact {artifact_id!r}", hint="list() names those there are")
             if info.is_file_backed:
                 self._remove_file(artifact_id)
             del self._infos[artifact_id]
@@ -228,9 +219,7 @@ class ArtifactStore:
 
     def _read_file(self, artifact_id: str) -> bytes:
         with self._directory() as parent:
-            text = read_plain_file(
-                artifact_id + _SUFFIX, parent, directory=ARTIFACTS_NAME, max_bytes=MAX_BYTES
-            )
+            text = read_plain_file(artifact_id + _SUFFIX, parent, directory=ARTIFACTS_NAME, max_bytes=MAX_BYTES)
         if text is None:
             raise StorageError(f"the file of artifact {artifact_id[:8]} is gone")
         return text
@@ -264,9 +253,7 @@ class ArtifactStore:
                     facts = os.stat(name, dir_fd=parent, follow_symlinks=False)
                     artifact_id = name.removesuffix(_SUFFIX)
                     found.append(
-                        ArtifactInfo(
-                            artifact_id, artifact_id, facts.st_size, facts.st_mtime, is_file_backed=True
-                        )
+                        ArtifactInfo(artifact_id, artifact_id, facts.st_size, facts.st_mtime, is_file_backed=True)
                     )
         finally:
             self._disk.close(parent)
@@ -277,6 +264,5 @@ def _check_id(artifact_id: str) -> None:
     is_safe = artifact_id.isascii() and all(char.isalnum() or char in "._-" for char in artifact_id)
     if not artifact_id or not is_safe or artifact_id.startswith(".") or len(artifact_id) > _MAX_ID_LENGTH:
         raise StorageError(
-            f"{artifact_id[:80]!r} is not an artifact id",
-            hint="use letters, digits, dots, dashes and underscores",
+            f"{artifact_id[:80]!r} is not an artifact id", hint="use letters, digits, dots, dashes and underscores"
         )

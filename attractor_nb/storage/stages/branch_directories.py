@@ -73,12 +73,7 @@ class BranchDirectories:
     """Makes room for each new attempt of a stage in a branch, and holds the branches open that run."""
 
     def __init__(
-        self,
-        disk: Disk,
-        root: RunDirectory,
-        latest: Mapping[Place, tuple[int, int]],
-        *,
-        is_taken_over: bool = False,
+        self, disk: Disk, root: RunDirectory, latest: Mapping[Place, tuple[int, int]], *, is_taken_over: bool = False
     ) -> None:
         """Take up the branches of a run.
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
@@ -23,8 +24,7 @@ MAX_LISTED: Final = 200
 _OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class StageFile:
+class StageFile(msgspec.Struct, frozen=True):
     """A file of an attempt.
 
     Attributes:
@@ -38,8 +38,7 @@ class StageFile:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True):
     """The files of an attempt.
 
     Attributes:

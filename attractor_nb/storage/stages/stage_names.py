@@ -40,9 +40,7 @@ _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", *(f"{kind}{number}" for kind in ("com", "lpt") for number in range(10))}
 )
 """Names that Windows keeps for itself, with whatever ending."""
-_TAKEN = "|".join(
-    [*(rf"{name}(?:\.|\Z)" for name in _DEVICES), *(rf"{re.escape(name)}\Z" for name in RUN_ENTRIES)]
-)
+_TAKEN = "|".join([*(rf"{name}(?:\.|\Z)" for name in _DEVICES), *(rf"{re.escape(name)}\Z" for name in RUN_ENTRIES)])
 _SAFE = re.compile(
     rf"(?!{_RESERVED_BEGINNING}|{_TAKEN})[a-z0-9_](?:[a-z0-9_.-]{{0,{MAX_NAME_LENGTH - 2}}}[a-z0-9_-])?",
     re.ASCII | re.IGNORECASE,
@@ -93,11 +91,11 @@ class StageNames:
         """The directory name of a node; the first call decides it."""
         name = self._names.get(node_id)
         if name is None:
-            name = node_id
-            if not is_safe_name(node_id) or node_id.casefold() in self._taken:
-                name = escaped_name(node_id)
-            self._names[node_id] = name
-            self._taken.add(name.casefold())
+            folded = node_id.casefold()
+            if folded in self._taken or not is_safe_name(node_id):
+                return self.escape(node_id)
+            name = self._names[node_id] = node_id
+            self._taken.add(folded)
         return name
 
     def escape(self, node_id: str) -> str:

@@ -105,17 +105,13 @@ def _content(source: Path | str) -> bytes | str:
 def _status(plain: dict[str, Any]) -> StageStatus:
     found = {key: _text(plain, key) for key in ("outcome", "status") if plain.get(key) is not None}
     if not found:
-        raise StatusFileError(
-            'status.json has no "outcome"', hint=f'add "outcome": one of {", ".join(StageStatus)}'
-        )
+        raise StatusFileError('status.json has no "outcome"', hint=f'add "outcome": one of {", ".join(StageStatus)}')
     read = {key: read_status(word) for key, word in found.items()}
     for key, status in read.items():
         if status is None:
             word, known = found[key][:80], ", ".join(StageStatus)
             near = did_you_mean(word, StageStatus) or f"; it is one of {known}"
-            raise StatusFileError(
-                f"status.json: {key} {word!r} is not known{near}", hint=f"use one of {known}"
-            )
+            raise StatusFileError(f"status.json: {key} {word!r} is not known{near}", hint=f"use one of {known}")
     first, *others = [status for status in read.values() if status is not None]
     if others and others[0] is not first:
         raise StatusFileError(f'status.json says both "outcome": {first} and "status": {others[0]}')

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from attractor_nb.errors import StorageError
 from attractor_nb.redaction import holds_secret, redacted
@@ -43,8 +44,7 @@ def thread_file_name(thread: str) -> str:
     return (thread if is_kept else escaped_name(thread)) + _SUFFIX
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(msgspec.Struct, frozen=True):
     """What one attempt saved.
 
     Attributes:
@@ -134,13 +134,7 @@ class ThreadDirectory:
     """The threads of a run directory that this process owns."""
 
     def __init__(self, disk: Disk, root: RunDirectory, *, is_synced: bool) -> None:
-        """Take up the threads of a run.
-
-        Args:
-            disk: Where.
-            root: The run directory.
-            is_synced: Flush what is saved before ``save`` returns.
-        """
+        """Take up the threads of a run."""
         self._disk = disk
         self._root = root
         self._is_synced = is_synced
@@ -203,9 +197,7 @@ class ThreadDirectory:
             words = str(problem) if isinstance(problem, ValueError) else "has a wrong shape"
             path = str(self._path / name)
             raise StorageError(
-                f"{path} is damaged: it {words}",
-                path=path,
-                hint="restore it; or remove it, and the thread begins anew",
+                f"{path} is damaged: it {words}", path=path, hint="restore it; or remove it, and the thread begins anew"
             ) from None
 
     @contextlib.contextmanager

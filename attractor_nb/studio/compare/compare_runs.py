@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.runtime.lookup import as_run, texts_of
 from attractor_nb.runtime.past import look_back
 from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.runtime.stored_execution import as_run, texts_of, without_places
 from attractor_nb.storage.files.user_files import write_file
-from attractor_nb.studio.compare.comparison_drawing import comparison_svg
+from attractor_nb.studio.compare.comparison_page import comparison_svg
 from attractor_nb.studio.compare.comparison_view import (
     Compared,
     Side,
@@ -137,9 +138,7 @@ class Comparison:
         return {"text/html": self.to_html(), "text/plain": str(self)}
 
 
-def diff(
-    a: Execution | RunResult | str | PathLike[str], b: Execution | RunResult | str | PathLike[str]
-) -> Comparison:
+def diff(a: Execution | RunResult | str | PathLike[str], b: Execution | RunResult | str | PathLike[str]) -> Comparison:
     """What two runs did differently: path, outcomes, prompts, responses, context, cost, time.
 
     They may be of the same graph or of two; a run that goes on is compared as far as it has come.
@@ -173,24 +172,24 @@ def diff(
 def _side(name: str, run: Execution) -> Side:
     view = run.view
     label = redacted(run.graph.label)
-    return Side(
-        name, run.id, label, view.status, redacted(view.reason), view.stages, view.duration, so_far(view)
-    )
+    reason = without_places(run, look_back(run).directories[-1].journal.way, redacted(view.reason))
+    return Side(name, run.id, label, view.status, reason, view.stages, view.duration, so_far(view))
 
 
 def _steps(run: Execution) -> Iterator[ComparedVisit]:
     """The visits on the way, over all directories of the run."""
     for known in look_back(run).visits:
         if not known.is_set_aside:
-            yield step_of(known.record, texts_of(run, known))
+            step = step_of(known.record, texts_of(run, known))
+            yield replace(step, reason=without_places(run, known.journal.way, step.reason))
 
 
 def _context(run: Execution) -> dict[str, Any]:
     """The context as it is now: recorded values, large ones as references that say their digest."""
     journal = look_back(run).directories[-1].journal
     last = journal.way[-1].sequence if journal.way else 0
-    clean: Any = redacted_value(journal.values_at(last))
-    return clean
+    clean: dict[str, Any] = redacted_value(journal.values_at(last))
+    return without_places(run, journal.way, clean)
 
 
 def _graph_changes(a: Graph, b: Graph, united: United) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Two runs beside each other, as one piece of HTML that needs no script."""
+"""Two runs on one drawing, and beside each other as one piece of HTML that needs no script."""
 
 from __future__ import annotations
 
@@ -6,29 +6,49 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from attractor_nb.studio.compare.comparison_drawing import comparison_svg, node_states_plain
+from attractor_nb.redaction import redacted_value
 from attractor_nb.studio.compare.comparison_view import (
+    Compared,
     comparison_plain,
     context_table,
     pair_changes,
+    status,
     steps_table,
     text_changes,
     totals_table,
+    word,
 )
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.marks import MARK_PATHS, TIMES
+from attractor_nb.views.drawings.overlay import Dress, Mark
 from attractor_nb.views.drawings.still import picture_html
-from attractor_nb.views.drawings.theme import compare_css, root_class
+from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.drawings.theme import compare_css, drawing_css, drawing_rules, root_class
+from attractor_nb.views.frontend import page
 from attractor_nb.views.markup import element, joined, style_sheet
-from attractor_nb.views.pages import page
+from attractor_nb.views.state import EdgeState, NodeState
 from attractor_nb.views.table import table_html
 from attractor_nb.views.texts.prose import prose_of
 from attractor_nb.views.texts.prose_code import rows_node
 from attractor_nb.views.texts.prose_html import prose_css, shown_html
 
 if TYPE_CHECKING:
-    from attractor_nb.studio.compare.comparison_view import Compared
+    from attractor_nb.studio.compare.run_alignment import ComparedVisit, Pair, United
     from attractor_nb.views.drawings.theme import Theme
     from attractor_nb.views.table import Table
+
+_RULES: Final = """
+& .only-a .outline,& .only-a .line{stroke:var(--running-line);stroke-dasharray:7 4}
+& .only-b .outline,& .only-b .line{stroke:var(--retrying-line);stroke-dasharray:2 3}
+& .only-a .line,& .only-b .line{stroke-width:2.25}
+& .node.only-a.only-a.only-a .outline,& .node.only-b.only-b.only-b .outline{stroke-width:2.5}
+& .only-a .head{fill:var(--running-line);stroke:var(--running-line)}
+& .only-b .head{fill:var(--retrying-line);stroke:var(--retrying-line)}
+& .only-a text.counts,& .only-a text.passes{fill:var(--running-line)}
+& .only-b text.counts,& .only-b text.passes{fill:var(--retrying-line)}
+& .node.changed.changed.changed .outline{stroke:var(--cached-line);stroke-width:3.5}
+& .changed text.counts,& .varied text.counts{fill:var(--cached-line);font-size:13px}
+& .node.varied.varied.varied .outline{stroke-width:2.5}
+"""
 
 MAX_TEXTS: Final = 40
 MAX_LINES: Final = 80
@@ -43,13 +63,107 @@ LEGEND: Final = (
 """What the strokes of the drawing mean: class, sign, words."""
 
 
+def legend_of(compared: Compared) -> list[tuple[str, str, str]]:
+    """The part of the legend that the drawing needs."""
+    nodes, edges = _node_marks(compared), _edge_marks(compared)[1]
+    marks = [*(mark for mark, _ in nodes.values()), *edges.values()]
+    drawn = {name for mark in marks for name in mark.css_classes}
+    return [entry for entry in LEGEND if entry[0] in drawn]
+
+
+def comparison_css() -> str:
+    """The style sheet that the drawing brings along."""
+    return drawing_css() + drawing_rules(_RULES)
+
+
+def comparison_svg(compared: Compared, theme: Theme = "auto") -> str:
+    """Both ways on one drawing."""
+    found = _node_marks(compared)
+    edges, edge_marks = _edge_marks(compared)
+    return render_svg(
+        compared.united.graph,
+        states={node_id: state for node_id, (_, state) in found.items()},
+        edges=edges,
+        is_ended=True,
+        theme=theme,
+        dress=Dress({node_id: mark for node_id, (mark, _) in found.items()}, edge_marks, drawing_rules(_RULES)),
+    )
+
+
+def node_states_plain(compared: Compared) -> dict[str, Any]:
+    """The state of each node as JSON, its sign where counts stand: for a drawing to be clicked."""
+    return {
+        node_id: {**state.to_plain(), "progress": mark.words}
+        for node_id, (mark, state) in _node_marks(compared).items()
+    }
+
+
+def _node_marks(compared: Compared) -> dict[str, tuple[Mark, NodeState]]:
+    of_node: dict[str, list[Pair]] = {}
+    for pair in compared.pairs:
+        of_node.setdefault(pair.node, []).append(pair)
+    united = compared.united
+    return {node_id: _node_mark(node_id, of_node.get(node_id, []), united) for node_id in united.graph.nodes}
+
+
+def _node_mark(node_id: str, pairs: list[Pair], united: United) -> tuple[Mark, NodeState]:
+    in_a = [pair.a for pair in pairs if pair.a]
+    in_b = [pair.b for pair in pairs if pair.b]
+    if not pairs:
+        for name, only in (("a", united.only_a), ("b", united.only_b)):
+            if node_id in only:
+                tip = f"only in the graph of {name.upper()}"
+                return Mark((f"only-{name}",), name.upper(), tip), NodeState()
+        return Mark(tip="in neither run"), NodeState()
+    if not in_a or not in_b:
+        name, steps = ("a", in_a) if in_a else ("b", in_b)
+        mark = Mark((f"only-{name}",), name.upper(), f"only {name.upper()} came here")
+        return mark, NodeState(status(steps[-1]), visits=len(steps), note=f"only {name.upper()}")
+    last_a, last_b = in_a[-1], in_b[-1]
+    state = NodeState(status(last_b), visits=len(in_b))
+    if last_a.status != last_b.status:
+        note = f"A {_short_word(last_a)}, B {_short_word(last_b)}"
+        tip = f"A {word(last_a)}, B {word(last_b)}"
+        return Mark(("changed",), "≠", tip), state._replace(note=note)
+    found = dict.fromkeys(name for pair in pairs for name in pair.differences)
+    if not found:
+        return Mark(("both",), tip="the same in both"), state
+    if len(in_a) != len(in_b):
+        found = {f"{len(in_a)} and {len(in_b)} visits": None, **found}
+    return Mark(("varied",), "≈", f"differs: {', '.join(found)}"), state
+
+
+def _edge_marks(compared: Compared) -> tuple[dict[int, EdgeState], dict[int, Mark]]:
+    passes: dict[int, list[int]] = {}
+    for pair in compared.pairs:
+        for side, step in enumerate((pair.a, pair.b)):
+            places = (compared.united.edges_a, compared.united.edges_b)[side]
+            if step is not None and step.edge is not None and step.edge < len(places):
+                passes.setdefault(places[step.edge], [0, 0])[side] += 1
+    marks = {index: _edge_mark(*counts) for index, counts in passes.items()}
+    return {index: EdgeState(max(counts)) for index, counts in passes.items()}, marks
+
+
+def _edge_mark(a: int, b: int) -> Mark:
+    tip = f"A took it {_times(a)}, B {_times(b)}"
+    if a and b:
+        return Mark(("both",), tip=tip) if a == b else Mark((), f"A{TIMES}{a} B{TIMES}{b}", tip)
+    name, count = ("a", a) if a else ("b", b)
+    words = f"{name.upper()}{TIMES}{count}" if count > 1 else name.upper()
+    return Mark((f"only-{name}",), words, tip)
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once"}.get(count, f"{count} times")
+
+
+def _short_word(step: ComparedVisit) -> str:
+    """A status for the small line of a node, where every letter counts."""
+    return {"success": "ok", "partial_success": "partly", "skipped": "skip", "": "open"}.get(step.status, step.status)
+
+
 def comparison_html(
-    compared: Compared,
-    *,
-    theme: Theme = "auto",
-    has_times: bool = False,
-    is_inline: bool = False,
-    place: str = "",
+    compared: Compared, *, theme: Theme = "auto", has_times: bool = False, is_inline: bool = False, place: str = ""
 ) -> str:
     """The drawing, the tables, and behind them the texts that differ, folded.
 
@@ -71,9 +185,10 @@ def comparison_html(
     ]
     heads = [element("div", {"class": "headline"}, side.headline) for side in (compared.a, compared.b)]
     beside = element("div", {"class": "beside"}, element("div", None, drawing), element("div", None, *tables))
-    above = [*heads, legend_html(), beside]
+    legend = legend_html(compared)
+    above = [*heads, legend, beside]
     if place:
-        above = [*heads, element("div", {"data-attractor-place": place}, legend_html(), drawing), *tables]
+        above = [*heads, element("div", {"data-attractor-place": place}, legend, drawing), *tables]
     parts = [
         style_sheet(compare_css() + prose_css()),
         *above,
@@ -84,20 +199,21 @@ def comparison_html(
 
 
 def comparison_values(compared: Compared, *, text_chars: int) -> dict[str, Any]:
-    """What the front-end's ``showCompare`` is given."""
+    """What the front-end's ``showCompare`` is given, without secrets."""
     plain = comparison_plain(compared, text_chars=text_chars)
     for pair, step in zip(compared.pairs, plain["steps"], strict=True):
         changes = pair_changes(pair, max_lines=MAX_LINES)
         step["changes"] = [{"name": change.name, "shown": [rows_node(change.rows)]} for change in changes]
         for side in filter(None, (step["a"], step["b"])):
             side["shown"] = {name: prose_of(side.get(name)) for name in TEXT_NAMES}
-    return {
+    values = {
         "svg": comparison_svg(compared),
         "marks": {status.value: path for status, path in MARK_PATHS.items()},
         "states": node_states_plain(compared),
         "comparison": plain,
-        "legend": [{"name": name, "sign": sign, "words": words} for name, sign, words in LEGEND],
+        "legend": [{"name": name, "sign": sign, "words": words} for name, sign, words in legend_of(compared)],
     }
+    return redacted_value(values)
 
 
 def comparison_page(compared: Compared, *, text_chars: int) -> str:
@@ -108,7 +224,7 @@ def comparison_page(compared: Compared, *, text_chars: int) -> str:
     return page("Two runs beside each other", line, "compare", "showCompare", values, static)
 
 
-def legend_html() -> Markup:
+def legend_html(compared: Compared) -> Markup:
     """What the strokes mean."""
     entries = [
         element(
@@ -117,7 +233,7 @@ def legend_html() -> Markup:
             element("span", {"class": "stroke", "aria-hidden": "true"}, sign),
             f" {words}",
         )
-        for name, sign, words in LEGEND
+        for name, sign, words in legend_of(compared)
     ]
     return element("div", {"class": "legend"}, joined(entries, " "))
 
@@ -138,7 +254,5 @@ def _texts_html(compared: Compared) -> Markup:
         for change in changes[:MAX_TEXTS]
     ]
     if len(changes) > MAX_TEXTS:
-        blocks.append(
-            element("div", {"class": "note"}, f"{len(changes) - MAX_TEXTS} more texts differ: diff.texts()")
-        )
+        blocks.append(element("div", {"class": "note"}, f"{len(changes) - MAX_TEXTS} more texts differ: diff.texts()"))
     return joined(blocks)

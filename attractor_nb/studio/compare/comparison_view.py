@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.languages.condition.evaluate import value_text
-from attractor_nb.model.outcome import StageStatus
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.marks import RUN_LETTERS, STATUS_LETTERS, TIMES
+from attractor_nb.views.drawings.marks import TIMES
 from attractor_nb.views.metrics import ELLIPSIS
-from attractor_nb.views.state import NodeStatus
 from attractor_nb.views.summary_line import duration_text, price_text, usage_words
 from attractor_nb.views.table import Column, Table
 from attractor_nb.views.texts.text_diff import text_diff, word_diff
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from attractor_nb.model.outcome import Usage
+    from attractor_nb.model.states import RunStatus
     from attractor_nb.studio.compare.run_alignment import ComparedVisit, Pair, United, ValueChange
-    from attractor_nb.views.state import RunStatus
     from attractor_nb.views.texts.text_diff import Row
 
 
@@ -32,13 +31,6 @@ NOTHING: Final = "\N{EN DASH}"
 VALUE_CHARS: Final = 60
 MAX_ROWS: Final = 60
 """Steps in a table; of longer ways only those that differ, and of these the first."""
-_STATUS: Final = {
-    StageStatus.SUCCESS: NodeStatus.SUCCESS,
-    StageStatus.PARTIAL_SUCCESS: NodeStatus.PARTIAL_SUCCESS,
-    StageStatus.RETRY: NodeStatus.FAIL,
-    StageStatus.FAIL: NodeStatus.FAIL,
-    StageStatus.SKIPPED: NodeStatus.SKIPPED,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +39,6 @@ class Side:
 
     Attributes:
         name: ``A`` or ``B``.
-        run_id: The run.
         pipeline: Name of its pipeline.
         status: How it ended, or that it goes on.
         reason: Why it failed or stopped, or empty.
@@ -68,7 +59,7 @@ class Side:
     @property
     def headline(self) -> str:
         """How it stands, in a line."""
-        text = f"{self.name} {RUN_LETTERS[self.status]} {self.status}, {self.stages} stages"
+        text = f"{self.name} {self.status.letter} {self.status}, {self.stages} stages"
         return f"{text}: {one_line(self.reason)}" if self.reason else text
 
 
@@ -104,13 +95,7 @@ def steps_table(compared: Compared, *, has_times: bool = False) -> Table:
     notes = [f"{len(pairs) - len(shown)} of {len(pairs)} steps are not shown"] if is_long else []
     return Table(
         "Steps of both runs",
-        (
-            Column("", "state"),
-            Column("stage", "place"),
-            Column("A"),
-            Column("B"),
-            Column("differs", "state"),
-        ),
+        (Column("", "state"), Column("stage", "place"), Column("A"), Column("B"), Column("differs", "state")),
         [
             (
                 _sign(pair),
@@ -149,7 +134,7 @@ def _place(pair: Pair) -> str:
 def _step_words(step: ComparedVisit | None, *, has_times: bool) -> str:
     if step is None:
         return NOTHING
-    parts = [f"{STATUS_LETTERS[status(step)]} {word(step)}"]
+    parts = [f"{status(step).letter} {word(step)}"]
     if step.attempts > 1:
         parts.append(f"{step.attempts} attempts")
     parts += usage_words(step.usage)
@@ -162,7 +147,7 @@ def totals_table(compared: Compared, *, has_times: bool = False) -> Table:
     """What both came to and consumed."""
     a, b = compared.a, compared.b
     rows: list[tuple[str, str, str]] = [
-        ("outcome", f"{RUN_LETTERS[a.status]} {a.status}", f"{RUN_LETTERS[b.status]} {b.status}"),
+        ("outcome", f"{a.status.letter} {a.status}", f"{b.status.letter} {b.status}"),
         ("stages", str(a.stages), str(b.stages)),
     ]
     if a.reason or b.reason:
@@ -204,7 +189,6 @@ class TextChange:
     """A text of a step that both runs took, and that is not the same.
 
     Attributes:
-        node: The node.
         visit: Number of its visit in the first run.
         name: ``prompt`` or ``response``.
         lines: What differs (``text_diff``).
@@ -295,7 +279,7 @@ def _cut(text: str, chars: int) -> str:
 
 def status(step: ComparedVisit) -> NodeStatus:
     """How a visit ended, as a drawing has it."""
-    return _STATUS[StageStatus(step.status)] if step.status else NodeStatus.PENDING
+    return NodeStatus.of(step.status)
 
 
 def word(step: ComparedVisit) -> str:

@@ -27,7 +27,6 @@ class ComparedVisit:
     """One visit as it is compared.
 
     Attributes:
-        node: The node.
         branch: Path of its branch, or empty.
         number: Its number among the visits of the node.
         status: How it ended; empty when it did not.
@@ -136,9 +135,7 @@ def align(a: Sequence[ComparedVisit], b: Sequence[ComparedVisit]) -> tuple[Pair,
     """
     found: list[Pair] = []
     for branch in dict.fromkeys(step.branch for step in (*a, *b)):
-        found += _aligned(
-            [step for step in a if step.branch == branch], [step for step in b if step.branch == branch]
-        )
+        found += _aligned([step for step in a if step.branch == branch], [step for step in b if step.branch == branch])
     return tuple(found)
 
 
@@ -215,7 +212,6 @@ class ValueChange:
     """A context value that is not the same at the two ends.
 
     Attributes:
-        key: Its key.
         a: What the first run has, or None.
         b: What the second run has, or None.
     """
@@ -226,9 +222,11 @@ class ValueChange:
 
 
 def changed_values(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[ValueChange, ...]:
-    """What differs between two contexts; the engine's own counters are left out."""
+    """What differs between two contexts; the engine's own counters and the ids of child runs are left out."""
     return tuple(
         ValueChange(key, a.get(key), b.get(key))
         for key in sorted(a.keys() | b.keys())
-        if not key.startswith("internal.") and (key not in a or key not in b or a[key] != b[key])
+        if not key.startswith("internal.")
+        and not key.endswith(".run_id")
+        and (key not in a or key not in b or a[key] != b[key])
     )

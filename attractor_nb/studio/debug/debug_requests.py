@@ -151,9 +151,7 @@ CALLS: Final[Mapping[str, Callable[[Debugger, Mapping[str, Any]], object]]] = {
     "set_context": lambda debugger, request: debugger.set_context(
         _text(request, "key"), _read(_text(request, "text")), branch=_branch(request)
     ),
-    "set_prompt": lambda debugger, request: debugger.set_prompt(
-        _text(request, "node"), _text(request, "text")
-    ),
+    "set_prompt": lambda debugger, request: debugger.set_prompt(_text(request, "node"), _text(request, "text")),
     "set_outcome": _set_outcome,
     "pin": lambda debugger, request: debugger.pin(_text(request, "node")),
     "unpin": lambda debugger, request: debugger.unpin(_text(request, "node")),

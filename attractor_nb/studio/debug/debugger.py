@@ -15,10 +15,9 @@ from attractor_nb.decisions.overrides import Overrides, check_key
 from attractor_nb.engine.debug_desk import SLICE_SECONDS
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.runtime.breakpoint_options import read_breakpoints
 from attractor_nb.runtime.handle_options import kept_of
-from attractor_nb.runtime.pins import check_can_stand_in, pin_of, read_outcome, stand_in_of
-from attractor_nb.studio.debug.rerun_options import Rerunning
+from attractor_nb.runtime.pins import check_can_stand_in, pin_of, read_breakpoints, read_outcome, stand_in_of
+from attractor_nb.studio.debug.rerun import Rerunning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -305,12 +304,7 @@ class Debugger(Rerunning):
         live.set_prompt(node, text)
 
     def pin(
-        self,
-        node: str,
-        outcome: str | Outcome | None = None,
-        *,
-        response: str | None = None,
-        visit: int | None = None,
+        self, node: str, outcome: str | Outcome | None = None, *, response: str | None = None, visit: int | None = None
     ) -> None:
         """Have a node come to an outcome without being executed, from now on, after a resume too.
 
@@ -440,8 +434,7 @@ class Debugger(Rerunning):
             desk.check_is_going_on()
         if not stands:
             raise RunError(
-                "the run is not stopped anywhere",
-                hint="pause() stops it at its next stage, break_at(…) at others",
+                "the run is not stopped anywhere", hint="pause() stops it at its next stage, break_at(…) at others"
             )
         where = "; ".join(str(stand.stop) for stand in stands)
         if moment == AFTER_MOMENT and branch is None:

@@ -47,7 +47,6 @@ class EditTarget:
 
     Attributes:
         scope: Graph, node or edge.
-        node_id: The node, if it is one.
         position: The edge's place in ``Graph.edges``, if it is one.
     """
 
@@ -73,9 +72,7 @@ def find_place(graph: Graph, target: object) -> EditTarget:
     if isinstance(target, int) and not isinstance(target, bool):
         if 0 <= target < len(graph.edges):
             return EditTarget(Scope.EDGE, position=target)
-        raise OptionError(
-            f"the graph has no edge number {target}", hint=f"it has {len(graph.edges)}, from 0 on"
-        )
+        raise OptionError(f"the graph has no edge number {target}", hint=f"it has {len(graph.edges)}, from 0 on")
     if isinstance(target, str) and "->" not in target:
         if target in graph.nodes:
             return EditTarget(Scope.NODE, target)

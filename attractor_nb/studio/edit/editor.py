@@ -96,15 +96,11 @@ class Editor:
         """The lines of the text, from 1 on, that are not those that it began with."""
         before, after = self.begun.splitlines(), self.source.splitlines()
         blocks = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-        return tuple(
-            line + 1 for kind, *_, start, end in blocks if kind != "equal" for line in range(start, end)
-        )
+        return tuple(line + 1 for kind, *_, start, end in blocks if kind != "equal" for line in range(start, end))
 
     # -- changes ---------------------------------------------------------------------------------------
 
-    def set(
-        self, target: Target = "", attributes: Mapping[str, object] | None = None, /, **named: object
-    ) -> Self:
+    def set(self, target: Target = "", attributes: Mapping[str, object] | None = None, /, **named: object) -> Self:
         """Set attributes of a node, an edge or the graph; None removes one.
 
         >>> from attractor_nb import Pipeline
@@ -133,13 +129,7 @@ class Editor:
         return self._change(lambda tree: renamed(tree, node, new_id))
 
     def add_node(
-        self,
-        node: str,
-        attributes: Mapping[str, object] | None = None,
-        /,
-        *,
-        after: str = "",
-        **named: object,
+        self, node: str, attributes: Mapping[str, object] | None = None, /, *, after: str = "", **named: object
     ) -> Self:
         """Add a node, behind another one's statement or behind the last one.
 
@@ -270,9 +260,7 @@ class Editor:
         expected = self._on_disk if own is not None and place.resolve() == own.resolve() else None
         if there not in (None, expected, self.source) and not overwrite:
             what = "has changed since it was read" if expected is not None else "is there already"
-            difference = _diff(
-                expected or self.source, there or "", "as read" if expected else "here", str(place)
-            )
+            difference = _diff(expected or self.source, there or "", "as read" if expected else "here", str(place))
             raise OptionError(
                 f"{place} {what}:\n{difference}",
                 hint="look at the difference; save(…, overwrite=True) replaces it, another path keeps both",
@@ -301,9 +289,7 @@ class Editor:
 
 
 def _diff(before: str, after: str, name: str, new_name: str) -> str:
-    lines = difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), name, new_name
-    )
+    lines = difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), name, new_name)
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 

@@ -93,9 +93,7 @@ class LintReport(Sequence[Diagnostic]):
         if not any(found is finding for found in self._diagnostics):
             raise OptionError("this finding is not in the report", hint="lint the text again")
         if finding.fix is None or not finding.fix.edits:
-            raise OptionError(
-                f"{finding.rule} has no fix that can be applied", hint="correct the text by hand"
-            )
+            raise OptionError(f"{finding.rule} has no fix that can be applied", hint="correct the text by hand")
         return self._preview([finding])
 
     def _preview(self, chosen: Sequence[Diagnostic]) -> FixPreview:

@@ -21,7 +21,6 @@ class RunForm:
     """The inputs that a pipeline declares, to be filled in. A notebook shows fields and a button.
 
     Attributes:
-        pipeline: What is run.
         options: Options of the run; see ``RunOptions``.
         run: The run that was started last; None before the first.
 
@@ -72,9 +71,7 @@ class RunForm:
 
     def __str__(self) -> str:
         width = max((len(each.name) for each in self.inputs), default=0)
-        lines = [
-            f"{each.name:{width}}  {'required' if each.is_required else each.default}" for each in self.inputs
-        ]
+        lines = [f"{each.name:{width}}  {'required' if each.is_required else each.default}" for each in self.inputs]
         needed = ", ".join(f'"{each.name}": …' for each in self.inputs if each.is_required)
         return "\n".join([*lines, f"run it with pipeline.run(params={{{needed}}})"])
 

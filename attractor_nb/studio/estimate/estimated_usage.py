@@ -111,7 +111,6 @@ class Estimator:
     """Estimates one plan.
 
     Attributes:
-        plan: The plan.
         asked: The nodes that ask models.
         children: The estimates of child runs, by the node that runs them.
         price: The price of a usage of a model, or None when it is not known.

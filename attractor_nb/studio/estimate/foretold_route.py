@@ -46,9 +46,7 @@ MAX_DIAMONDS: Final = 1_000
 _ENDS: Final = " ends"
 _FAILS: Final = " fails"
 """What may become of a run at its end, beside going back to a node: no node is named so."""
-_UNSEEN_ATTRS: Final = frozenset(
-    {"label", "class", "comment", "retry_target", "fallback_retry_target", "goal_gate"}
-)
+_UNSEEN_ATTRS: Final = frozenset({"label", "class", "comment", "retry_target", "fallback_retry_target", "goal_gate"})
 """What of a node says nothing of what it comes to."""
 
 

@@ -10,11 +10,10 @@ from attractor_nb.decisions.hindsight.journal import Journal
 from attractor_nb.decisions.plan_compiling import compile_plan
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.runtime.handles.final_context import StoredValues
-from attractor_nb.runtime.lookup import as_run, is_path
+from attractor_nb.runtime.handles.recorded_state import StoredValues
+from attractor_nb.runtime.stored_execution import as_run, is_path
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.studio.estimate.foretold_route import Foretold, foretell
-from attractor_nb.views.drawings.marks import RUN_LETTERS
 from attractor_nb.views.drawings.overlay import Dress, Mark
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.drawings.theme import drawing_rules
@@ -103,9 +102,7 @@ class Hindsight:
 
     def to_svg(self) -> str:
         """The graph; a node behind which runs would go elsewhere says how many."""
-        counts = Counter(
-            found.foretold.turn.node for found in self.elsewhere if found.foretold and found.foretold.turn
-        )
+        counts = Counter(found.foretold.turn.node for found in self.elsewhere if found.foretold and found.foretold.turn)
         total = len(self.verdicts)
         marks = {
             node: Mark(("turning",), f"{count}/{total}", f"{count} of {total} runs would leave it elsewhere")
@@ -128,9 +125,7 @@ class Hindsight:
         )
 
     def _notes(self) -> Iterator[str]:
-        assumed = dict.fromkeys(
-            node for found in self.verdicts if found.foretold for node in found.foretold.assumed
-        )
+        assumed = dict.fromkeys(node for found in self.verdicts if found.foretold for node in found.foretold.assumed)
         if assumed:
             yield f"changed since, their recorded outcomes are taken all the same: {', '.join(assumed)}"
 
@@ -158,9 +153,7 @@ def hindsight(graph: Graph, runs: object) -> Hindsight:
         OptionError: Something among them can be no run.
     """
     plan = compile_plan(graph)
-    return Hindsight(
-        graph, tuple(_verdict(plan, number, thing) for number, thing in enumerate(_several(runs), 1))
-    )
+    return Hindsight(graph, tuple(_verdict(plan, number, thing) for number, thing in enumerate(_several(runs), 1)))
 
 
 def _several(runs: Any) -> Iterable[Any]:
@@ -192,7 +185,7 @@ def _foretold(plan: Plan, run: Execution) -> Foretold:
 
 
 def _ended(run: Execution) -> str:
-    return f"{RUN_LETTERS[run.view.status]} {run.view.status}"
+    return f"{run.view.status.letter} {run.view.status}"
 
 
 def _row(found: Verdict, *, has_ids: bool) -> tuple[str, str, str, str, str]:

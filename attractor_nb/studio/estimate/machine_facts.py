@@ -100,9 +100,7 @@ def agents() -> Iterator[PreflightFinding]:
         subject = f"agent {agent.name}"
         if agent.is_installed:
             version = agent.version or f"of an unknown version ({agent.problem})"
-            yield PreflightFinding(
-                "ok" if agent.version else "note", subject, f"{version}, {agent.executable}"
-            )
+            yield PreflightFinding("ok" if agent.version else "note", subject, f"{version}, {agent.executable}")
         else:
             yield PreflightFinding("note", subject, "not installed", agent.install)
 

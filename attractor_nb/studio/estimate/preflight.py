@@ -9,25 +9,17 @@ from typing import TYPE_CHECKING, Any, Final, overload
 from urllib.parse import urlsplit
 
 from attractor_nb.backends import LocalModelBackend, ProviderBackend, resolve_backend
-from attractor_nb.backends.llm.addresses import (
-    address_of,
-    key_variables,
-    needs_key,
-    public_address_of,
-    set_key,
-    unset,
-)
+from attractor_nb.backends.llm.addresses import address_of, key_variables, needs_key, public_address_of, set_key, unset
 from attractor_nb.backends.llm.provider_backend import check_client
 from attractor_nb.decisions.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.protocols import ChecksGraphs
 from attractor_nb.runtime.begin import describe_backend
 from attractor_nb.runtime.prepare.budget import check_budget
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.studio.estimate import machine_facts
 from attractor_nb.studio.estimate.machine_facts import PreflightFinding
-from attractor_nb.views.drawings.marks import STATUS_LETTERS
-from attractor_nb.views.state import NodeStatus
 from attractor_nb.views.table import Column, Table, table_html, table_text
 
 if TYPE_CHECKING:
@@ -43,10 +35,10 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = (Column("", "state"), Column("what", "place"), Column("how it is"), Column("what to do"))
 _MARKS: Final[dict[FindingState, str]] = {
-    "ok": STATUS_LETTERS[NodeStatus.SUCCESS],
+    "ok": NodeStatus.SUCCESS.letter,
     "warn": "!",
-    "error": STATUS_LETTERS[NodeStatus.FAIL],
-    "note": STATUS_LETTERS[NodeStatus.PENDING],
+    "error": NodeStatus.FAIL.letter,
+    "note": NodeStatus.PENDING.letter,
 }
 _SHELL_WORDS: Final = frozenset(
     """alias break case cd command continue echo eval exec exit export false fg for getopts hash if jobs kill
@@ -89,15 +81,10 @@ class Preflight(Sequence[PreflightFinding]):
         errors, warnings = len(self.of("error")), len(self.of("warn"))
         if not errors and not warnings:
             return f"{_MARKS['ok']} {self.name} is ready"
-        counts = [
-            f"{count} {word}{'s' * (count != 1)}"
-            for count, word in ((errors, "error"), (warnings, "warning"))
-        ]
+        counts = [f"{count} {word}{'s' * (count != 1)}" for count, word in ((errors, "error"), (warnings, "warning"))]
         told = ", ".join(words for words in counts if not words.startswith("0 "))
         return (
-            f"{_MARKS['error']} {self.name} is not ready: {told}"
-            if errors
-            else f"! {self.name} is ready, with {told}"
+            f"{_MARKS['error']} {self.name} is not ready: {told}" if errors else f"! {self.name} is ready, with {told}"
         )
 
     @property
@@ -239,9 +226,7 @@ def _providers(graph: Graph, backend: ProviderBackend, *, is_online: bool) -> It
     yield from _budget(graph, backend)
 
 
-def _targets(
-    graph: Graph, backend: ProviderBackend
-) -> Iterator[tuple[str, tuple[Target, ...], TerminalError | None]]:
+def _targets(graph: Graph, backend: ProviderBackend) -> Iterator[tuple[str, tuple[Target, ...], TerminalError | None]]:
     for node in nodes_that_ask(graph):
         try:
             yield node.id, backend.targets_of(node), None

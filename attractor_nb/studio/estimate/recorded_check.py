@@ -39,9 +39,7 @@ def read_expectation(path: object, outcome: object) -> tuple[tuple[str, ...] | N
     return tuple(stages), str(outcome or "")
 
 
-def check_result(
-    result: RunResult, path: Sequence[str] | None, outcome: str, *, is_unused_allowed: bool
-) -> None:
+def check_result(result: RunResult, path: Sequence[str] | None, outcome: str, *, is_unused_allowed: bool) -> None:
     """Compare what a run did with what was expected of it.
 
     Raises:
@@ -75,9 +73,7 @@ def _path_difference(expected: Sequence[str], taken: Sequence[str]) -> str:
         (at for at, pair in enumerate(zip(expected, taken, strict=False), 1) if pair[0] != pair[1]),
         min(len(expected), len(taken)) + 1,
     )
-    return "\n".join(
-        [f"path: parts at step {place} (- expected, + taken)", *(f"    {step}" for step in steps)]
-    )
+    return "\n".join([f"path: parts at step {place} (- expected, + taken)", *(f"    {step}" for step in steps)])
 
 
 def _unused(lines: Sequence[str]) -> str:

@@ -11,19 +11,13 @@ from attractor_nb.decisions.model_choices import model_choices, nodes_that_ask
 from attractor_nb.decisions.plan_compiling import compile_plan
 from attractor_nb.decisions.reach import has_loops
 from attractor_nb.errors import OptionError
-from attractor_nb.handlers.answer_schemas import with_named_schema
+from attractor_nb.handlers.call_inputs import rendered_node
 from attractor_nb.handlers.codergen import compose_prompt
-from attractor_nb.handlers.rendering import rendered_node
+from attractor_nb.handlers.named_models import with_named_schema
 from attractor_nb.model.calls.attachment import ATTACH, ATTACHMENT_TOKENS, attached_names
 from attractor_nb.model.calls.providers import read_fallbacks
 from attractor_nb.model.calls.tokens import estimated_tokens
-from attractor_nb.studio.estimate.estimated_usage import (
-    Assumptions,
-    Estimator,
-    NodeCalls,
-    NodeEstimate,
-    RunEstimate,
-)
+from attractor_nb.studio.estimate.estimated_usage import Assumptions, Estimator, NodeCalls, NodeEstimate, RunEstimate
 from attractor_nb.studio.estimate.model_report import own_model, stylesheet_of
 from attractor_nb.views.summary_line import cost_text
 from attractor_nb.views.table import Column, Table, table_html, table_text
@@ -32,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.decisions.plan import Plan
-    from attractor_nb.handlers.answer_schemas import SchemaModels
+    from attractor_nb.handlers.named_models import SchemaModels
     from attractor_nb.model.calls.providers import ModelName
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.outcome import Usage
@@ -112,9 +106,7 @@ class Estimate:
         try:
             import pandas as pd  # noqa: PLC0415 - optional, and slow to import
         except ImportError:
-            raise OptionError(
-                "to_frame() needs pandas, which is not installed", hint="pip install pandas"
-            ) from None
+            raise OptionError("to_frame() needs pandas, which is not installed", hint="pip install pandas") from None
         return pd.DataFrame([_plain_node(node) for node in self.nodes]).set_index("node")  # pyright: ignore[reportUnknownMemberType] - its types are partly unknown
 
     def to_plain(self) -> dict[str, Any]:
@@ -141,9 +133,7 @@ class Estimate:
             return ["No node asks a model: a run costs nothing."]
         assumed, bounds = self.assumptions, self.bounds
         most = f"{assumed.max_response_tokens:,}"
-        notes = [
-            f"Expected: each stage of the likely path once, {assumed.response_tokens:,} tokens a response."
-        ]
+        notes = [f"Expected: each stage of the likely path once, {assumed.response_tokens:,} tokens a response."]
         notes.append(
             f"Worst: all attempts, loops and fallbacks that the bounds allow, {most} tokens a response "
             "where llm.max_tokens says nothing."
@@ -175,7 +165,6 @@ def estimate(
     """The estimate of a graph as it will run, its child pipelines included.
 
     Args:
-        graph: The graph.
         name: The pipeline's name.
         values: What the context begins with: conditions see it, and prompts have it in place of variables.
         backend: Whose own model holds for nodes that nobody names one for.
@@ -192,11 +181,7 @@ def estimate(
 
 
 def _estimate(
-    plan: Plan,
-    values: Mapping[str, Any],
-    own: ModelName | None,
-    assumptions: Assumptions,
-    schemas: SchemaModels,
+    plan: Plan, values: Mapping[str, Any], own: ModelName | None, assumptions: Assumptions, schemas: SchemaModels
 ) -> RunEstimate:
     graph = plan.graph
     children = {
@@ -206,9 +191,7 @@ def _estimate(
     choices = {choice.node_id: choice.name for choice in model_choices(graph, stylesheet_of(graph), own)}
     known = {**graph.mirrored(), **values}
     asked = {
-        node.id: _asked(
-            with_named_schema(rendered_node(node, graph, known.get), schemas)[0], graph, choices[node.id]
-        )
+        node.id: _asked(with_named_schema(rendered_node(node, graph, known.get), schemas)[0], graph, choices[node.id])
         for node in nodes_that_ask(graph)
     }
     return Estimator(plan, asked, children, price_of, assumptions).estimate(values.get)

@@ -36,17 +36,7 @@ class Explanation:
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
         plain = self.stage.to_plain(with_place=False)
-        wanted = (
-            "node",
-            "handler",
-            "visit",
-            "visits",
-            "branch",
-            "attempt",
-            "attempts",
-            "status",
-            "is_set_aside",
-        )
+        wanted = ("node", "handler", "visit", "visits", "branch", "attempt", "attempts", "status", "is_set_aside")
         return {name: plain[name] for name in (*wanted, "why_here", "why_next", "problems")}
 
     def __str__(self) -> str:
@@ -64,8 +54,6 @@ class StepLine:
     """A stage on the way.
 
     Attributes:
-        node: The node.
-        visit: Which visit of it.
         branch: Path of the branch that it is in, or empty.
         status: How it ended.
         target: Where the run went; empty where it ended.
@@ -168,11 +156,7 @@ class LoopExplanation:
     def _table(self) -> Table:
         found = self.found
         rows = [
-            [
-                str(one.visit),
-                " -> ".join(one.path) + (" (restarted)" if one.is_restart else ""),
-                redacted(one.words),
-            ]
+            [str(one.visit), " -> ".join(one.path) + (" (restarted)" if one.is_restart else ""), redacted(one.words)]
             for one in found.rounds
         ]
         ending = [redacted(found.ending)] if found.ending else []
@@ -190,9 +174,7 @@ class LoopExplanation:
         return {"text/html": table_html(table), "text/plain": table_text(table)}
 
 
-def explain(
-    run: Execution, node: str | None = None, visit: int | None = None
-) -> Explanation | WayExplanation:
+def explain(run: Execution, node: str | None = None, visit: int | None = None) -> Explanation | WayExplanation:
     """Why one stage was reached and left as it was; without a node the whole way, a line for each stage.
 
     Raises:
@@ -224,8 +206,6 @@ def explain_loop(run: Execution, node: str, branch: str = "") -> LoopExplanation
     """Why a node was visited again: what led back to it each time, and what decided.
 
     Args:
-        run: The run.
-        node: The node.
         branch: Path of a branch, to look at its visits there.
 
     Raises:

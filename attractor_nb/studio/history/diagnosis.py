@@ -22,6 +22,7 @@ from attractor_nb.model.events import (
     StageEnd,
     StageStarted,
 )
+from attractor_nb.model.states import ENDED, NodeStatus
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.directory_survey import DirectorySurvey, FileFinding, survey_run
 from attractor_nb.storage.files.disk import Disk
@@ -30,14 +31,11 @@ from attractor_nb.storage.run_status import standing_of
 from attractor_nb.storage.salvage import SalvagePlan, plan_salvage, salvage
 from attractor_nb.storage.stored_run import check_directory
 from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.drawings.marks import STATUS_LETTERS
-from attractor_nb.views.state import NodeStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-_ENDED = frozenset({"completed", "failed"})
 _OF_THE_RUN = (
     PipelineStarted,
     PipelineResumed,
@@ -49,10 +47,10 @@ _OF_THE_RUN = (
 )
 
 MARKS: Final = {
-    "ok": STATUS_LETTERS[NodeStatus.SUCCESS],
-    "older": STATUS_LETTERS[NodeStatus.PARTIAL_SUCCESS],
-    "damaged": STATUS_LETTERS[NodeStatus.FAIL],
-    "missing": STATUS_LETTERS[NodeStatus.SKIPPED],
+    "ok": NodeStatus.SUCCESS.letter,
+    "older": NodeStatus.PARTIAL_SUCCESS.letter,
+    "damaged": NodeStatus.FAIL.letter,
+    "missing": NodeStatus.SKIPPED.letter,
 }
 _STATES: Final = {"older": "older generation used"}
 VERDICTS: Final = {
@@ -154,14 +152,7 @@ class RunDiagnosis:
             StorageError: The target holds something, or the disk refused.
         """
         place = as_path(target, "the new run directory")
-        salvage(
-            self._survey,
-            self._facts,
-            place,
-            suspect=self._suspect,
-            disk=disk or Disk(),
-            now=SystemClock().time(),
-        )
+        salvage(self._survey, self._facts, place, suspect=self._suspect, disk=disk or Disk(), now=SystemClock().time())
         return place
 
 
@@ -191,7 +182,7 @@ def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
         story.stages = len(checkpoint.get("completed_nodes", ()))
         story.visits = dict(checkpoint.get("visits", {}))
         story.cut_off = story.gate = ""
-    is_ended = standing.status in _ENDED
+    is_ended = standing.status in ENDED
     has_ended = standing.status == "completed" or (is_ended and _failed_for_good(story.of_the_run))
     return RunDiagnosis(
         logs_root=place,
@@ -247,10 +238,7 @@ def diagnosis_text(found: RunDiagnosis) -> str:
         ["pipeline", one_line(found.pipeline_name) or "-"],
         ["run", found.run_id or "-"],
         ["status", found.status + _owner(found)],
-        [
-            "stages",
-            f"{found.stages} recorded" + (f", the last is {found.last_stage}" if found.last_stage else ""),
-        ],
+        ["stages", f"{found.stages} recorded" + (f", the last is {found.last_stage}" if found.last_stage else "")],
     ]
     if found.next_node:
         run.append(["next", found.next_node + _where(found)])

@@ -1,4 +1,4 @@
-"""The family of a run: what it was forked from, what was forked from it, its restarts and rewinds.
+"""The family of a run, as a value, as text and as a picture: forks, restarts and rewinds.
 
 Forks name their parent in their manifest, so a family is found by looking at the manifests of a runs base; no
 parent knows its forks.
@@ -13,23 +13,175 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.errors import RunError, RunNotFound
 from attractor_nb.model.events import PipelineForked, PipelineRestarted, PipelineRewound
+from attractor_nb.model.states import RunStatus
+from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.run_directory import first_directory
 from attractor_nb.storage.run_status import standing_of
 from attractor_nb.storage.stored_run import has_event_log, read_facts, read_run
-from attractor_nb.studio.history.lineage_view import Kin, lineage_svg, lineage_text
+from attractor_nb.studio.history.history_table import mark_of
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.drawings.sheet import sheet
 from attractor_nb.views.drawings.still import picture_bundle
+from attractor_nb.views.drawings.theme import drawing_css, drawing_rules
+from attractor_nb.views.markup import element, path_data
+from attractor_nb.views.metrics import shorten, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from markupsafe import Markup
+
     from attractor_nb.runtime.execution import Execution
+
+MAX_SHOWN: Final = 200
+"""Nobody reads more; the text says how many there are."""
+_WIDEST: Final = 520.0
+_ROW: Final = 46.0
+_BOX: Final = 36.0
+_INDENT: Final = 34.0
+_MARGIN: Final = 14.0
+_SIGNS_OF_TURNS: Final = {"rewind": "↶", "restart": "↻"}
+_RULES: Final = """
+& .ln-line{fill:none;stroke:var(--dim);stroke-width:1.25}
+& .ln-box{fill:var(--pending-fill);stroke:var(--pending-line);stroke-width:1.25}
+& .ln-success .ln-box{fill:var(--success-fill);stroke:var(--success-line)}
+& .ln-fail .ln-box{fill:var(--fail-fill);stroke:var(--fail-line)}
+& .ln-running .ln-box{fill:var(--running-fill);stroke:var(--running-line);stroke-dasharray:6 3}
+& .ln-rewind .ln-box{stroke-dasharray:2 3}
+& .ln-here .ln-box{stroke-width:3}
+& text.ln-name{font-size:12px;text-anchor:start}
+& text.ln-detail{font-size:10.5px;fill:var(--dim);text-anchor:start}
+"""
 
 MAX_DEPTH: Final = 50
 """How many forks of forks are followed: a family that was tampered with has an end, too."""
 MAX_RESTARTS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """A run in a family, or a place to which one went back.
+
+    Attributes:
+        kind: ``run``, ``fork``, ``restart`` or ``rewind``.
+        words: How it came about: ``fork before plan, visit 2``.
+        status: How it stands, as in the list of runs; of a rewind ``set aside``.
+        detail: What came of it, in words.
+        place: The name of its directory.
+        is_here: It is the run that was asked about.
+        below: What came of it in turn.
+    """
+
+    kind: str
+    words: str
+    status: str = ""
+    detail: str = ""
+    place: str = ""
+    run_id: str = ""
+    is_here: bool = False
+    below: tuple[Kin, ...] = ()
+
+
+def lineage_text(kin: Kin, *, has_places: bool = False) -> str:
+    """The family as a tree.
+
+    Args:
+        kin: Where it begins.
+        has_places: Name directories, which differ from machine to machine.
+    """
+    return "\n".join(
+        f"{branch}{_line(one)}{f'   {one.place}' if has_places and one.place else ''}"
+        for branch, one, _, _ in _rows(kin)
+    )
+
+
+def lineage_svg(kin: Kin) -> str:
+    """The family as SVG; equal arguments give equal text."""
+    rows = list(_rows(kin))
+    count, rows = len(rows), rows[:MAX_SHOWN]
+    right = max(_left(depth) + _width(one) for _, one, depth, _ in rows)
+    width, height = right + _MARGIN, 2 * _MARGIN + _ROW * len(rows) - (_ROW - _BOX)
+    content: list[Markup] = [_joint(rows, place, depth) for place, (_, _, depth, _) in enumerate(rows) if depth]
+    content += [_box(one, depth, place) for place, (_, one, depth, _) in enumerate(rows)]
+    return str(
+        sheet(
+            "attractor-lineage auto",
+            (width, height),
+            f"Lineage of {count} run{'s' * (count != 1)}",
+            drawing_css() + drawing_rules(_RULES),
+            *content,
+        )
+    )
+
+
+def _line(kin: Kin) -> str:
+    parts = [f"{_sign(kin)} {_clean(kin.words)}"]
+    if facts := _facts(kin):
+        parts.append(facts)
+    if kin.is_here:
+        parts.append("<- this one")
+    return "   ".join(parts)
+
+
+def _sign(kin: Kin) -> str:
+    if sign := _SIGNS_OF_TURNS.get(kin.kind):
+        return _SIGNS_OF_TURNS["rewind"] if kin.status else sign
+    return mark_of(kin.status)
+
+
+def _facts(kin: Kin) -> str:
+    return ", ".join(_clean(part) for part in (kin.status, kin.detail) if part)
+
+
+def _clean(text: str) -> str:
+    return one_line(redacted(text))
+
+
+def _rows(kin: Kin, depth: int = 0, before: str = "", *, is_last: bool = True) -> Iterator[tuple[str, Kin, int, bool]]:
+    """Each run with what is drawn before it, in the order of the lines."""
+    stack = [(kin, depth, before, "", is_last)]
+    while stack:
+        one, depth, before, joint, is_last = stack.pop()
+        yield before + joint, one, depth, is_last
+        inner = before + ("" if not depth else "   " if is_last else "│  ")
+        for place, child in reversed(list(enumerate(one.below))):
+            is_final = place == len(one.below) - 1
+            stack.append((child, depth + 1, inner, "└─ " if is_final else "├─ ", is_final))
+
+
+def _left(depth: int) -> float:
+    return _MARGIN + _INDENT * depth
+
+
+def _width(kin: Kin) -> float:
+    widest = max(text_width(_clean(kin.words), 12), text_width(_facts(kin), 10.5))
+    return min(_WIDEST, 1.08 * widest + 42)
+
+
+def _box(kin: Kin, depth: int, place: int) -> Markup:
+    x, y = _left(depth), _MARGIN + _ROW * place
+    names = ["ln-run", f"ln-{kin.kind}", f"ln-{RunStatus.of(kin.status)}"]
+    room = _width(kin) - 36
+    return element(
+        "g",
+        {"class": " ".join([*names, *(["ln-here"] if kin.is_here else [])])},
+        element("title", None, _line(kin)),
+        element("rect", {"class": "ln-box", "x": x, "y": y, "width": _width(kin), "height": _BOX, "rx": 8}),
+        element("text", {"class": "ln-name", "x": x + 10, "y": y + 22}, _sign(kin)),
+        element("text", {"class": "ln-name", "x": x + 28, "y": y + 15}, shorten(_clean(kin.words), room, 12)),
+        element("text", {"class": "ln-detail", "x": x + 28, "y": y + 29}, shorten(_facts(kin), room, 10.5)),
+    )
+
+
+def _joint(rows: list[tuple[str, Kin, int, bool]], place: int, depth: int) -> Markup:
+    """The line from a run to the one that it comes from: the last one above that is less deep."""
+    parent = next(above for above in range(place - 1, -1, -1) if rows[above][2] == depth - 1)
+    x = _left(depth - 1) + 14
+    top, bottom = _MARGIN + _ROW * parent + _BOX, _MARGIN + _ROW * place + _BOX / 2
+    return element("path", {"class": "ln-line", "d": path_data("M", x, top, "L", x, bottom, "L", _left(depth), bottom)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +264,7 @@ def _kin(path: Path, known: Mapping[Path, Mapping[str, Any]], here: Path, depth:
     facts = known[path]
     run_id = str(facts.get("run_id", ""))
     forks = sorted(
-        (
-            other
-            for other, theirs in known.items()
-            if other != path and run_id and _parent_id(theirs) == run_id
-        ),
+        (other for other, theirs in known.items() if other != path and run_id and _parent_id(theirs) == run_id),
         key=lambda other: (_begun(other), int(known[other]["fork_of"].get("sequence", 0)), other.name),
     )
     below = [*_turns(path)]

@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.open_questions import open_questions
+from attractor_nb.engine.gates import Gate
+from attractor_nb.engine.handed_in import question_of
 from attractor_nb.errors import NoSuchGate, RunError, StorageError
 from attractor_nb.model.vocabulary.labels import label_text
+from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere, can_be_answered
 from attractor_nb.runtime.open_gates import runs_under_way
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.log.event_log import read_log
+from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.storage.run_lists.run_index import list_runs
 from attractor_nb.views.table import Column, Table, table_html, table_text
@@ -19,7 +23,6 @@ from attractor_nb.views.table import Column, Table, table_html, table_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from attractor_nb.engine.gates import Gate
     from attractor_nb.model.events import InterviewStarted
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.storage.run_lists.listing import RunSummary
@@ -37,6 +40,7 @@ class WaitingGate:
         logs_root: The run directory.
         run: The run, when it is under way in this process; else None.
         how: How it can be answered, in words.
+        owner: Facts about another process that works at the run; None where there is none that takes answers.
     """
 
     event: InterviewStarted
@@ -44,6 +48,7 @@ class WaitingGate:
     logs_root: Path
     run: Execution | None
     how: str
+    owner: Mapping[str, Any] | None = None
 
     @property
     def gate(self) -> str:
@@ -51,22 +56,28 @@ class WaitingGate:
         return self.event.stage
 
     def answer(self, choice: str = "", *, text: str = "", form: Mapping[str, Any] | None = None) -> Gate:
-        """Answer it; as ``Run.answer``.
+        """Answer it; as ``Run.answer``. A run of another process is handed the answer, within ten seconds.
 
         Raises:
-            NoSuchGate: Its run does not work here, or the question is over; says what to do.
+            NoSuchGate: Nobody works at its run, or the question is over; says what to do.
             AnswerRefused, AlreadyAnswered: As of ``Run.answer``.
+            RunLocked: The process of the run takes no answer from here.
         """
-        if self.run is None:
+        if self.run is not None:
+            return self.run.answer(self.event.question_id, choice, text=text, form=form)
+        if self.owner is None:
             raise NoSuchGate(f"gate {self.gate} of {self.pipeline} waits in another place", hint=self.how)
-        return self.run.answer(self.event.question_id, choice, text=text, form=form)
+        asked = self.event
+        answer_elsewhere(
+            self.logs_root, asked.question_id, choice, owner=self.owner, text=text, form=form, answered_by="call"
+        )
+        return Gate(asked.question_id, asked.stage, question_of(asked), asked.deadline, asked.time)
 
 
 class Inbox:
     """The questions that waited when it was made, oldest first. In a notebook its cell follows them.
 
     Attributes:
-        questions: The questions.
         notes: What could not be read, and why.
     """
 
@@ -83,14 +94,12 @@ class Inbox:
     def __getitem__(self, index: int) -> WaitingGate:
         return self.questions[index]
 
-    def answer(
-        self, gate: str, choice: str = "", *, text: str = "", form: Mapping[str, Any] | None = None
-    ) -> Gate:
+    def answer(self, gate: str, choice: str = "", *, text: str = "", form: Mapping[str, Any] | None = None) -> Gate:
         """Answer the question of a gate, named by its node, its id, or ``pipeline/node``.
 
         Raises:
             NoSuchGate: No question of that name is here, or several are.
-            AnswerRefused, AlreadyAnswered: As of ``Run.answer``.
+            AnswerRefused, AlreadyAnswered, RunLocked: As of ``WaitingGate.answer``.
         """
         found = [
             asked
@@ -163,13 +172,14 @@ def _questions_of(summary: RunSummary) -> list[WaitingGate]:
         CheckpointCorrupt, StorageError: Its log is damaged or cannot be read.
     """
     waiting = open_questions(read_log(summary.logs_root).events)
-    how = resume_call(summary.logs_root)
+    how, owner = resume_call(summary.logs_root), None
     if summary.is_live:
-        owner = summary.owner
-        how = f"answer it where it runs: process {owner.get('pid', '?')} on {owner.get('host', '?')}"
-    return [
-        WaitingGate(event, summary.pipeline_name, summary.logs_root, None, how) for event in waiting.values()
-    ]
+        who = process_of(summary.owner)
+        how = f"answer it where it runs: {who}"
+        if can_be_answered(summary.owner, summary.logs_root):
+            how, owner = f"gates(…).answer(…) hands the answer to {who}", summary.owner
+    name, place = summary.pipeline_name, summary.logs_root
+    return [WaitingGate(event, name, place, None, how, owner) for event in waiting.values()]
 
 
 def shown_place(path: Path) -> str:

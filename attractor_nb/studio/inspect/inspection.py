@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.redaction import redacted
-from attractor_nb.studio.inspect.inspection_lines import (
-    AttemptLine,
-    ContextChange,
-    VisitLine,
-    cleaned,
-    cut_text,
-)
+from attractor_nb.studio.inspect.inspection_lines import AttemptLine, ContextChange, VisitLine, cleaned, cut_text
 from attractor_nb.studio.inspect.inspection_view import edge_html, edge_text, stage_html, stage_text
 from attractor_nb.views.summary_line import usage_words
 
@@ -127,9 +121,7 @@ class StageInspection:
         found = self._read(name, limit)
         return None if found is None else (redacted(found[0]), found[1])
 
-    def to_plain(
-        self, limit: int = MAX_TEXT, *, with_files: bool = False, with_place: bool = True
-    ) -> dict[str, Any]:
+    def to_plain(self, limit: int = MAX_TEXT, *, with_files: bool = False, with_place: bool = True) -> dict[str, Any]:
         """JSON values for the inspector.
 
         Args:
@@ -225,12 +217,7 @@ class EdgeVerdict:
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
-        return {
-            "visit": self.visit,
-            "branch": self.branch,
-            "went_to": self.target,
-            **self.candidate.to_plain(),
-        }
+        return {"visit": self.visit, "branch": self.branch, "went_to": self.target, **self.candidate.to_plain()}
 
 
 @dataclass(frozen=True, slots=True)

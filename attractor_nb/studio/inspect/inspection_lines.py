@@ -120,6 +120,4 @@ def _value_text(value: Any) -> str:
 
 
 def _json_text(value: Any) -> str:
-    return json.dumps(
-        value, ensure_ascii=False, indent=1 if isinstance(value, dict | list) else None, default=str
-    )
+    return json.dumps(value, ensure_ascii=False, indent=1 if isinstance(value, dict | list) else None, default=str)

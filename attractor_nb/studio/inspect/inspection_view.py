@@ -87,9 +87,7 @@ def reason_text(plain: Mapping[str, Any]) -> str:
     """Why a stage was reached and left as it was: headline, both ways, the rules, each edge."""
     lines = [headline(plain), *_columns(_ways(plain))]
     if way := plain.get("why_next"):
-        rules = [
-            [f"{number}", rule["name"], _rule_words(rule)] for number, rule in enumerate(way["rules"], 1)
-        ]
+        rules = [[f"{number}", rule["name"], _rule_words(rule)] for number, rule in enumerate(way["rules"], 1)]
         if rules:
             lines += ["", "rules, in their order", *_indented(aligned(rules))]
         if way["candidates"]:
@@ -180,9 +178,7 @@ def _attempt_words(one: Mapping[str, Any]) -> str:
 
 
 def _visit_words(one: Mapping[str, Any]) -> str:
-    extra = [
-        word for word, holds in (("set aside", one["is_set_aside"]), ("cached", one["is_cached"])) if holds
-    ]
+    extra = [word for word, holds in (("set aside", one["is_set_aside"]), ("cached", one["is_cached"])) if holds]
     where = f" in {one['branch']}" if one["branch"] else ""
     return f"{one['number']} {one['status']}{where}" + (f" ({', '.join(extra)})" if extra else "")
 
@@ -239,9 +235,7 @@ def _edge_table(candidates: Sequence[Mapping[str, Any]]) -> Markup:
         )
         for row, state in zip(table.rows, table.states, strict=True)
     )
-    return element(
-        "table", {"aria-label": table.label}, element("thead", None, head), element("tbody", None, body)
-    )
+    return element("table", {"aria-label": table.label}, element("thead", None, head), element("tbody", None, body))
 
 
 def _verdicts(plain: Mapping[str, Any]) -> Table:
@@ -254,8 +248,7 @@ def _verdicts(plain: Mapping[str, Any]) -> Table:
     rows = [
         [
             f"{one['visit']}" + (f" ({one['branch']})" if one["branch"] else ""),
-            ", ".join(f"{value['clause']} saw {value['value'] or 'nothing'}" for value in one["values"])
-            or "-",
+            ", ".join(f"{value['clause']} saw {value['value'] or 'nothing'}" for value in one["values"]) or "-",
             one["words"],
             one["went_to"] or "(the end)",
         ]
@@ -263,12 +256,7 @@ def _verdicts(plain: Mapping[str, Any]) -> Table:
     ]
     return Table(
         "What became of the edge",
-        (
-            Column(f"visit of {plain['source']}"),
-            Column("saw", "place"),
-            Column("verdict"),
-            Column("went to", "place"),
-        ),
+        (Column(f"visit of {plain['source']}"), Column("saw", "place"), Column("verdict"), Column("went to", "place")),
         rows,
         ["ok" if one["is_taken"] else "" for one in plain["verdicts"]],
         headline=f"{plain['source']} -> {plain['target']}: {times}; {', '.join(facts)}",

@@ -60,9 +60,7 @@ def read_stage(
     tried = next((one for one in reversed(record.attempts) if attempt in (None, one.number)), None)
     if tried is None:
         listed = ", ".join(str(one.number) for one in record.attempts)
-        raise OptionError(
-            f"visit {record.number} of {spec.id} has no attempt {attempt}", hint=f"attempts: {listed}"
-        )
+        raise OptionError(f"visit {record.number} of {spec.id} has no attempt {attempt}", hint=f"attempts: {listed}")
     directory = chosen.place.files_of(record, tried.number)
     problems: list[str] = []
     texts, sizes = _texts(directory, problems)

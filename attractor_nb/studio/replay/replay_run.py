@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.events import ChildEnded, ChildEvent, ChildStarted, Event
+from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.past import look_back
 from attractor_nb.storage.stored_run import read_run
@@ -73,7 +74,6 @@ class Replay:
     Attributes:
         graph: The graph that ran.
         events: What happened, in order.
-        run: The run.
     """
 
     def __init__(self, run: Execution, events: Sequence[Event]) -> None:
@@ -111,11 +111,11 @@ class Replay:
         return replay_of(self.graph, self.events)
 
     def values(self) -> dict[str, Any]:
-        """What the front-end's ``showReplay`` is given: the first picture, marks, name and frames."""
+        """What ``showReplay`` is given, without secrets: the first picture, marks, name and frames."""
         return {
             "svg": render_svg(self.graph),
             "marks": {status.value: path for status, path in MARK_PATHS.items()},
-            "caption": self.graph.label,
+            "caption": redacted(self.graph.label),
             "replay": self.to_plain(),
         }
 

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
 from attractor_nb.errors import AttractorError
+from attractor_nb.model.states import NodeStatus, row_look
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.past import look_back
 from attractor_nb.runtime.prepare.run_options import as_path
@@ -21,11 +22,9 @@ from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.inspect.inspect_run import inspect_stage
 from attractor_nb.studio.replay.replay_run import replay_run
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.marks import STATUS_LETTERS
+from attractor_nb.views.frontend import json_text, page
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import ELLIPSIS
-from attractor_nb.views.pages import json_text, page
-from attractor_nb.views.state import NodeStatus
 from attractor_nb.views.summary_line import run_summary
 from attractor_nb.views.table import Column, Table, table_html
 from attractor_nb.views.texts.prose import shown_stage
@@ -47,17 +46,6 @@ FILE_SHARE: Final = 2
 
 MAX_ROWS: Final = 500
 WORDS: Final = 160
-_LETTERS: Final = {
-    **{status.value: letter for status, letter in STATUS_LETTERS.items()},
-    "retry": STATUS_LETTERS[NodeStatus.FAIL],
-}
-_STATES: Final = {
-    "success": "ok",
-    "partial_success": "ok",
-    "fail": "error",
-    "retry": "error",
-    "cut off": "warn",
-}
 
 
 def export_html(run: Execution, path: str | PathLike[str] | None = None) -> Path:
@@ -88,13 +76,7 @@ def run_page(run: Execution) -> str:
     line = redacted(run_summary(run.view, run.graph, has_times=True).partition("   next: ")[0])
     picture = Markup(run.to_svg())  # noqa: S704 - by our own writer
     table = Markup(table_html(stages_table(values["stages"].values())))  # noqa: S704 - by our own builder
-    static = element(
-        "div",
-        None,
-        picture,
-        table,
-        *(element("p", {"class": "page-line"}, note) for note in notes),
-    )
+    static = element("div", None, picture, table, *(element("p", {"class": "page-line"}, note) for note in notes))
     text = page(f"Run of {title}", "\n".join([line, *notes]), "replay", "showReplay", values, static)
     clean = redacted(text)
     assert clean == text, "a secret was left in a page; every part of it should have been looked through"
@@ -112,9 +94,7 @@ def fitting_values(run: Execution) -> tuple[dict[str, Any], list[str]]:
         values = {
             **replay,
             "replay": _with_short_values(replay["replay"], VALUE_LIMITS[step]),
-            "stages": {
-                name: _shortened(stage, limit, with_files=step < FILE_SHARE) for name, stage in stages.items()
-            },
+            "stages": {name: _shortened(stage, limit, with_files=step < FILE_SHARE) for name, stage in stages.items()},
         }
         if len(json_text(values)) <= MAX_BYTES:
             return values, [*_notes(step, limit), *_rendered(values)]
@@ -232,7 +212,7 @@ def stages_table(stages: Iterable[Mapping[str, Any]]) -> Table:
             Column("why on"),
         ),
         [_row(stage) for stage in stages[:MAX_ROWS]],
-        states=[_STATES.get(str(stage.get("status")), "") for stage in stages[:MAX_ROWS]],
+        states=[row_look(str(stage.get("status"))) for stage in stages[:MAX_ROWS]],
         notes=[f"and {more:,} more visits"] if more > 0 else [],
     )
 
@@ -240,7 +220,7 @@ def stages_table(stages: Iterable[Mapping[str, Any]]) -> Table:
 def _row(stage: Mapping[str, Any]) -> tuple[str, ...]:
     status = str(stage.get("status", ""))
     visit = stage.get("visit") or 1
-    letter = _LETTERS.get(status, "")
+    letter = NodeStatus.of(status).letter if status else ""
     said = stage.get("reason") or stage.get("response") or stage.get("notes") or ""
     why: Mapping[str, Any] = stage.get("why_next") or {}
     return (

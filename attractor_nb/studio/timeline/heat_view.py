@@ -17,9 +17,10 @@ from attractor_nb.model.events import StageFailed
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.overlay import Dress, Mark
+from attractor_nb.views.drawings.sheet import sheet
 from attractor_nb.views.drawings.svg import render_svg
-from attractor_nb.views.drawings.theme import drawing_css, drawing_rules, root_class
-from attractor_nb.views.markup import element, path_data, style_sheet
+from attractor_nb.views.drawings.theme import drawing_css, drawing_rules
+from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.summary_line import cost_text, duration_text
 from attractor_nb.views.table import Column, Table
@@ -88,9 +89,7 @@ class Heat:
 
     Attributes:
         by: Which (``MEASURES``).
-        graph: The graph.
         nodes: The nodes that have a value.
-        run_count: Of how many runs.
         notes: What was left out, in words.
     """
 
@@ -233,23 +232,11 @@ def _svg(heat: Heat, theme: Theme) -> str:
     width, height = max(float(found[1]), legend_width, _MIN_WIDTH), float(found[2]) + _LEGEND_HEIGHT
     inner = Markup(drawing)  # noqa: S704 - by our own writer, which escapes
     return str(
-        element(
-            "svg",
-            {
-                "xmlns": "http://www.w3.org/2000/svg",
-                "class": f"attractor-heat {root_class()} {theme}",
-                "width": width,
-                "height": height,
-                "viewBox": path_data(0, 0, width, height),
-                "style": "max-width:100%;height:auto",
-                "role": "img",
-                "aria-label": f"Heat by {heat.by}: {MEASURES[heat.by]}",
-            },
-            style_sheet(drawing_css() + drawing_rules(_RULES)),
-            element(
-                "rect",
-                {"class": "page", "x": 0.5, "y": 0.5, "width": width - 1, "height": height - 1, "rx": 8},
-            ),
+        sheet(
+            f"attractor-heat {theme}",
+            (width, height),
+            f"Heat by {heat.by}: {MEASURES[heat.by]}",
+            drawing_css() + drawing_rules(_RULES),
             inner,
             element("g", {"class": "legend", "transform": f"translate(12 {height - 24:.0f})"}, *legend),
         )

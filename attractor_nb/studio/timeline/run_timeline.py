@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
+from attractor_nb.model.states import row_look
+from attractor_nb.redaction import redacted_value
 from attractor_nb.studio.timeline.heat_map import heat
 from attractor_nb.studio.timeline.heat_view import MEASURES
 from attractor_nb.studio.timeline.timeline import BY, Timeline, timeline_of, timeline_plain
@@ -28,7 +30,6 @@ class RunTimeline:
     """What each node of a run did when. It is read anew whenever it is shown, so it follows a live run.
 
     Attributes:
-        run: The run.
         by: ``node`` or ``branch``: what a lane stands for.
     """
 
@@ -69,7 +70,7 @@ class RunTimeline:
 
 
 def timeline_values(shown: RunTimeline) -> dict[str, Any]:
-    """What a front-end's timeline shows of a run as it stands, but for its graph.
+    """What a front-end's timeline shows of a run as it stands, without secrets, but for its graph.
 
     Raises:
         RunNotFound: Nothing of the run is stored.
@@ -80,12 +81,13 @@ def timeline_values(shown: RunTimeline) -> dict[str, Any]:
     for by in MEASURES:
         found = heat(run, by).heat
         heats[by] = {name: {"level": found.level(name), "words": found.words(name)} for name in found.nodes}
-    return {
+    values = {
         "svg": timeline_svg(timeline),
         "timeline": timeline_plain(timeline),
         "states": {name: state.to_plain() for name, state in run.view.nodes.items()},
         "heats": heats,
     }
+    return redacted_value(values)
 
 
 def timeline_table(timeline: Timeline) -> Table:
@@ -117,22 +119,11 @@ def timeline_table(timeline: Timeline) -> Table:
                     note,
                 ]
             )
-            states.append(_STATES.get(bar.status, ""))
+            states.append(row_look(bar.status))
     notes = [_cut_words(cut, timeline) for cut in timeline.cuts]
     going = ", goes on" if timeline.is_live else ""
     headline = f"{one_line(timeline.name) or 'run'}: {duration_text(timeline.seconds)}{going}"
     return Table("Timeline", columns, rows, states=states, headline=headline, notes=notes)
-
-
-_STATES: Final = {
-    "success": "ok",
-    "partial_success": "ok",
-    "cached": "ok",
-    "fail": "error",
-    "retry": "error",
-    "cut off": "warn",
-    "waits": "warn",
-}
 
 
 def _cut_words(cut: Cut, timeline: Timeline) -> str:

@@ -47,7 +47,6 @@ class TimelineCall:
 
     Attributes:
         kind: ``model`` or ``tool``.
-        name: Which.
         start: Seconds since 1970.
         end: Likewise.
         error: Why it failed, or empty.
@@ -65,7 +64,6 @@ class Bar:
     """A piece of time in a lane.
 
     Attributes:
-        node: The node.
         branch: Path of the branch, or empty.
         kind: ``attempt``, ``retry wait`` or ``human wait``.
         visit: Number of the visit.
@@ -74,7 +72,6 @@ class Bar:
         start: Seconds since 1970.
         end: Likewise; while it goes on, the present.
         reason: Why it failed, or empty.
-        calls: What it called.
     """
 
     node: str
@@ -187,9 +184,7 @@ def timeline_of(journal: Journal, *, name: str = "", by: str = "node", now: floa
         return Timeline(name, (), 0.0, 0.0)
     cuts = tuple(_cuts(way))
     last = way[-1]
-    is_live = now is not None and not isinstance(
-        last, PipelineCompleted | PipelineFailed | PipelineInterrupted
-    )
+    is_live = now is not None and not isinstance(last, PipelineCompleted | PipelineFailed | PipelineInterrupted)
     end = max(last.time, now) if is_live and now is not None else last.time
     inner = _Inner(way)
     lanes: dict[str, TimelineLane] = {}
@@ -254,9 +249,7 @@ def _bars_of(visit: VisitRecord, inner: _Inner, end: float, *, is_live: bool) ->
     for number, attempt in enumerate(visit.attempts):
         start = attempt.started.time
         if before is not None and start > before:
-            yield Bar(
-                visit.node_id, visit.branch, RETRY_WAIT, visit.number, attempt.number, "waited", before, start
-            )
+            yield Bar(visit.node_id, visit.branch, RETRY_WAIT, visit.number, attempt.number, "waited", before, start)
         is_last = number == len(visit.attempts) - 1
         bar = _attempt_bar(visit, attempt, inner, end, is_live=is_live and is_last)
         yield bar
@@ -264,22 +257,16 @@ def _bars_of(visit: VisitRecord, inner: _Inner, end: float, *, is_live: bool) ->
             if start <= begun <= bar.end:
                 until = min(bar.end, answered if answered is not None else bar.end)
                 status = "answered" if answered is not None else bar.status
-                yield Bar(
-                    visit.node_id, visit.branch, HUMAN, visit.number, attempt.number, status, begun, until
-                )
+                yield Bar(visit.node_id, visit.branch, HUMAN, visit.number, attempt.number, status, begun, until)
         before = bar.end if attempt.ended is not None and not attempt.ended.is_commit else None
     last = visit.attempts[-1]
     delay = inner.delays.get((visit.branch, visit.node_id, visit.number, last.number + 1))
     if before is not None and delay is not None and is_live:
         until = min(end, before + delay)
-        yield Bar(
-            visit.node_id, visit.branch, RETRY_WAIT, visit.number, last.number + 1, "waits", before, until
-        )
+        yield Bar(visit.node_id, visit.branch, RETRY_WAIT, visit.number, last.number + 1, "waits", before, until)
 
 
-def _attempt_bar(
-    visit: VisitRecord, attempt: AttemptRecord, inner: _Inner, end: float, *, is_live: bool
-) -> Bar:
+def _attempt_bar(visit: VisitRecord, attempt: AttemptRecord, inner: _Inner, end: float, *, is_live: bool) -> Bar:
     started, ended = attempt.started, attempt.ended
     reason = ""
     if ended is None:
@@ -310,8 +297,7 @@ def timeline_plain(timeline: Timeline) -> dict[str, Any]:
     """JSON values of what a front-end needs beside the picture: the words of each bar, by its number."""
     return {
         "bars": [
-            {"node": bar.node, "branch": bar.branch, "words": bar.words, "status": bar.status}
-            for bar in timeline.bars
+            {"node": bar.node, "branch": bar.branch, "words": bar.words, "status": bar.status} for bar in timeline.bars
         ],
         "is_live": timeline.is_live,
     }

@@ -9,8 +9,9 @@ from attractor_nb.errors import OptionError
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.timeline.timeline import ATTEMPT, HUMAN, RETRY_WAIT
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.theme import drawing_css, drawing_rules, root_class
-from attractor_nb.views.markup import element, path_data, style_sheet
+from attractor_nb.views.drawings.sheet import sheet
+from attractor_nb.views.drawings.theme import drawing_css, drawing_rules
+from attractor_nb.views.markup import element, path_data
 from attractor_nb.views.metrics import shorten, text_width
 from attractor_nb.views.summary_line import duration_text
 
@@ -115,22 +116,12 @@ class _Writer:
         count = len(self.timeline.lanes)
         name = one_line(redacted(self.timeline.name)) or "a run"
         summary = f"Timeline of {name}: {count} lanes, {duration_text(self.timeline.seconds)}"
-        edge = {"x": 0.5, "y": 0.5, "width": self.width - 1, "height": self.height - 1, "rx": 8}
-        return element(
-            "svg",
-            {
-                "xmlns": "http://www.w3.org/2000/svg",
-                "class": f"attractor-timeline {root_class()} {theme}",
-                "width": self.width,
-                "height": self.height,
-                "viewBox": path_data(0, 0, self.width, self.height),
-                "style": "max-width:100%;height:auto",
-                "role": "img",
-                "aria-label": summary,
-            },
-            style_sheet(timeline_css()),
+        return sheet(
+            f"attractor-timeline {theme}",
+            (self.width, self.height),
+            summary,
+            timeline_css(),
             element("defs", None, _hatch(self.ids), _dots(self.ids)),
-            element("rect", {"class": "page", **edge}),
             *self._grid(),
             *self._rows(),
             *(self._cut(cut.start, cut.end - cut.start) for cut in self.timeline.cuts),
@@ -147,7 +138,7 @@ class _Writer:
 
     def _legend(self) -> tuple[list[Markup], int]:
         """A piece of each kind of bar that is there, with what it means; and how many lines they take."""
-        bars = [*self.timeline.bars]
+        bars = [bar for lane in self.lanes for bar in lane.bars][:MAX_BARS]
         found = {bar.kind for bar in bars} | {bar.status for bar in bars if bar.kind == ATTEMPT}
         found |= {"calls"} if any(bar.calls for bar in bars) else set()
         parts: list[Markup] = []
@@ -228,9 +219,7 @@ class _Writer:
         parts = [element("title", None, redacted(bar.words)), *boxes]
         if bar.kind == ATTEMPT:
             parts += self._inside(bar, x, y, width)
-        return element(
-            "g", {"class": " ".join(classes), "data-bar": str(number), "data-for": bar.node}, *parts
-        )
+        return element("g", {"class": " ".join(classes), "data-bar": str(number), "data-for": bar.node}, *parts)
 
     def _inside(self, bar: Bar, x: float, y: float, width: float) -> list[Markup]:
         """Calls as thin bars; a cross for a failure; the try when there is room."""
@@ -281,16 +270,12 @@ def _css_name(text: str) -> str:
 
 def _hatch(ids: str) -> Markup:
     line = element("path", {"class": "tl-hatch", "d": "M-2 2L2-2M0 8L8 0M6 10L10 6"})
-    return element(
-        "pattern", {"id": f"{ids}-hatch", "width": 8, "height": 8, "patternUnits": "userSpaceOnUse"}, line
-    )
+    return element("pattern", {"id": f"{ids}-hatch", "width": 8, "height": 8, "patternUnits": "userSpaceOnUse"}, line)
 
 
 def _dots(ids: str) -> Markup:
     dot = element("circle", {"class": "tl-dots", "cx": 3, "cy": 3, "r": 1})
-    return element(
-        "pattern", {"id": f"{ids}-dots", "width": 6, "height": 6, "patternUnits": "userSpaceOnUse"}, dot
-    )
+    return element("pattern", {"id": f"{ids}-dots", "width": 6, "height": 6, "patternUnits": "userSpaceOnUse"}, dot)
 
 
 def _step(seconds: float) -> float:

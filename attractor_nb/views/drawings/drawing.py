@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.views.drawings.branch_stacks import WIDEST
-from attractor_nb.views.drawings.lanes import lanes_of
+from attractor_nb.views.drawings.branch_stacks import WIDEST, lanes_of
 from attractor_nb.views.layout import MARGIN
 from attractor_nb.views.layout.direction import flow_of
 from attractor_nb.views.markup import clean
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.model.graph import Edge, Graph, Node
-    from attractor_nb.views.drawings.lanes import Lane
+    from attractor_nb.views.drawings.branch_stacks import Lane
 
 LABEL_SIZE: Final = 12.0
 DETAIL_SIZE: Final = 10.0
@@ -55,19 +54,21 @@ class Density:
     edge_chars: int
     padding: float
     gutter: float
-    """On either side of a label: the disc of the state stands there."""
+    """On either side of a label: the sign of the state stands there. Some faces are wider than the table."""
 
 
-FULL: Final = Density(24, 3, has_details=True, edge_chars=28, padding=12, gutter=22)
-NARROW: Final = Density(15, 4, has_details=True, edge_chars=15, padding=10, gutter=21)
+FULL: Final = Density(24, 3, has_details=True, edge_chars=28, padding=12, gutter=26)
+NARROW: Final = Density(15, 4, has_details=True, edge_chars=15, padding=10, gutter=25)
 """For what would be too wide to be read with longer lines."""
-COMPACT: Final = Density(20, 1, has_details=False, edge_chars=16, padding=9, gutter=21)
-COMPACT_NARROW: Final = Density(11, 1, has_details=False, edge_chars=10, padding=9, gutter=21)
-DENSE: Final = Density(12, 1, has_details=False, edge_chars=0, padding=7, gutter=20)
+COMPACT: Final = Density(20, 1, has_details=False, edge_chars=16, padding=9, gutter=25)
+COMPACT_NARROW: Final = Density(11, 1, has_details=False, edge_chars=10, padding=9, gutter=25)
+DENSE: Final = Density(12, 1, has_details=False, edge_chars=0, padding=7, gutter=24)
 NARROWER: Final = {FULL: NARROW, COMPACT: COMPACT_NARROW}
 """What is taken where a drawing would be too wide to be read."""
 
-_PILL_GUTTER: Final = 29.0
+_PILL_GUTTER: Final = 35.0
+_PILL_ROOM: Final = 16.0
+"""At a round end, around words that stand in place of counts."""
 _LEAST_WIDTH: Final = 72.0
 _LEAST_WIDTH_WITH_DETAILS: Final = 88.0
 """Counts and the first letters of a reason find room beside each other."""
@@ -138,22 +139,17 @@ def _box(node: Node, handler_type: str, density: Density, words: str) -> Box:
     detail = ""
     if has_detail:
         detail = shorten(
-            clean(detail_of(node, handler_type)[:_MAX_CHARS]),
-            density.label_chars * _AVERAGE_CHAR,
-            DETAIL_SIZE,
+            clean(detail_of(node, handler_type)[:_MAX_CHARS]), density.label_chars * _AVERAGE_CHAR, DETAIL_SIZE
         )
     room = _NOTE_ROOM if detail and handler_type in _NOTED_TYPES else ""
     counts = text_width(words, DETAIL_SIZE, is_bold=True)
     width, height = _size(shape, lines, max(detail, room, key=len), density, counts)
-    return Box(node.id, shape, lines, detail, width, height, max(_PILL_GUTTER, counts + 8))
+    return Box(node.id, shape, lines, detail, width, height, max(_PILL_GUTTER, counts + _PILL_ROOM))
 
 
 def _missing_box(node_id: str, density: Density) -> Box:
     lines = wrap(
-        clean(node_id[:_MAX_CHARS]),
-        density.label_chars * _AVERAGE_CHAR,
-        LABEL_SIZE,
-        max_lines=density.label_lines,
+        clean(node_id[:_MAX_CHARS]), density.label_chars * _AVERAGE_CHAR, LABEL_SIZE, max_lines=density.label_lines
     )
     detail = "not declared" if density.has_details else ""
     width, height = _size(Shape.MISSING, lines, detail, density)
@@ -167,7 +163,7 @@ def _size(
     label = max(text_width(line, LABEL_SIZE) for line in lines)
     block, padding = len(lines) * LINE_HEIGHT, density.padding
     if shape in {Shape.START, Shape.EXIT}:
-        width, height = label + 2 * max(_PILL_GUTTER, words + 8), block + padding
+        width, height = label + 2 * max(_PILL_GUTTER, words + _PILL_ROOM), block + padding
     elif shape is Shape.DIAMOND:
         height = max(3 * padding + 12, 2.3 * block, block + 46)
         signs, beside = 2 * SIGN_RADIUS / height, 2 * density.gutter

@@ -7,23 +7,30 @@ a label is, needs no background: the edge's line is cut there, so that what is b
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from itertools import pairwise
 from math import hypot
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from attractor_nb.views.drawings.drawing import DETAIL_SIZE
+from attractor_nb.views.drawings.marks import TIMES
 from attractor_nb.views.layout.geometry import HEAD_LENGTH, Rect, point_at, points_at, split
 from attractor_nb.views.metrics import shorten, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from attractor_nb.views.layout.geometry import Cubic, Point
-    from attractor_nb.views.layout.result import Layout, Route
+    from attractor_nb.views.layout.geometry import Cubic, Layout, Point, Route
     from attractor_nb.views.scene import Panel, Scene
 
 TITLE_SIZE: Final = 11.0
 TITLE_STRIP: Final = 18.0
 """Height of the strip at the top of a panel in which its title stands."""
+MOST_PASSES: Final = 9999
+_PASSES_WIDTH: Final = text_width(f"{TIMES}{MOST_PASSES}", DETAIL_SIZE, is_bold=True)
+"""Beside each edge: how often it was passed may appear at any time."""
+_SHORT_PASSES_WIDTH: Final = text_width(f"{TIMES}888", DETAIL_SIZE, is_bold=True)
+FINDING_SIZE: Final = 15.0
 _CELL: Final = 48.0
 _STEP: Final = 5.0
 _BISECTIONS: Final = 6
@@ -35,11 +42,7 @@ _EDGE: Final = 3.0
 """Between a mark and the edge of the drawing."""
 _SHIFTS: Final = (
     0.0,
-    *(
-        sign * part / 100
-        for part in (14, 28, 40, 7, 21, 34, 46, 4, 11, 18, 25, 31, 37, 43)
-        for sign in (1, -1)
-    ),
+    *(sign * part / 100 for part in (14, 28, 40, 7, 21, 34, 46, 4, 11, 18, 25, 31, 37, 43) for sign in (1, -1)),
 )
 """How far from the middle of its edge a mark is tried, as a part of the edge's length."""
 
@@ -59,6 +62,49 @@ class EdgePlace(NamedTuple):
     def start(self) -> float:
         """Where a text stands that is as near to the line as it may."""
         return self.x - self.side * self.width / 2
+
+
+class MarkPlaces(NamedTuple):
+    """Where the small things of one edge stand.
+
+    Attributes:
+        finding: The mark of an error; None where there is none.
+        passes: The number of passes; None where edges are so dense that it has no place.
+        is_narrow: There is room for a short number only.
+    """
+
+    finding: EdgePlace | None
+    passes: EdgePlace | None
+    is_narrow: bool = False
+
+
+@lru_cache(maxsize=16)
+def places_of_marks(
+    scene: Scene, layout: Layout, with_finding: frozenset[int], words: tuple[str, ...]
+) -> tuple[tuple[tuple[Point, str], ...], tuple[MarkPlaces, ...]]:
+    """The titles of panels, each with its place, and the places beside each edge.
+
+    Args:
+        scene: What is drawn; its texts do not matter.
+        layout: Where.
+        with_finding: Positions of links that a finding marks.
+        words: For each link what stands there in place of a number, or an empty text.
+    """
+    ground = Ground(scene, layout)
+    titles = [ground.title(panel, rect) for panel, rect in zip(scene.panels, layout.panels, strict=True) if panel.title]
+    marks: list[MarkPlaces] = []
+    for position, text in enumerate(words):
+        finding = None
+        if position in with_finding:
+            finding = ground.beside(position, FINDING_SIZE, FINDING_SIZE) or ground.nearest(position)
+        wanted = text_width(text, DETAIL_SIZE, is_bold=True) or _PASSES_WIDTH
+        place, is_narrow = ground.beside(position, wanted, DETAIL_SIZE), False
+        if place is None and not text:
+            place, is_narrow = ground.beside(position, _SHORT_PASSES_WIDTH, DETAIL_SIZE), True
+        if place is None and text:
+            place = ground.nearest(position)
+        marks.append(MarkPlaces(finding, place, is_narrow))
+    return tuple(titles), tuple(marks)
 
 
 class Ground:
@@ -97,15 +143,18 @@ class Ground:
         if left < _EDGE or top < _EDGE or right > self._size[0] - _EDGE or bottom > self._size[1] - _EDGE:
             return False
         near, far, high, low = left - _CLEAR, right + _CLEAR, top - _CLEAR, bottom + _CLEAR
-        for cell in _cells(area):
-            for x, y in self._points.get(cell, ()):
-                if near < x < far and high < y < low:
+        rows = range(int(top // _CELL), int(bottom // _CELL) + 1)
+        for column in range(int(left // _CELL), int(right // _CELL) + 1):
+            for row in rows:
+                cell = column, row
+                for a, b, c, d in self._areas.get(cell, ()):
+                    if a < right and left < c and b < bottom and top < d:
+                        return False
+                for x, y in self._points.get(cell, ()):
+                    if near < x < far and high < y < low:
+                        return False
+                if not may_cross_frames and self._is_framed(area, cell):
                     return False
-            for a, b, c, d in self._areas.get(cell, ()):
-                if a < right and left < c and b < bottom and top < d:
-                    return False
-            if not may_cross_frames and self._is_framed(area, cell):
-                return False
         return True
 
     def _is_framed(self, area: Area, cell: tuple[int, int]) -> bool:
@@ -135,8 +184,7 @@ class Ground:
         """Places on both sides of a line, the nearest to its middle first, then those beside its label."""
         line = self.lines[position]
         last = len(line) - 1
-        # A short line has fewer points than there are shifts: each of them is tried once.
-        for place in dict.fromkeys(min(last, max(0, round((0.5 + shift) * last))) for shift in _SHIFTS):
+        for place in _tried(last):
             (x, y), (ax, ay), (bx, by) = line[place], line[max(0, place - 1)], line[min(last, place + 1)]
             length = hypot(bx - ax, by - ay) or 1.0
             across, down = (by - ay) / length, (ax - bx) / length
@@ -158,10 +206,7 @@ class Ground:
         """
         width = text_width(panel.title, TITLE_SIZE)
         left, right, bottom = rect.x + 10, rect.x + rect.width - 10, rect.y + rect.height
-        strips = (
-            (left, rect.y + 4, right, rect.y + TITLE_STRIP),
-            (left, bottom - TITLE_STRIP, right, bottom - 4),
-        )
+        strips = ((left, rect.y + 4, right, rect.y + TITLE_STRIP), (left, bottom - TITLE_STRIP, right, bottom - 4))
         gaps = [(gap, strip) for strip in strips for gap in _gaps(strip, self._spans_in(strip))]
         fitting = next((found for found in gaps if found[0][1] - found[0][0] >= width), None)
         widest = max(gaps, key=lambda found: found[0][1] - found[0][0], default=((left, right), strips[0]))
@@ -180,6 +225,12 @@ class Ground:
             for a, b, c, d in self._areas.get(cell, ()):
                 if b < bottom and top < d and a < right and left < c:
                     yield a - _CLEAR, c + _CLEAR
+
+
+@lru_cache(maxsize=1024)
+def _tried(last: int) -> tuple[int, ...]:
+    """Which points of a line are tried, by the last one's number: of a short line each of them once."""
+    return tuple(dict.fromkeys(min(last, max(0, round((0.5 + shift) * last))) for shift in _SHIFTS))
 
 
 def around(x: float, y: float, width: float, height: float) -> Area:

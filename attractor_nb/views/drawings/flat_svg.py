@@ -99,11 +99,7 @@ def _root_class(root: ET.Element) -> str:
 
 
 def _dress(
-    element: ET.Element,
-    above: tuple[_Place, ...],
-    before: str,
-    variables: Mapping[str, str],
-    rules: tuple[_Rule, ...],
+    element: ET.Element, above: tuple[_Place, ...], before: str, variables: Mapping[str, str], rules: tuple[_Rule, ...]
 ) -> None:
     tag = element.tag.removeprefix(_SVG)
     way = (*above, _Place(tag, frozenset(element.get("class", "").split()), before))

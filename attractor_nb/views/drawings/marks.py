@@ -1,4 +1,4 @@
-"""The small signs of a drawing as path data around (0, 0), and their letters for text.
+"""The small signs of a drawing as path data around (0, 0), and letters for texts; those of states are theirs.
 
 Paths, not glyphs: emoji fonts differ from machine to machine. A live view takes the path of a status
 from ``MARK_PATHS`` when a status changes.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from attractor_nb.model.diagnostic import Severity
-from attractor_nb.views.state import NodeStatus, RunStatus
+from attractor_nb.model.states import NodeStatus
 
 MARK_PATHS: Final = {
     NodeStatus.PENDING: "",
@@ -31,34 +31,9 @@ STAR_PATH: Final = "M0-5.2L1.5-1.9L5.1-1.5L2.4 .9L3.2 4.4L0 2.6L-3.2 4.4L-2.4 .9
 WARNING_PATHS: Final = ("M0-7L7.4 5.7H-7.4Z", "M0-2.4V1.2M0 3.5V3.6")
 """The triangle of a finding and the sign in it."""
 
-STATUS_LETTERS: Final = {
-    NodeStatus.PENDING: "\N{EN DASH}",
-    NodeStatus.RUNNING: "\N{BLACK CIRCLE}",
-    NodeStatus.WAITING: "?",
-    NodeStatus.RETRYING: "\N{CLOCKWISE OPEN CIRCLE ARROW}",
-    NodeStatus.SUCCESS: "\N{CHECK MARK}",
-    NodeStatus.PARTIAL_SUCCESS: "\N{CHECK MARK}~",
-    NodeStatus.FAIL: "\N{MULTIPLICATION X}",
-    NodeStatus.SKIPPED: "\N{EN DASH}",
-    NodeStatus.CACHED: "\N{HIGH VOLTAGE SIGN}",
-}
-"""The same signs for terminals and tables."""
-
-RUN_LETTERS: Final = {
-    RunStatus.READY: "\N{EN DASH}",
-    RunStatus.RUNNING: "\N{BLACK CIRCLE}",
-    RunStatus.SUCCESS: "\N{CHECK MARK}",
-    RunStatus.FAIL: "\N{MULTIPLICATION X}",
-    RunStatus.INTERRUPTED: "\N{DOUBLE VERTICAL LINE}",
-}
-
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
 """Before a number of attempts or passes."""
 AGAIN: Final = "\N{CLOCKWISE OPEN CIRCLE ARROW}"
 """Before a number of visits, in texts; drawings have the path."""
 
-SEVERITY_LETTERS: Final = {
-    Severity.ERROR: "\N{MULTIPLICATION X}",
-    Severity.WARNING: "!",
-    Severity.INFO: "i",
-}
+SEVERITY_LETTERS: Final = {Severity.ERROR: "\N{MULTIPLICATION X}", Severity.WARNING: "!", Severity.INFO: "i"}

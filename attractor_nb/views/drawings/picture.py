@@ -8,21 +8,29 @@ reaches the output but through ``markup.element``; no attribute of theirs does.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.drawings.branch_stacks import in_words, summed
 from attractor_nb.views.drawings.drawing import DETAIL_SIZE, EDGE_LINE_HEIGHT
-from attractor_nb.views.drawings.edge_places import Ground, around, cut
+from attractor_nb.views.drawings.edge_places import MOST_PASSES, around, cut, places_of_marks
 from attractor_nb.views.drawings.marks import MARK_PATHS, STAR_PATH, TIMES, WARNING_PATHS
-from attractor_nb.views.drawings.node_text import node_text, short_count
+from attractor_nb.views.drawings.node_text import (
+    TOOLTIP_CHARS,
+    edge_tooltip,
+    lines_of,
+    node_text,
+    node_tooltip,
+    short_count,
+)
 from attractor_nb.views.drawings.overlay import NO_DRESS, NO_MARK
-from attractor_nb.views.drawings.tooltips import TOOLTIP_CHARS, edge_tooltip, lines_of, node_tooltip
 from attractor_nb.views.markup import clean, element, joined, path_data
 from attractor_nb.views.metrics import text_width
-from attractor_nb.views.outlines import SIGN_RADIUS, Point, bar, outline_path, pill, sign_places
+from attractor_nb.views.outlines import SIGN_RADIUS, Point, bar, outline_path, pill, sign_places, small_line_place
 from attractor_nb.views.scene import Box, Link, Panel, Scene, Shape
-from attractor_nb.views.state import EdgeState, NodeState, NodeStatus
+from attractor_nb.views.state import EdgeState, NodeState
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -30,19 +38,15 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from attractor_nb.decisions.joins import Join
-    from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.model.graph import Graph
     from attractor_nb.views.drawings.branch_stacks import Stack
+    from attractor_nb.views.drawings.edge_places import EdgePlace, MarkPlaces
     from attractor_nb.views.drawings.overlay import Dress
-    from attractor_nb.views.layout.geometry import Rect
-    from attractor_nb.views.layout.result import Layout, Route
+    from attractor_nb.views.layout.geometry import Layout, Rect, Route
+    from attractor_nb.views.scene import Direction
 
 _NO_STATE: Final = NodeState()
 _NO_PASS: Final = EdgeState()
-_MOST_PASSES: Final = 9999
-_PASSES_WIDTH: Final = text_width(f"{TIMES}{_MOST_PASSES}", DETAIL_SIZE, is_bold=True)
-"""Beside each edge: how often it was passed may appear at any time."""
-_SHORT_PASSES_WIDTH: Final = text_width(f"{TIMES}888", DETAIL_SIZE, is_bold=True)
-_FINDING_SIZE: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +83,9 @@ class GraphPicture:
         routed = list(zip(self.scene.links, self.layout.routes, strict=True))
         boxes = zip(self.scene.boxes, self.layout.centres, strict=True)
         panels = list(zip(self.scene.panels, self.layout.panels, strict=True))
-        ground = Ground(self.scene, self.layout)
-        titles = [_panel_title(panel, rect, ground) for panel, rect in panels if panel.title]
-        labels = [self._edge_label(place, link, ground) for place, link in enumerate(self.scene.links)]
+        titled, marks = self._places()
+        titles = [element("text", {"class": "panel-title", "x": x, "y": y}, title) for (x, y), title in titled]
+        labels = [self._edge_label(link, route, places) for (link, route), places in zip(routed, marks, strict=True)]
         return [
             joined([_panel(panel, rect) for panel, rect in panels], "\n"),
             joined([self._edge(link, route) for link, route in routed], "\n"),
@@ -89,6 +93,17 @@ class GraphPicture:
             joined([self._node(box, centre, hatch_id) for box, centre in boxes], "\n"),
             joined(labels, "\n"),
         ]
+
+    def _places(self) -> tuple[tuple[tuple[Point, str], ...], tuple[MarkPlaces, ...]]:
+        """Where titles and the marks of edges stand."""
+        links = list(enumerate(self.scene.links))
+        with_finding = frozenset(place for place, link in links if self._has_error(link))
+        words = tuple(self.dress.edges.get(link.index, NO_MARK).words for _, link in links)
+        return places_of_marks(self.scene.without_texts(), self.layout, with_finding, words)
+
+    def _has_error(self, link: Link) -> bool:
+        edge = self.graph.edges[link.index]
+        return (edge.source, edge.target) in self.error_edges
 
     @property
     def definitions(self) -> Markup:
@@ -113,9 +128,11 @@ class GraphPicture:
         """Branches as one box before another: how many they are, and how they stand."""
         stack = self.stacks[box.node_id]
         statuses = stack.statuses(self.states)
-        words = "" if set(statuses) == {NodeStatus.PENDING} else in_words(statuses)
-        state = NodeState(summed(statuses), note=words)
         front = replace(box, width=box.width - 6, height=box.height - 6)
+        room = small_line_place(front)[2]
+        is_untouched = set(statuses) == {NodeStatus.PENDING}
+        words = "" if is_untouched else in_words(statuses, lambda words: text_width(words, DETAIL_SIZE) <= room)
+        state = NodeState(summed(statuses), note=words)
         shape = outline_path(front)
         left, _, top = sign_places(front)
         names = sorted(name for name in stack.members if name in self.error_nodes)
@@ -135,9 +152,7 @@ class GraphPicture:
                 _at(-3, -3),
                 element("path", {"class": "outline", "d": shape}),
                 *node_text(front, self.scene.direction, state, ""),
-                _finding(left, top)
-                if names
-                else element("g", {"class": "mark", **_at(left, top)}, disc, sign),
+                _finding(left, top) if names else element("g", {"class": "mark", **_at(left, top)}, disc, sign),
             ),
         )
 
@@ -147,48 +162,24 @@ class GraphPicture:
         node = self.graph.nodes.get(box.node_id)
         state = self.states.get(box.node_id, _NO_STATE)
         mark = self.dress.nodes.get(box.node_id, NO_MARK)
-        shape = outline_path(box)
         kind = self.graph.handler_types.get(box.node_id, "missing")
         tooltip = node_tooltip(box.node_id, node, kind, state, self.joins.get(box.node_id), mark.tip)
-        parts = [
-            element("title", None, tooltip),
-            element("path", {"class": "outline", "d": shape}),
-        ]
-        if box.shape is Shape.EXIT:
-            parts.append(element("path", {"class": "ring", "d": pill(box.width - 7, box.height - 7)}))
-        elif box.shape is not Shape.START:
-            parts.append(element("path", {"class": "hatch", "d": shape, "fill": f"url(#{hatch_id})"}))
-        if bar_path := bar(box, self.scene.direction):
-            parts.append(element("path", {"class": "bar", "d": bar_path}))
-        parts += node_text(box, self.scene.direction, state, mark.words)
-        parts += self._node_signs(box, node, state)
+        has_finding = node is None or box.node_id in self.error_nodes
+        has_gate = node is not None and node.goal_gate
+        outline, rest = _inside(
+            box, self.scene.direction, state, tooltip, mark.words, has_finding=has_finding, has_gate=has_gate
+        )
         return element(
             "g",
             {
-                "class": " ".join(
-                    ("node", "type-" + _css_name(kind), "state-" + state.status, *mark.css_classes)
-                ),
+                "class": " ".join(("node", "type-" + _css_name(kind), "state-" + state.status, *mark.css_classes)),
                 "data-node": box.node_id,
                 "transform": "".join(("translate(", path_data(*centre), ")")),
             },
-            *parts,
+            outline,
+            _inner_line(box, hatch_id),
+            rest,
         )
-
-    def _node_signs(self, box: Box, node: Node | None, state: NodeState) -> list[Markup]:
-        """The status at the top left, or a finding, with which nothing runs; a goal gate at the top right."""
-        left, right, top = sign_places(box)
-        if node is None or box.node_id in self.error_nodes:
-            parts = [_finding(left, top)]
-        else:
-            disc, sign = (
-                element("circle", {"r": SIGN_RADIUS}),
-                element("path", {"d": MARK_PATHS[state.status]}),
-            )
-            parts = [element("g", {"class": "mark", **_at(left, top)}, disc, sign)]
-        if node is not None and node.goal_gate:
-            star = element("path", {"d": STAR_PATH})
-            parts.append(element("g", {"class": "badge goal-gate", **_at(right, top)}, star))
-        return parts
 
     def _edge(self, link: Link, route: Route) -> Markup:
         edge = self.graph.edges[link.index]
@@ -198,8 +189,7 @@ class GraphPicture:
             classes.append("taken")
         if edge.loop_restart:
             classes.append("edge-restart")
-        has_error = (edge.source, edge.target) in self.error_edges
-        if has_error:
+        if self._has_error(link):
             classes.append("edge-error")
         mark = self.dress.edges.get(link.index, NO_MARK)
         classes += mark.css_classes
@@ -207,9 +197,7 @@ class GraphPicture:
         half_x, half_y = (y - by) * 0.45, (bx - x) * 0.45
         line: list[str | float] = []
         is_on_label = link.lines and link.source != link.target
-        pieces = (
-            cut(route.path, around(*route.label, link.width, link.height)) if is_on_label else [route.path]
-        )
+        pieces = cut(route.path, around(*route.label, link.width, link.height)) if is_on_label else [route.path]
         for piece in pieces:
             line += ("M", *piece[0][0])
             for _, a, b, c in piece:
@@ -223,9 +211,7 @@ class GraphPicture:
                 "path",
                 {
                     "class": "head",
-                    "d": path_data(
-                        "M", x, y, "L", bx + half_x, by + half_y, "L", bx - half_x, by - half_y, "Z"
-                    ),
+                    "d": path_data("M", x, y, "L", bx + half_x, by + half_y, "L", bx - half_x, by - half_y, "Z"),
                 },
             ),
         )
@@ -237,11 +223,10 @@ class GraphPicture:
             return passes
         return max(passes, *(self.passes.get(index, _NO_PASS).passes for index in link.others))
 
-    def _edge_label(self, position: int, link: Link, ground: Ground) -> Markup:
+    def _edge_label(self, link: Link, route: Route, places: MarkPlaces) -> Markup:
         """The label on the line, and beside the line the number of passes, or the mark of an error."""
-        edge = self.graph.edges[link.index]
         passes = self._passes_of(link)
-        x, y = self.layout.routes[position].label
+        x, y = route.label
         mark = self.dress.edges.get(link.index, NO_MARK)
         classes = ["edge-label", *mark.css_classes]
         if link.is_mono:
@@ -250,44 +235,68 @@ class GraphPicture:
             classes.append("taken")
         parts: list[Markup] = []
         if link.lines:
-            box = {
-                "x": -link.width / 2,
-                "y": -link.height / 2,
-                "width": link.width,
-                "height": link.height,
-                "rx": 4,
-            }
+            box = {"x": -link.width / 2, "y": -link.height / 2, "width": link.width, "height": link.height, "rx": 4}
             first = -len(link.lines) * EDGE_LINE_HEIGHT / 2 + 10
             lines = [
                 element("tspan", {"x": 0, "y": first + number * EDGE_LINE_HEIGHT}, line)
                 for number, line in enumerate(link.lines)
             ]
             parts += (element("rect", box), element("text", None, *lines))
-        if (edge.source, edge.target) in self.error_edges:
-            size = _FINDING_SIZE
-            sign = ground.beside(position, size, size) or ground.nearest(position)
-            parts.append(_finding(sign.x - x, sign.y - y))
-        parts += self._passes(position, passes, mark.words, ground)
+        if places.finding is not None:
+            parts.append(_finding(places.finding.x - x, places.finding.y - y))
+        if places.passes is not None:
+            parts.append(_passes(passes, mark.words, places.passes, (x, y), is_narrow=places.is_narrow))
         return element("g", {"class": " ".join(classes), "data-edge": str(link.index), **_at(x, y)}, *parts)
 
-    def _passes(self, position: int, passes: int, words: str, ground: Ground) -> list[Markup]:
-        """How often an edge was passed; it may appear at any time, so each edge has a place for it.
 
-        Where edges are so dense that there is none, the tooltip alone says it.
-        """
-        wanted = text_width(words, DETAIL_SIZE, is_bold=True) or _PASSES_WIDTH
-        place, names = ground.beside(position, wanted, DETAIL_SIZE), "passes"
-        if place is None and not words:
-            place, names = ground.beside(position, _SHORT_PASSES_WIDTH, DETAIL_SIZE), "passes narrow"
-        if place is None and words:
-            place = ground.nearest(position)
-        if place is None:
-            return []
-        number = short_count(passes) if "narrow" in names or passes > _MOST_PASSES else str(passes)
-        times = words or (TIMES + number if passes > 1 else "")
-        x, y = self.layout.routes[position].label
-        names += ("", " after", " before")[place.side]
-        return [element("text", {"class": names, "x": place.start - x, "y": place.y - y + 3.5}, times)]
+@lru_cache(maxsize=2048)
+def _inside(
+    box: Box, direction: Direction, state: NodeState, tooltip: str, words: str, *, has_finding: bool, has_gate: bool
+) -> tuple[Markup, Markup]:
+    """What stands in a node wherever it is, beneath its inner line and above it."""
+    outline = [element("title", None, tooltip), element("path", {"class": "outline", "d": outline_path(box)})]
+    rest: list[Markup] = []
+    if bar_path := bar(box, direction):
+        rest.append(element("path", {"class": "bar", "d": bar_path}))
+    rest += node_text(box, direction, state, words)
+    rest += _node_signs(box, state, has_finding=has_finding, has_gate=has_gate)
+    return joined(outline), joined(rest)
+
+
+@lru_cache(maxsize=512)
+def _inner_line(box: Box, hatch_id: str) -> Markup:
+    """The ring of an exit; the hatches of whatever is neither an exit nor a start."""
+    if box.shape is Shape.START:
+        return joined(())
+    if box.shape is Shape.EXIT:
+        return element("path", {"class": "ring", "d": pill(box.width - 7, box.height - 7)})
+    return element("path", {"class": "hatch", "d": outline_path(box), "fill": f"url(#{hatch_id})"})
+
+
+def _node_signs(box: Box, state: NodeState, *, has_finding: bool, has_gate: bool) -> list[Markup]:
+    """The status at the top left, or a finding, with which nothing runs; a goal gate at the top right."""
+    left, right, top = sign_places(box)
+    if has_finding:
+        parts = [_finding(left, top)]
+    else:
+        disc, sign = (element("circle", {"r": SIGN_RADIUS}), element("path", {"d": MARK_PATHS[state.status]}))
+        parts = [element("g", {"class": "mark", **_at(left, top)}, disc, sign)]
+    if has_gate:
+        star = element("path", {"d": STAR_PATH})
+        parts.append(element("g", {"class": "badge goal-gate", **_at(right, top)}, star))
+    return parts
+
+
+def _passes(passes: int, words: str, place: EdgePlace, label: Point, *, is_narrow: bool) -> Markup:
+    """How often an edge was passed; it may appear at any time, so each edge has a place for it.
+
+    Where edges are so dense that there is none, the tooltip alone says it.
+    """
+    number = short_count(passes) if is_narrow or passes > MOST_PASSES else str(passes)
+    times = words or (TIMES + number if passes > 1 else "")
+    names = "passes" + " narrow" * is_narrow + ("", " after", " before")[place.side]
+    where = {"x": place.start - label[0], "y": place.y - label[1] + 3.5}
+    return element("text", {"class": names, **where}, times)
 
 
 def _panel(panel: Panel, rect: Rect) -> Markup:
@@ -298,11 +307,6 @@ def _panel(panel: Panel, rect: Rect) -> Markup:
         element("title", None, panel.label),
         element("rect", box),
     )
-
-
-def _panel_title(panel: Panel, rect: Rect, ground: Ground) -> Markup:
-    (x, y), title = ground.title(panel, rect)
-    return element("text", {"class": "panel-title", "x": x, "y": y}, title)
 
 
 def _finding(x: float, y: float) -> Markup:

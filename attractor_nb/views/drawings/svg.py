@@ -18,9 +18,10 @@ from attractor_nb.views.drawings.branch_stacks import WIDEST, Stack, with_stack_
 from attractor_nb.views.drawings.drawing import NARROWER, density_of, draw_scene
 from attractor_nb.views.drawings.overlay import NO_DRESS, Dress
 from attractor_nb.views.drawings.picture import GraphPicture
-from attractor_nb.views.drawings.theme import Theme, drawing_css, root_class
+from attractor_nb.views.drawings.sheet import sheet
+from attractor_nb.views.drawings.theme import Theme, drawing_css
 from attractor_nb.views.layout import Engine, lay_out
-from attractor_nb.views.markup import clean, element, path_data, style_sheet
+from attractor_nb.views.markup import clean, element, path_data
 from attractor_nb.views.metrics import shorten
 from attractor_nb.views.state import EdgeState, NodeState, RunView
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Graph
-    from attractor_nb.views.layout.result import Layout
+    from attractor_nb.views.layout.geometry import Layout
     from attractor_nb.views.outlines import Point
     from attractor_nb.views.scene import Scene
     from attractor_nb.views.state import ChildView
@@ -85,27 +86,17 @@ def render_svg(
     errors = [found for found in diagnostics if found.is_error]
     with paused_collector(_CHARS_OF_A_NODE * len(graph.nodes)):
         frame = _framed(graph, view, errors, engine, "", dress, is_whole=is_whole)
-    width, height = frame.width, frame.height
-    shown = min(1.0, MAX_SHOWN_WIDTH / width)
-    page = {"class": "page", "x": 0.5, "y": 0.5, "width": width - 1, "height": height - 1, "rx": 8}
-    content = element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "class": " ".join(("attractor-graph", root_class(), theme, *(["ended"] if is_ended else []))),
-            "width": round(width * shown),
-            "height": round(height * shown),
-            "viewBox": path_data(0, 0, width, height),
-            "style": "max-width:100%;height:auto",
-            "role": "img",
-            "aria-label": frame.summary,
-        },
-        style_sheet(drawing_css() + dress.css),
-        frame.definitions,
-        element("rect", page),
-        *frame.content,
+    return str(
+        sheet(
+            f"attractor-graph {theme}" + " ended" * is_ended,
+            (frame.width, frame.height),
+            frame.summary,
+            drawing_css() + dress.css,
+            frame.definitions,
+            *frame.content,
+            shown=min(1.0, MAX_SHOWN_WIDTH / frame.width),
+        )
     )
-    return str(content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +155,7 @@ def _framed(
     return _Frame(*size, picture.summary, picture.definitions, content)
 
 
-def _laid_out(
-    graph: Graph, engine: Engine, dress: Dress, *, is_whole: bool
-) -> tuple[Scene, Layout, dict[str, Stack]]:
+def _laid_out(graph: Graph, engine: Engine, dress: Dress, *, is_whole: bool) -> tuple[Scene, Layout, dict[str, Stack]]:
     """The drawing in the first of these ways that can be read in a cell: as it is, narrower, with stacks."""
     words = {name: mark.words for name, mark in dress.nodes.items()}
     scene = draw_scene(graph, words=words)

@@ -81,6 +81,7 @@ _RULES: Final = """
 & text{font:12px SANS;fill:var(--ink);text-anchor:middle;stroke:none}
 & .page{fill:var(--page);stroke:var(--frame)}
 & .panel rect{fill:var(--panel);stroke:var(--panel-line)}
+& .page,& .panel rect{vector-effect:non-scaling-stroke}
 & .lane rect{fill:var(--lane);stroke:none}
 & text.panel-title{font-size:11px;fill:var(--dim);text-anchor:start}
 & .node{--fill:var(--pending-fill);--stroke:var(--pending-line)}

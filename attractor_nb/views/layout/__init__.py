@@ -3,7 +3,7 @@
 ``layered``, which ``auto`` is, needs no other program, so that a drawing is the same on every machine.
 ``dot`` asks Graphviz, too, who stands left of whom, and takes its word where fewer lines cross then: of 257
 graphs that were three, by one or two crossings. Ranks, places and lines are the same work in both. Results
-are cached by the scene's content. ``ATTRACTOR_LAYOUT`` decides for the whole process.
+are cached by the scene's sizes. ``ATTRACTOR_LAYOUT`` decides for the whole process.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 from attractor_nb.errors import OptionError
 from attractor_nb.views.layout.geometry import (
     Cubic,
+    Layout,
     Point,
+    RawLayout,
     Rect,
+    Route,
     clip_start,
     make_room_for_head,
     point_at,
@@ -24,7 +27,6 @@ from attractor_nb.views.layout.geometry import (
 )
 from attractor_nb.views.layout.graphviz_dot import DotFailed, places_by_dot
 from attractor_nb.views.layout.layered import lay_out_in_layers
-from attractor_nb.views.layout.result import Layout, RawLayout, Route
 from attractor_nb.views.outlines import outline
 
 if TYPE_CHECKING:
@@ -46,11 +48,10 @@ def lay_out(scene: Scene, engine: Engine = "auto") -> Layout:
     if engine not in {"auto", "dot", "layered"}:
         raise OptionError(f'unknown layout engine "{engine}"', hint='use "auto", "dot" or "layered"')
     try:
-        return _cached(scene, "dot" if engine == "dot" else "layered")
+        return _cached(scene.without_texts(), "dot" if engine == "dot" else "layered")
     except DotFailed as failure:
         raise OptionError(
-            f"Graphviz could not lay out the graph: {failure}",
-            hint='install Graphviz, or use engine="layered"',
+            f"Graphviz could not lay out the graph: {failure}", hint='install Graphviz, or use engine="layered"'
         ) from failure
 
 

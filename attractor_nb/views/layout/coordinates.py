@@ -53,7 +53,9 @@ def assign_positions(
         lower[a].append(b)
     blocked = _conflicts(layers, upper, priorities)
     for above, below in fans:
-        blocked |= _outer_edges(above, lower, layers) | _outer_edges(below, upper, layers)
+        has_branches_only = len(lower[above]) == len(upper[below])
+        blocked |= _outer_edges(above, lower, layers, has_middle=has_branches_only)
+        blocked |= _outer_edges(below, upper, layers, has_middle=True)
     kept = [pair for pair, priority in priorities.items() if priority >= MAIN]
     next_ones, last_ones = dict(kept), {b: a for a, b in kept}
     candidates: list[dict[int, float]] = []
@@ -73,10 +75,7 @@ def assign_positions(
 
 
 def settled(
-    places: dict[int, float],
-    layers: Sequence[Sequence[int]],
-    chains: Sequence[Sequence[int]],
-    separation: Separation,
+    places: dict[int, float], layers: Sequence[Sequence[int]], chains: Sequence[Sequence[int]], separation: Separation
 ) -> None:
     """Move inner vertices of edges to between those before and after them, as far as neighbours allow."""
     around = {
@@ -99,15 +98,15 @@ def settled(
 
 
 def _outer_edges(
-    box: int, neighbours: Mapping[int, list[int]], layers: Sequence[Sequence[int]]
+    box: int, neighbours: Mapping[int, list[int]], layers: Sequence[Sequence[int]], *, has_middle: bool
 ) -> set[tuple[int, int]]:
-    """The edges between a box and its neighbours but for the middle one, or the middle two."""
+    """The edges between a box and its neighbours but for one or two in the middle, if any are."""
     near = neighbours.get(box, [])
     if len(near) < 3:
         return set()
     row = next(row for row in layers if near[0] in row)
     near = sorted(near, key=row.index)
-    middle = {near[(len(near) - 1) // 2], near[len(near) // 2]}
+    middle = {near[(len(near) - 1) // 2], near[len(near) // 2]} if has_middle else set[int]()
     return {pair for other in near if other not in middle for pair in ((box, other), (other, box))}
 
 
@@ -116,9 +115,7 @@ def _joined(rows: list[list[int]], root: dict[int, int], fans: Sequence[tuple[in
     joined = dict(root)
     for pair in fans:
         a, b = (joined[vertex] for vertex in pair)
-        rows_of = [
-            {rank for rank, row in enumerate(rows) if any(joined[v] == c for v in row)} for c in (a, b)
-        ]
+        rows_of = [{rank for rank, row in enumerate(rows) if any(joined[v] == c for v in row)} for c in (a, b)]
         if a != b and rows_of[0].isdisjoint(rows_of[1]):
             joined = {vertex: a if block == b else block for vertex, block in joined.items()}
     return joined
@@ -129,9 +126,7 @@ def _mirrored(separation: Separation) -> Separation:
 
 
 def _conflicts(
-    layers: Sequence[Sequence[int]],
-    upper: Mapping[int, list[int]],
-    priorities: Mapping[tuple[int, int], int],
+    layers: Sequence[Sequence[int]], upper: Mapping[int, list[int]], priorities: Mapping[tuple[int, int], int]
 ) -> set[tuple[int, int]]:
     """Edges that cross one of higher priority; they are not made straight."""
     blocked: set[tuple[int, int]] = set()
@@ -213,9 +208,7 @@ def _compacted(
         return {}
     for block in reversed(order):
         if after[block] and block not in closing:
-            place[block] = max(
-                place[block], min(place[other] - distance for other, distance in after[block].items())
-            )
+            place[block] = max(place[block], min(place[other] - distance for other, distance in after[block].items()))
     return {vertex: place[block] for vertex, block in root.items()}
 
 

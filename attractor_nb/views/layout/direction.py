@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Final
 
@@ -38,8 +39,11 @@ _BELOW: Final = 18.0
 
 def flow_of(scene: Scene, widest: float) -> Direction:
     """The direction of a scene that may be at most so wide."""
-    if not scene.boxes:
-        return Direction.DOWN
+    return _flow(scene.without_texts(), widest) if scene.boxes else Direction.DOWN
+
+
+@lru_cache(maxsize=64)
+def _flow(scene: Scene, widest: float) -> Direction:
     layers = _layers(scene)
     down = _ends(layers, along=1)[-1][1]
     across = max((sum(width + _BESIDE for width, _ in layer.sizes) for layer in layers), default=0.0)
@@ -55,10 +59,7 @@ def _fits_in_rows(layers: list[_Layer], widest: float, highest: float) -> bool:
     if max(layer.lines for layer in layers) > _MOST_LINES:
         return False
     starts, ends = zip(*_ends(layers, along=0), strict=True)
-    gaps = [
-        Gap(layer.lines) if layer.lines <= _FEW_LINES and not layer.is_within else None
-        for layer in layers[:-1]
-    ]
+    gaps = [Gap(layer.lines) if layer.lines <= _FEW_LINES and not layer.is_within else None for layer in layers[:-1]]
     breaks = row_breaks(starts, ends, gaps, widest - _MARGINS)
     firsts = [0, *(rank + 1 for rank in breaks)]
     rows = [layers[first:end] for first, end in zip(firsts, [*firsts[1:], len(layers)], strict=True)]

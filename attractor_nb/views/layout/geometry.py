@@ -1,4 +1,4 @@
-"""Points, cubic paths and outlines: clipping an edge's path to the shapes that it joins (pure).
+"""Points, cubic paths and outlines, and the places in pixels that every layout engine returns (pure).
 
 It knows nothing of engines.
 """
@@ -49,10 +49,7 @@ def point_at(cubic: Cubic, t: float) -> Point:
 def points_at(cubic: Cubic, count: int) -> list[Point]:
     """So many points of a cubic, at equal steps of its parameter; the last one is its end."""
     (x0, y0), (x1, y1), (x2, y2), (x3, y3) = cubic
-    return [
-        (a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3)
-        for a, b, c, d in _weights(count)
-    ]
+    return [(a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3) for a, b, c, d in _weights(count)]
 
 
 @lru_cache(maxsize=256)
@@ -134,3 +131,58 @@ def _is_inside(point: Point, corners: list[Point], centre: Point) -> bool:
             return False
         ax, ay = bx, by
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The way of an edge.
+
+    Attributes:
+        path: Cubics in order, from the source's outline to the base of the arrow head.
+        tip: Where the arrow head touches the target.
+        base: Where it begins.
+        label: Centre of the edge's label; for an edge without one its middle.
+    """
+
+    path: tuple[Cubic, ...]
+    tip: Point
+    base: Point
+    label: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Places for everything in a scene, in the scene's order.
+
+    Attributes:
+        width: Width of the whole drawing, margins included.
+        height: Height of the same.
+        centres: Centre of each box.
+        routes: One for each link.
+        panels: One rectangle for each panel.
+        engine: Which engine made it: ``dot`` or ``layered``.
+    """
+
+    width: float
+    height: float
+    centres: tuple[Point, ...]
+    routes: tuple[Route, ...]
+    panels: tuple[Rect, ...]
+    engine: str
+
+
+@dataclass(frozen=True, slots=True)
+class RawLayout:
+    """What an engine finds, before margins and arrow heads.
+
+    Attributes:
+        centres: Centre of each box.
+        paths: Cubics of each link from outline to outline; of a loop from within its box.
+        labels: Centre of each label, or None where there is none.
+        panels: One rectangle for each panel.
+    """
+
+    centres: list[Point]
+    paths: list[list[Cubic]]
+    labels: list[Point | None]
+    panels: list[Rect]

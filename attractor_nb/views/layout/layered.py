@@ -12,9 +12,8 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.views.layout.geometry import Cubic, Point, Rect, moved_path, reversed_path
+from attractor_nb.views.layout.geometry import Cubic, Point, RawLayout, Rect, moved_path, reversed_path
 from attractor_nb.views.layout.layers import Layered, layer_scene, order_layers
-from attractor_nb.views.layout.result import RawLayout
 from attractor_nb.views.layout.routes import Course, Door, course, keep_apart
 from attractor_nb.views.layout.rows import RUN, Strip, gaps_between_layers, row_breaks, with_turns
 from attractor_nb.views.layout.skeleton import Skeleton, skeleton_of
@@ -269,10 +268,7 @@ class _Drawing(Places):
         if low > -_FAR:
             doors += (Door(self.tops[rank] - before, low, _FAR), Door(self.bottoms[rank] + before, low, _FAR))
         if high < _FAR:
-            doors += (
-                Door(self.tops[rank] - behind, -_FAR, high),
-                Door(self.bottoms[rank] + behind, -_FAR, high),
-            )
+            doors += (Door(self.tops[rank] - behind, -_FAR, high), Door(self.bottoms[rank] + behind, -_FAR, high))
         return sorted(doors)
 
     def _rim(self, box: int, place: float, *, is_below: bool) -> float:

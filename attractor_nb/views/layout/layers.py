@@ -14,14 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.layout.coordinates import assign_positions
-from attractor_nb.views.layout.ordering import (
-    Neighbours,
-    Rows,
-    improved,
-    swap_neighbours,
-    text_keys,
-    turned_branches,
-)
+from attractor_nb.views.layout.ordering import Neighbours, Rows, improved, swap_neighbours, text_keys, turned_branches
 from attractor_nb.views.layout.panels import fenced, panel_paths
 
 if TYPE_CHECKING:
@@ -122,9 +115,7 @@ def order_layers(skeleton: Skeleton, layered: Layered, graphviz_keys: Keys | Non
         if skeleton.scene.panels:
             places = assign_positions(rows, layered.edges, {}, {}, lambda _, __: 1.0)
             rows, borders = fenced(skeleton.scene, rows, paths, places)
-            homes: dict[int, int | None] = {
-                vertex: path[-1] if path else None for vertex, path in paths.items()
-            }
+            homes: dict[int, int | None] = {vertex: path[-1] if path else None for vertex, path in paths.items()}
             homes.update((vertex, -1) for rungs in borders for rung in rungs for vertex in rung)
             swap_neighbours(rows, neighbours, homes)
         crossings = neighbours.crossings(rows)
@@ -146,12 +137,7 @@ def _sorted_rows(layered: Layered, keys: Keys) -> Rows:
 
 
 def _border_edges(borders: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
-    return [
-        pair
-        for rungs in borders
-        for above, below in pairwise(rungs)
-        for pair in zip(above, below, strict=True)
-    ]
+    return [pair for rungs in borders for above, below in pairwise(rungs) for pair in zip(above, below, strict=True)]
 
 
 def _in_text_order(skeleton: Skeleton, layered: Layered) -> tuple[dict[int, list[int]], list[list[int]]]:

@@ -121,9 +121,7 @@ def _median(ends: Sequence[int]) -> float:
     return (ends[middle - 1] * right + ends[middle] * left) / (left + right)
 
 
-def swap_neighbours(
-    rows: Rows, neighbours: Neighbours, homes: Mapping[int, int | None] | None = None
-) -> None:
+def swap_neighbours(rows: Rows, neighbours: Neighbours, homes: Mapping[int, int | None] | None = None) -> None:
     """Swap two that stand side by side where that saves crossings, until it saves none.
 
     Args:
@@ -143,17 +141,11 @@ def swap_neighbours(
 
 
 def _swap_in(
-    row: list[int],
-    place: dict[int, int],
-    neighbours: Neighbours,
-    homes: Mapping[int, int | None] | None,
+    row: list[int], place: dict[int, int], neighbours: Neighbours, homes: Mapping[int, int | None] | None
 ) -> bool:
     above, below = neighbours.above, neighbours.below
     ends = [
-        (
-            [place[other] for other in above.get(vertex, ())],
-            [place[other] for other in below.get(vertex, ())],
-        )
+        ([place[other] for other in above.get(vertex, ())], [place[other] for other in below.get(vertex, ())])
         for vertex in row
     ]
     is_changed = False
@@ -294,9 +286,7 @@ def _crossed(segments: Sequence[tuple[int, int]], start: int, width: int) -> lis
     return list(accumulate(change))
 
 
-def text_keys(
-    roots: Iterable[int], children: Mapping[int, Sequence[int]], vertices: Iterable[int]
-) -> dict[int, float]:
+def text_keys(roots: Iterable[int], children: Mapping[int, Sequence[int]], vertices: Iterable[int]) -> dict[int, float]:
     """A number for each vertex: when a walk in depth meets it that takes children in their order."""
     keys: dict[int, float] = {}
     for root in (*roots, *vertices):

@@ -213,9 +213,7 @@ def _rounded(points: Sequence[Point]) -> list[Cubic]:
         inward, reach_in = _towards(corner, before)
         outward, reach_out = _towards(corner, after)
         half = hypot(inward[0] + outward[0], inward[1] + outward[1]) / 2
-        reach = min(
-            reach_in * (1 if before == points[0] else 0.5), reach_out * (1 if after == points[-1] else 0.5)
-        )
+        reach = min(reach_in * (1 if before == points[0] else 0.5), reach_out * (1 if after == points[-1] else 0.5))
         if half > 1e-6:
             reach = min(0.9 * reach, 2 * _CUT / half)
         first = (corner[0] + inward[0] * reach, corner[1] + inward[1] * reach)

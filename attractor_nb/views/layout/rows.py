@@ -69,21 +69,18 @@ def approach(step: float) -> float:
     return min(_WIDEST_APPROACH, max(_APPROACH, step * _STEEPNESS))
 
 
-def row_breaks(
-    starts: Sequence[float], ends: Sequence[float], gaps: Sequence[Gap | None], longest: float
-) -> list[int]:
+def row_breaks(starts: Sequence[float], ends: Sequence[float], gaps: Sequence[Gap | None], longest: float) -> list[int]:
     """The layers behind which a flow is best broken; none where it is short enough, or cannot be broken.
 
     Args:
         starts: Where each layer begins along the flow.
-        ends: Where each ends.
         gaps: Between each layer and the next; None where the flow must not be broken.
         longest: How long a row may be, its turns included. What cannot be broken may be longer; then the
             other rows may, too.
     """
     if not ends or ends[-1] - starts[0] <= longest:
         return []
-    flow = _Flow(starts, ends, gaps)
+    flow = _Flow(starts, ends, gaps, [gap.room if gap else 0.0 for gap in gaps])
     shortest = max(flow.length(before, last) for before, last in pairwise((-1, *flow.stops)))
     breaks: list[int] = []
     for _ in range(_TRIES):
@@ -97,11 +94,12 @@ def row_breaks(
 
 @dataclass(frozen=True, slots=True)
 class _Flow:
-    """A flow that may be broken: where its layers begin and end, and what is between them."""
+    """A flow that may be broken: where its layers begin and end, what is between them, and its room."""
 
     starts: Sequence[float]
     ends: Sequence[float]
     gaps: Sequence[Gap | None]
+    rooms: Sequence[float]
 
     @property
     def stops(self) -> list[int]:
@@ -109,8 +107,7 @@ class _Flow:
         return [*(rank for rank, gap in enumerate(self.gaps) if gap), len(self.ends) - 1]
 
     def _room(self, rank: int) -> float:
-        gap = self.gaps[rank] if 0 <= rank < len(self.gaps) else None
-        return gap.room if gap else 0.0
+        return self.rooms[rank] if 0 <= rank < len(self.rooms) else 0.0
 
     def _inner(self, before: int, last: int) -> float:
         return self.ends[last] - self.starts[before + 1] + self._room(last)
@@ -129,8 +126,11 @@ class _Flow:
         best: dict[int, tuple[float, list[int]]] = {-1: (0.0, [])}
         for last in self.stops:
             found: list[tuple[float, list[int]]] = []
-            for before, (cost, breaks) in best.items():
-                used = self.length(before, last) / longest
+            for before, (cost, breaks) in reversed(best.items()):
+                inner = self._inner(before, last)
+                if inner > longest:  # and so are all rows that begin further back
+                    break
+                used = (self._room(before) + inner) / longest
                 if used <= 1:
                     gap = self.gaps[before] if before >= 0 else None
                     crossed = gap.lines - 1 if gap else 0
@@ -249,18 +249,11 @@ def _bent(points: Sequence[Point], radii: Sequence[float]) -> list[Cubic]:
         first, last = _towards(corner, before, radius), _towards(corner, after, radius)
         path += (
             straight(here, first),
-            (
-                first,
-                _towards(corner, before, radius * _ROUND),
-                _towards(corner, after, radius * _ROUND),
-                last,
-            ),
+            (first, _towards(corner, before, radius * _ROUND), _towards(corner, after, radius * _ROUND), last),
         )
         here = last
     whole = [*path, straight(here, points[-1])]
-    return [
-        cubic for cubic in whole if abs(cubic[3][0] - cubic[0][0]) + abs(cubic[3][1] - cubic[0][1]) > 0.01
-    ]
+    return [cubic for cubic in whole if abs(cubic[3][0] - cubic[0][0]) + abs(cubic[3][1] - cubic[0][1]) > 0.01]
 
 
 def _towards(start: Point, end: Point, distance: float) -> Point:

@@ -1,8 +1,12 @@
-"""What both engines decide in the same way: which edges loop back, which need a place of their own.
+"""What both engines decide in the same way: the main path, edges that loop back, places of their own.
 
 An edge with a label is led through a *bead*, a vertex as large as the label, so that the label sits
 on its edge and nothing runs through it. Loop-backs are turned round before an engine sees them, and
 loops at one box are drawn here, beside it. Pure.
+
+The rule: at each box it goes on by the first link in the text that leads forward to an exit. A fan-out has
+no first branch, all go at once: there the path leaves out what lies between the fan-out and where its
+branches meet. A labelled way beside branches without labels is none of them, but the way after a failure.
 """
 
 from __future__ import annotations
@@ -12,14 +16,95 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.layout.geometry import straight
-from attractor_nb.views.layout.main_path import main_path
 from attractor_nb.views.scene import Shape
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from attractor_nb.views.layout.geometry import Cubic, Point
     from attractor_nb.views.scene import Scene
 
 _LOOP_REACH: Final = 24.0
+
+
+def main_path(scene: Scene, is_forward: Sequence[bool]) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """The links of the main path in their order, and each fan-out with the box where its branches meet.
+
+    A scene that has no exit to come to has no main path.
+    """
+    outgoing: dict[int, list[int]] = defaultdict(list)
+    has_incoming = set[int]()
+    for position, link in enumerate(scene.links):
+        if is_forward[position] and link.source != link.target:
+            outgoing[link.source].append(position)
+            has_incoming.add(link.target)
+    boxes = range(len(scene.boxes))
+    here = min(
+        boxes, key=lambda box: (scene.boxes[box].shape is not Shape.START, box in has_incoming, box), default=None
+    )
+    ahead = _boxes_from_the_end(scene, outgoing)
+    reaches_exit = set[int]()
+    for box in ahead:
+        is_end = scene.boxes[box].shape is Shape.EXIT
+        if is_end or any(scene.links[position].target in reaches_exit for position in outgoing[box]):
+            reaches_exit.add(box)
+    meetings = _meetings(scene, ahead, outgoing)
+    path: list[int] = []
+    while here is not None and here in reaches_exit and outgoing[here]:
+        if scene.boxes[here].shape is Shape.FAN_OUT and len(outgoing[here]) > 1:
+            here = meetings[here]
+            continue
+        link = next((link for link in outgoing[here] if scene.links[link].target in reaches_exit), None)
+        if link is None:  # an exit that something leaves
+            break
+        path.append(link)
+        here = scene.links[link].target
+    fans = [box for box in boxes if scene.boxes[box].shape is Shape.FAN_OUT and len(outgoing[box]) > 1]
+    return tuple(path), tuple((box, join) for box in fans if (join := meetings[box]) is not None)
+
+
+def _boxes_from_the_end(scene: Scene, outgoing: Mapping[int, list[int]]) -> list[int]:
+    """All boxes, each after those that its links lead to."""
+    order: list[int] = []
+    seen = set[int]()
+    for root in range(len(scene.boxes)):
+        if root in seen:
+            continue
+        seen.add(root)
+        stack = [(root, iter(outgoing.get(root, ())))]
+        while stack:
+            box, rest = stack[-1]
+            for position in rest:
+                target = scene.links[position].target
+                if target not in seen:
+                    seen.add(target)
+                    stack.append((target, iter(outgoing.get(target, ()))))
+                    break
+            else:
+                stack.pop()
+                order.append(box)
+    return order
+
+
+def _meetings(scene: Scene, ahead: list[int], outgoing: Mapping[int, list[int]]) -> dict[int, int | None]:
+    """The first box that all ways from each box come to: its immediate post-dominator."""
+    meeting: dict[int, int | None] = {}
+    depth: dict[int | None, int] = {None: 0}
+    for box in ahead:
+        found: list[int | None] = [scene.links[position].target for position in outgoing.get(box, ())]
+        if scene.boxes[box].shape is Shape.FAN_OUT:
+            links = [scene.links[position] for position in outgoing.get(box, ())]
+            found = [link.target for link in links if not link.lines] or found
+        common = found[0] if found else None
+        for other in found[1:]:
+            while common != other:
+                if depth[common] >= depth[other] and common is not None:
+                    common = meeting[common]
+                elif other is not None:
+                    other = meeting[other]  # noqa: PLW2901 - climbs as the first one does
+        meeting[box] = common
+        depth[box] = depth[common] + 1
+    return meeting
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +112,6 @@ class Skeleton:
     """A scene's edges, made acyclic.
 
     Attributes:
-        scene: The scene.
         ends: Upper and lower box of each link, in the direction of the flow; equal for a loop.
         is_forward: Whether a link runs from its upper to its lower box.
         is_crowded: Whether another link joins the same two boxes.
@@ -126,8 +210,7 @@ def _orientation(scene: Scene) -> list[bool]:
             has_incoming.add(link.target)
     forward = [True] * len(scene.links)
     roots = sorted(
-        range(len(scene.boxes)),
-        key=lambda box: (scene.boxes[box].shape is not Shape.START, box in has_incoming),
+        range(len(scene.boxes)), key=lambda box: (scene.boxes[box].shape is not Shape.START, box in has_incoming)
     )
     on_path, is_finished = set[int](), set[int]()
     for root in roots:

@@ -32,6 +32,8 @@ _LANE_PADDING: Final = 5.0
 _LANE_GAP: Final = 4.0
 """Lanes have no borders that are seen, and no titles: they take no more width than boxes without lanes."""
 _PANEL_TITLE: Final = 18.0
+_MOST_MISSING: Final = 160.0
+"""So much wider a panel is made for its title, in both halves together; a longer one is cut."""
 _PANEL_GAP: Final = 8.0
 _PANEL_ROW_GAP: Final = 32.0
 """Between panels that follow one another along the flow; sidewards texts stand there, too."""
@@ -57,15 +59,9 @@ class Places:
         self.layered = layered
         self.is_vertical = self.scene.direction.is_vertical
         self.borders = {v: side for rows in layered.borders for pair in rows for side, v in enumerate(pair)}
-        self.panel_of_border = {
-            v: panel for panel, rows in enumerate(layered.borders) for pair in rows for v in pair
-        }
-        self.lane_borders = {
-            v for v, panel in self.panel_of_border.items() if self.scene.panels[panel].is_lane
-        }
-        self.places_in_row = {
-            vertex: number for layer in layered.layers for number, vertex in enumerate(layer)
-        }
+        self.panel_of_border = {v: panel for panel, rows in enumerate(layered.borders) for pair in rows for v in pair}
+        self.lane_borders = {v for v, panel in self.panel_of_border.items() if self.scene.panels[panel].is_lane}
+        self.places_in_row = {vertex: number for layer in layered.layers for number, vertex in enumerate(layer)}
         self.label_sides = self._label_sides()
         self.extents = self._extents()
         self.across = assign_positions(
@@ -110,7 +106,7 @@ class Places:
         return extents
 
     def _make_room_for_titles(self, extents: dict[int, tuple[float, float, float]]) -> None:
-        """Widen the borders of a panel beside whose middle, where edges come in, its title has no room."""
+        """Widen the panels beside whose middle, where edges come in, their titles have no room."""
         for panel, rows in zip(self.scene.panels, self.layered.borders, strict=True):
             if not rows or not panel.title:
                 continue
@@ -119,8 +115,26 @@ class Places:
             width = sum(sum(extents.get(vertex, (0.0, 0.0, 0.0))[:2]) + _EDGE_GAP for vertex in inside)
             missing = 2 * (text_width(panel.title, 11) + 18) + _EDGE_GAP - width - 2 * _PANEL_PADDING
             if missing > 0:
-                room = min(missing, 160.0) / 2
-                extents[rows[0][0]], extents[rows[0][1]] = (0.0, room, 0.0), (room, 0.0, 0.0)
+                room = min(missing, _MOST_MISSING) / 2
+                for side in self._free_sides(inside):
+                    extents[rows[0][side]] = (0.0, room, 0.0) if side == 0 else (room, 0.0, 0.0)
+
+    def _free_sides(self, inside: Sequence[int]) -> tuple[int, ...]:
+        """Where the title of a panel has room beside the line into it: left (0), else right (1), else both.
+
+        A side is free when no other line runs there from the layer before to the panel's first one.
+        """
+        ranks, places = self.layered.ranks, self.places_in_row
+        steps = [(a, b) for a, b in self.layered.edges if ranks[b] == ranks[inside[0]]]
+        spine = {pair for position in self.skeleton.spine for pair in pairwise(self.layered.chains[position])}
+        into = sorted((pair for pair in steps if pair[1] in inside), key=lambda pair: pair not in spine)
+        if not into:
+            return (0,)
+        above, below = (places[vertex] for vertex in into[0])
+        others = [(places[a] - above, places[b] - below) for a, b in steps if (a, b) != into[0]]
+        is_left_free = not any(min(a, b) < 0 <= max(a, b) for a, b in others)
+        is_right_free = not any(min(a, b) <= 0 < max(a, b) for a, b in others)
+        return (0,) if is_left_free else (1,) if is_right_free else (0, 1)
 
     def _priorities(self) -> dict[tuple[int, int], int]:
         """How much it counts that each edge between two layers is straight."""
@@ -214,9 +228,7 @@ class Places:
     def _panel_ranks(self) -> dict[int, tuple[int, int]]:
         ranks = self.layered.ranks
         return {
-            panel: (ranks[rows[0][0]], ranks[rows[-1][0]])
-            for panel, rows in enumerate(self.layered.borders)
-            if rows
+            panel: (ranks[rows[0][0]], ranks[rows[-1][0]]) for panel, rows in enumerate(self.layered.borders) if rows
         }
 
     def _middle(self, vertex: int) -> float:

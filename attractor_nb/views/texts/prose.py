@@ -13,15 +13,14 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.views.markup import clean
-from attractor_nb.views.texts.prose_code import code_node, diff_node, traceback_node
-from attractor_nb.views.texts.prose_json import json_node
+from attractor_nb.views.texts.prose_code import code_node, diff_node, json_node, traceback_node
 from attractor_nb.views.texts.prose_markdown import markdown_nodes
 from attractor_nb.views.texts.text_diff import word_sides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.views.texts.prose_json import ProseNode
+    from attractor_nb.views.texts.prose_code import ProseNode
 
 TAGS: Final = frozenset(
     {
@@ -76,7 +75,6 @@ def prose_of(text: str | None, name: str = "") -> list[ProseNode] | None:
     """The tree of a text; None for one that is shown as it is.
 
     Args:
-        text: The text.
         name: The file that it stands in: by its end, and by how the text begins, it is known what it is.
 
     >>> prose_of("# Plan")

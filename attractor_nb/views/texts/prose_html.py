@@ -13,7 +13,7 @@ from attractor_nb.views.texts.prose import ATTRIBUTES, TAGS
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from attractor_nb.views.texts.prose_json import ProseNode
+    from attractor_nb.views.texts.prose_code import ProseNode
 
 _EMPTY = frozenset({"br", "hr"})
 _LINK = {"rel": "noopener noreferrer", "target": "_blank"}
@@ -24,13 +24,8 @@ def prose_html(text: str, nodes: list[ProseNode]) -> Markup:
 
     The text as it is stands before the tree: while it is open a rule of the style sheet hides the tree.
     """
-    words = (
-        element("span", {"class": "pr-closed"}, "Raw"),
-        element("span", {"class": "pr-opened"}, "Rendered"),
-    )
-    raw = element(
-        "details", {"class": "pr-raw"}, element("summary", None, *words), element("pre", None, text)
-    )
+    words = (element("span", {"class": "pr-closed"}, "Raw"), element("span", {"class": "pr-opened"}, "Rendered"))
+    raw = element("details", {"class": "pr-raw"}, element("summary", None, *words), element("pre", None, text))
     return element("div", {"class": "attractor-prose"}, raw, shown_html(nodes))
 
 

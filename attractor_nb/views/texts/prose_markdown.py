@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-    from attractor_nb.views.texts.prose_json import ProseNode
+    from attractor_nb.views.texts.prose_code import ProseNode
 
 MAX_NODES: Final = 6_000
 MAX_COLOURED_TOTAL: Final = 24_000

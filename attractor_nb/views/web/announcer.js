@@ -1,6 +1,7 @@
 // Says aloud, to who uses a screen reader, what has changed: not each change, but what a listener can follow.
 
 import { make } from "./parts.js";
+import { __ } from "./wording.js";
 
 const QUIET_MS = 2500;
 const NAMED = 3;
@@ -18,7 +19,7 @@ export function makeAnnouncer(nameOf) {
     const changes = [...waiting];
     const more = changes.length - NAMED;
     const words = changes.slice(-NAMED).map(([id, state]) => `${nameOf(id)}: ${state}`);
-    if (more > 0) words.unshift(`${more} more changes`);
+    if (more > 0) words.unshift(__("%1 more changes", more));
     element.textContent = words.join(". ");
     waiting.clear();
     timer = setTimeout(speak, QUIET_MS);

@@ -2,10 +2,12 @@
 // the ways to look into it again: replay, timeline, going on. Who opens a view says where it is; it stands in there.
 
 import { make, makeButton } from "./parts.js";
+import { makeText } from "./texts.js";
+import { __ } from "./wording.js";
 
 const AFTER_THE_END = [
-  { what: "replay", label: "Replay", title: "Every moment of the run, with a slider" },
-  { what: "timeline", label: "Timeline", title: "When each stage ran, as bars" },
+  { what: "replay", label: __("Replay"), title: __("Every moment of the run, with a slider") },
+  { what: "timeline", label: __("Timeline"), title: __("When each stage ran, as bars") },
 ];
 
 // `onOpen(isOpen)` is told whether something stands in the place of the drawing.
@@ -19,6 +21,7 @@ export function makeBeside(host, { nameOf, onOpen }) {
   const bar = make("div", "al-after");
   const said = make("span", "al-after-said");
   said.setAttribute("role", "status");
+  const modes = new Map();
   const opened = new Map(); // what was opened: its panel
   let current = "";
 
@@ -28,11 +31,11 @@ export function makeBeside(host, { nameOf, onOpen }) {
     button.setAttribute("aria-pressed", "false");
     return button;
   });
-  const resume = makeButton("al-button al-asks", "Go on", "Resume the run where it stopped", () => {
+  const resume = makeButton("al-button al-asks", __("Go on"), __("Resume the run where it stopped"), () => {
     resume.disabled = true;
     ask("resume");
   });
-  bar.append(...buttons, resume, said);
+  bar.append(...buttons, resume);
   bar.hidden = true;
 
   const ask = (what, run = "") => {
@@ -57,11 +60,11 @@ export function makeBeside(host, { nameOf, onOpen }) {
 
   function makeNotice({ run, words }) {
     const notice = make("li", "al-other");
-    const stop = makeButton("al-button al-asks", "Stop", `Stop run ${run}; it can be resumed`, () => {
+    const stop = makeButton("al-button al-asks", __("Stop"), __("Stop run %1; it can be resumed", run), () => {
       stop.disabled = true;
       ask("stop", run);
     });
-    const show = makeButton("al-button al-asks", "Show", `Show run ${run} here`, () => ask("show", run));
+    const show = makeButton("al-button al-asks", __("Show"), __("Show run %1 here", run), () => ask("show", run));
     notice.append(make("span", "al-other-words", words), stop, show);
     notice.dataset.run = run;
     return notice;
@@ -93,6 +96,7 @@ export function makeBeside(host, { nameOf, onOpen }) {
     below,
     notices,
     bar,
+    said,
     answer,
     show({ line, others, answer: last }) {
       const known = [...notices.children].map((notice) => notice.dataset.run).join();
@@ -101,13 +105,12 @@ export function makeBeside(host, { nameOf, onOpen }) {
       const isOver = Boolean(line.is_ended && host.get("has_beside"));
       bar.hidden = !isOver;
       resume.hidden = line.status !== "interrupted" || opened.has("resume");
-      const { node, text } = last || {};
+      const { node, text, shown } = last || {};
       answer.hidden = !text;
       if (text && answer.dataset.text !== text) {
         answer.dataset.text = text;
-        const shown = make("pre", "al-answer-text", text);
-        shown.tabIndex = 0; // it scrolls, by keys too
-        answer.replaceChildren(make("h4", "al-answer-title", `The answer of ${nameOf(node)}`), shown);
+        const label = __("The answer of %1", nameOf(node));
+        answer.replaceChildren(makeText(text, 0, { name: label, shown, modes }));
       }
     },
     close: stopListening,

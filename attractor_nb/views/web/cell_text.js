@@ -1,6 +1,8 @@
 // The text of the notebook's cell that an output stands in. JupyterLab and Notebook 7 show it in CodeMirror, whose view
 // hangs at its element; where it does not, there is no cell to put a text into, and the reader copies it.
 
+import { __ } from "./wording.js";
+
 // The cell around an element: `replaceBody(before, after)` puts another text in place of all below the cell's first line,
 // and returns what keeps it from that, or "".
 export function cellAround(element) {
@@ -13,10 +15,10 @@ export function cellAround(element) {
       const text = view.state.doc.toString();
       const start = text.indexOf("\n") + 1;
       if (!start || text.slice(start).trimEnd() !== before.trimEnd()) {
-        return "The cell's text has been changed since it was run: run it again first.";
+        return __("The cell's text has been changed since it was run: run it again first.");
       }
       view.dispatch({ changes: { from: start, to: text.length, insert: after.trimEnd() } });
-      return view.state.doc.toString().slice(start) === after.trimEnd() ? "" : "The cell could not be changed: copy the text.";
+      return view.state.doc.toString().slice(start) === after.trimEnd() ? "" : __("The cell could not be changed: copy the text.");
     },
   };
 }

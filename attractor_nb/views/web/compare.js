@@ -7,6 +7,7 @@ import { keepKeys, make, makeButton, seconds } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
 import { makeProse } from "./prose.js";
 import { makeText } from "./texts.js";
+import { __, _n } from "./wording.js";
 
 const SIDES = ["a", "b"];
 const TEXT_NAMES = ["prompt", "response"];
@@ -17,7 +18,7 @@ export function showCompare(host, el) {
   const { steps, a, b } = host.get("comparison");
   const root = make("div", "attractor-ui attractor-compared");
   root.setAttribute("role", "region");
-  root.setAttribute("aria-label", "Comparison of two runs");
+  root.setAttribute("aria-label", __("Comparison of two runs"));
   keepKeys(root);
   const stage = make("div", "ac-stage");
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select });
@@ -26,10 +27,10 @@ export function showCompare(host, el) {
 
   const panel = make("aside", "ac-panel");
   panel.hidden = true;
-  panel.setAttribute("aria-label", "Both sides of a stage");
+  panel.setAttribute("aria-label", __("Both sides of a stage"));
   const title = make("h4", "ac-title");
   const shut = makeButton("al-close", "×", "", () => select(null));
-  shut.setAttribute("aria-label", "Close");
+  shut.setAttribute("aria-label", __("Close"));
   const head = make("div", "ac-head");
   head.append(title, shut);
   const body = make("div", "ac-body");
@@ -53,7 +54,7 @@ export function showCompare(host, el) {
     const name = drawing.nameOf(selected);
     title.textContent = name === selected ? name : `${name} (${selected})`;
     const visits = steps.filter((step) => step.node === selected);
-    body.replaceChildren(...(visits.length ? visits.map((step) => makeVisit(step, modes)) : [make("p", "al-dim", "Neither run visited this node.")]));
+    body.replaceChildren(...(visits.length ? visits.map((step) => makeVisit(step, modes)) : [make("p", "al-dim", __("Neither run visited this node."))]));
   }
 
   root.addEventListener("keydown", (event) => {
@@ -80,7 +81,7 @@ function makeRuns(a, b) {
   const list = make("div", "ac-runs");
   for (const [name, side] of [["A", a], ["B", b]]) {
     const line = make("p", `ac-run is-${name.toLowerCase()}`);
-    line.append(make("b", "", name), ` ${side.status}, ${side.stages} stages, ${seconds(side.seconds)}`);
+    line.append(make("b", "", name), ` ${side.status}, ${_n("%1 stage", "%1 stages", side.stages)}, ${seconds(side.seconds)}`);
     if (side.reason) line.append(`: ${side.reason}`);
     list.append(line);
   }
@@ -91,8 +92,8 @@ function makeRuns(a, b) {
 function makeVisit(step, modes) {
   const box = make("section", "ac-visit");
   const number = (step.a || step.b).visit;
-  const where = step.branch ? `branch ${step.branch}, visit ${number}` : `visit ${number}`;
-  const words = step.differs.length ? step.differs.join(", ") : "the same in both";
+  const where = step.branch ? __("branch %1, visit %2", step.branch, number) : __("visit %1", number);
+  const words = step.differs.length ? step.differs.join(", ") : __("the same in both");
   box.append(make("h5", "ac-visit-title", `${where}: ${words}`));
   const sides = make("div", "ac-sides");
   for (const side of SIDES) sides.append(makeSide(side, step[side], modes));
@@ -105,13 +106,13 @@ function makeSide(side, facts, modes) {
   const column = make("div", `ac-side is-${side}`);
   column.append(make("h6", "ac-side-title", side.toUpperCase()));
   if (!facts) {
-    column.append(make("p", "al-dim", "did not come here"));
+    column.append(make("p", "al-dim", __("did not come here")));
     return column;
   }
-  const said = [(facts.status || "not ended").replace("_", " ")];
-  if (facts.attempts > 1) said.push(`${facts.attempts} attempts`);
+  const said = [(facts.status || __("not ended")).replace("_", " ")];
+  if (facts.attempts > 1) said.push(__("%1 attempts", facts.attempts));
   if (facts.seconds) said.push(seconds(facts.seconds));
-  if (facts.next) said.push(`then ${facts.next}`);
+  if (facts.next) said.push(__("then %1", facts.next));
   column.append(make("p", "ac-facts", said.join(" · ")));
   if (facts.reason) column.append(make("p", "ac-reason", facts.reason));
   for (const name of TEXT_NAMES) if (facts[name]) column.append(makeText(facts[name], 0, { name, shown: facts.shown?.[name], modes }));
@@ -120,6 +121,6 @@ function makeSide(side, facts, modes) {
 
 function makeChange(name, shown) {
   const box = make("details", "ac-change");
-  box.append(make("summary", "", `What differs in the ${name}`), makeProse(shown, `What differs in the ${name}`));
+  box.append(make("summary", "", __("What differs in the %1", name)), makeProse(shown, __("What differs in the %1", name)));
   return box;
 }

@@ -1,6 +1,7 @@
 // A new edge in a drawing: dragged from one node to another, or by keys: c on the one, Enter on the other.
 
 import { CHILD_SEPARATOR } from "./run_states.js";
+import { __ } from "./wording.js";
 
 const PULL_PX = 6; // less is a click
 const SVG_SPACE = "http://www.w3.org/2000/svg";
@@ -81,7 +82,7 @@ export function makeConnecting(drawing, { onConnect, onSaid }) {
     const id = nodeAt(event.target);
     if (event.key === "c" && id !== null) {
       begun = id;
-      onSaid(`An edge from ${id}: go to another node and press Enter. Escape cancels it.`);
+      onSaid(__("An edge from %1: go to another node and press Enter. Escape cancels it.", id));
     } else if (begun !== null && event.key === "Escape") stop();
     else if (begun !== null && event.key === "Enter" && id !== null) {
       const source = begun;
@@ -97,5 +98,5 @@ export function makeConnecting(drawing, { onConnect, onSaid }) {
     element.addEventListener(name, listener);
   }
   element.addEventListener("keydown", key, true);
-  drawing.describe("To add an edge, drag from node to node, or press c and then Enter. Delete removes what is selected.");
+  drawing.describe(__("To add an edge, drag from node to node, or press c and then Enter. Delete removes what is selected."));
 }

@@ -3,6 +3,7 @@
 import { make, makeButton } from "./parts.js";
 import { makeInline } from "./prose.js";
 import { makeWords } from "./texts.js";
+import { __, _n } from "./wording.js";
 
 const SHORT_VALUE = 160;
 const SIGNS = { added: "+", changed: "~", removed: "−", same: "" };
@@ -11,10 +12,10 @@ export function makeContextDiff(changes) {
   const box = make("div", "al-parts");
   const changed = changes.filter((one) => one.change !== "same");
   const same = changes.filter((one) => one.change === "same");
-  box.append(changed.length ? tableOf(changed) : makeWords("The visit changed nothing in the context."));
+  box.append(changed.length ? tableOf(changed) : makeWords(__("The visit changed nothing in the context.")));
   if (same.length) {
     const rest = make("details", "al-part");
-    rest.append(make("summary", "", `Unchanged: ${same.length} ${same.length > 1 ? "keys" : "key"}`), tableOf(same));
+    rest.append(make("summary", "", _n("Unchanged: %1 key", "Unchanged: %1 keys", same.length)), tableOf(same));
     box.append(rest);
   }
   return box;
@@ -23,7 +24,7 @@ export function makeContextDiff(changes) {
 function tableOf(changes) {
   const table = make("table", "al-table al-context");
   const head = make("tr", "");
-  const names = changes[0].change === "same" ? ["", "Key", "Value"] : ["", "Key", "Before", "After"];
+  const names = changes[0].change === "same" ? ["", __("Key"), __("Value")] : ["", __("Key"), __("Before"), __("After")];
   for (const name of names) {
     const cell = make("th", "", name);
     cell.scope = "col";
@@ -55,7 +56,7 @@ function contextValue(value, tree) {
   const more = makeButton("al-more", "", "", () => show(more.getAttribute("aria-expanded") !== "true"));
   function show(isWhole) {
     text.replaceChildren(isWhole ? whole() : `${value.slice(0, SHORT_VALUE)}…`);
-    more.textContent = isWhole ? "show less" : `show all (${value.length.toLocaleString("en")} characters)`;
+    more.textContent = isWhole ? __("show less") : __("show all (%1 characters)", value.length.toLocaleString("en"));
     more.setAttribute("aria-expanded", String(isWhole));
   }
   show(false);

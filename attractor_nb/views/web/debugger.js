@@ -7,9 +7,10 @@
 import { makeContextEditor } from "./debugger_context.js";
 import { badgeIcon } from "./drawing_badges.js";
 import { make, makeButton } from "./parts.js";
+import { __ } from "./wording.js";
 
 const TOGGLE_KEY = "b";
-const NODE_HELP = "On a node, b sets or removes a breakpoint, s steps, o steps over, c continues, p pauses.";
+const NODE_HELP = __("On a node, b sets or removes a breakpoint, s steps, o steps over, c continues, p pauses.");
 
 const pathOfStop = (stop) => stop.path + stop.node;
 const isOff = (button) => button.getAttribute("aria-disabled") === "true";
@@ -18,7 +19,7 @@ const setOff = (button, value) => button.setAttribute("aria-disabled", String(va
 // `drawing` is one of makeDrawing; `ask(request)` sends a request that is answered by a message of kind "debug".
 export function makeDebugger(drawing, ask) {
   const element = make("section", "db-bar");
-  element.setAttribute("aria-label", "Debugger");
+  element.setAttribute("aria-label", __("Debugger"));
   const said = make("div", "db-said");
   said.setAttribute("role", "status");
   const buttons = make("div", "db-buttons");
@@ -27,16 +28,16 @@ export function makeDebugger(drawing, ask) {
     const button = makeButton("al-button", text, title, () => isOff(button) || act());
     return button;
   };
-  const going = makeGoing("Continue", "Go on to the next breakpoint (c)", () => ask({ call: "continue" }));
-  const step = makeGoing("Step", "Execute this stage and stop at the next (s)", call("step"));
-  const over = makeGoing("Step over", "As Step, but execute a fan-out with all its branches (o)", call("step_over"));
-  const pause = makeGoing("Pause", "Stop at the next stage (p); Alt-click on a node, or b, sets a breakpoint", () => ask({ call: "pause" }));
+  const going = makeGoing(__("Continue"), __("Go on to the next breakpoint (c)"), () => ask({ call: "continue" }));
+  const step = makeGoing(__("Step"), __("Execute this stage and stop at the next (s)"), call("step"));
+  const over = makeGoing(__("Step over"), __("As Step, but execute a fan-out with all its branches (o)"), call("step_over"));
+  const pause = makeGoing(__("Pause"), __("Stop at the next stage (p); Alt-click on a node, or b, sets a breakpoint"), () => ask({ call: "pause" }));
   pause.classList.add("db-pause");
-  const pin = makeButton("al-button", "Pin", "", () => ask({ call: isPinned() ? "unpin" : "pin", node: pinnable() }));
+  const pin = makeButton("al-button", __("Pin"), "", () => ask({ call: isPinned() ? "unpin" : "pin", node: pinnable() }));
   buttons.append(going, step, over, pin);
   said.tabIndex = -1; // has the focus while nothing stands
   const points = make("ul", "db-points");
-  points.setAttribute("aria-label", "Breakpoints");
+  points.setAttribute("aria-label", __("Breakpoints"));
   const problem = make("p", "db-problem");
   problem.setAttribute("role", "alert");
   const editor = makeContextEditor(ask);
@@ -70,8 +71,8 @@ export function makeDebugger(drawing, ask) {
     setOff(pause, state.is_pausing);
     editor.setOff(!state.stops.length);
     pin.hidden = !pinnable();
-    pin.textContent = isPinned() ? "Unpin" : "Pin";
-    pin.title = isPinned() ? "Execute this node again" : "Keep the last outcome of this node; it is no longer executed";
+    pin.textContent = isPinned() ? __("Unpin") : __("Pin");
+    pin.title = isPinned() ? __("Execute this node again") : __("Keep the last outcome of this node; it is no longer executed");
     showPoints();
     showBadges();
     const stop = current();
@@ -87,13 +88,13 @@ export function makeDebugger(drawing, ask) {
   function fillSaid() {
     said.replaceChildren();
     if (!state.stops.length) {
-      said.append(make("span", "db-words", state.is_pausing ? "Pauses at the next stage." : "Running."));
+      said.append(make("span", "db-words", state.is_pausing ? __("Pauses at the next stage.") : __("Running.")));
       return;
     }
     for (const stop of state.stops) {
-      const where = [stop.branch && `branch ${stop.branch}`, stop.path && `child run of ${stop.path.replace(/>$/, "")}`];
-      const words = ["Stopped", stop.words.replaceAll("`", ""), ...where.filter(Boolean)].join(" ");
-      const row = makeButton("db-stop", words, "Show the prompt and context of this stop", () => {
+      const where = [stop.branch && __("branch %1", stop.branch), stop.path && __("child run of %1", stop.path.replace(/>$/, ""))];
+      const words = [__("Stopped"), stop.words.replaceAll("`", ""), ...where.filter(Boolean)].join(" ");
+      const row = makeButton("db-stop", words, __("Show the prompt and context of this stop"), () => {
         chosen = stop.number;
         showSaid();
         ask({ call: "look", branch: branchOf(stop) });
@@ -117,8 +118,8 @@ export function makeDebugger(drawing, ask) {
     for (const text of state.breakpoints) {
       const item = make("li", "db-point");
       item.append(badgeIcon("breakpoint"), make("code", "", text));
-      const remove = makeButton("al-close", "×", `Remove the breakpoint ${text}`, () => ask({ call: "clear", text }));
-      remove.setAttribute("aria-label", `Remove the breakpoint ${text}`);
+      const remove = makeButton("al-close", "×", __("Remove the breakpoint %1", text), () => ask({ call: "clear", text }));
+      remove.setAttribute("aria-label", __("Remove the breakpoint %1", text));
       item.append(remove);
       points.append(item);
     }
@@ -133,13 +134,13 @@ export function makeDebugger(drawing, ask) {
       if (same) same.words += `, ${words}`;
       else badges.set(id, [...there, { kind, words }]);
     };
-    for (const stop of state.stops) put(pathOfStop(stop), "here", `stopped ${stop.moment} it`);
+    for (const stop of state.stops) put(pathOfStop(stop), "here", stop.moment === "after" ? __("stopped after it") : __("stopped before it"));
     for (const text of state.breakpoints) {
       const id = nodeOf(text);
-      if (id) put(id, "breakpoint", `breakpoint ${text}`);
+      if (id) put(id, "breakpoint", __("breakpoint %1", text));
     }
     for (const [id, words] of Object.entries(state.pins)) put(id, words === "mocked" ? "mocked" : "pinned", words);
-    for (const id of Object.keys(state.prompts)) put(id, "changed", "another prompt in this run");
+    for (const id of Object.keys(state.prompts)) put(id, "changed", __("another prompt in this run"));
     if (state.is_over) badges.clear();
     for (const id of new Set([...badged, ...badges.keys()])) drawing.setBadges(id, badges.get(id) || []);
     badged = new Set(badges.keys());

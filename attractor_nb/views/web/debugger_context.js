@@ -3,13 +3,14 @@
 
 import { make, makeButton } from "./parts.js";
 import { makeText } from "./texts.js";
+import { __ } from "./wording.js";
 
 const OUTCOMES = ["success", "partial_success", "fail", "skipped", "retry"];
 
 // `ask(request)` sends a request of the debugger.
 export function makeContextEditor(ask) {
   const element = make("details", "db-editor");
-  const title = make("summary", "", "Change");
+  const title = make("summary", "", __("Change"));
   const outcome = make("form", "db-outcome");
   const prompt = make("form", "db-prompt");
   const values = make("form", "db-values");
@@ -75,18 +76,18 @@ export function makeContextEditor(ask) {
     outcome.hidden = stop.moment !== "after";
     if (outcome.hidden) return;
     const status = make("select", "db-field");
-    status.setAttribute("aria-label", "Outcome");
+    status.setAttribute("aria-label", __("Outcome"));
     for (const name of OUTCOMES) {
       const option = make("option", "", name);
       option.value = name;
       option.selected = name === stop.status;
       status.append(option);
     }
-    const label = field("Preferred label", "");
-    label.placeholder = "preferred label";
-    const reason = field("Reason", "");
-    reason.placeholder = "reason of a failure";
-    outcome.replaceChildren(make("span", "db-name", "Outcome"), status, label, reason, submitButton("Set", "Before an edge is chosen"));
+    const label = field(__("Preferred label"), "");
+    label.placeholder = __("preferred label");
+    const reason = field(__("Reason"), "");
+    reason.placeholder = __("reason of a failure");
+    outcome.replaceChildren(make("span", "db-name", __("Outcome")), status, label, reason, submitButton(__("Set"), __("Before an edge is chosen")));
     submitOutcome = () =>
       ask({ call: "set_outcome", status: status.value, label: label.value, reason: reason.value, branch });
   }
@@ -95,14 +96,14 @@ export function makeContextEditor(ask) {
     prompt.hidden = look.prompt === null || stop.moment !== "before";
     if (prompt.hidden) return;
     if (!shownPrompt) {
-      const text = field(`Prompt of ${stop.node}`, look.prompt, 8);
+      const text = field(__("Prompt of %1", stop.node), look.prompt, 8);
       shownPrompt = { text, note: make("div", "db-sent"), sent: null, modes: new Map() };
-      prompt.replaceChildren(make("span", "db-name", "Prompt"), text, submitButton("Set", "For this run only (Ctrl+Enter)"), shownPrompt.note);
+      prompt.replaceChildren(make("span", "db-name", __("Prompt")), text, submitButton(__("Set"), __("For this run only (Ctrl+Enter)")), shownPrompt.note);
     }
     const { text, note } = shownPrompt;
     put(text, look.prompt, 8);
     if (shownPrompt.sent !== look.sent) {
-      const options = { name: "Sent as", shown: look.sent_shown, modes: shownPrompt.modes };
+      const options = { name: __("Sent as"), shown: look.sent_shown, modes: shownPrompt.modes };
       note.replaceChildren(...(look.sent ? [makeText(look.sent, 0, options)] : []));
       shownPrompt.sent = look.sent;
     }
@@ -111,14 +112,14 @@ export function makeContextEditor(ask) {
 
   const table = make("table", "db-table");
   const body = make("tbody");
-  table.append(make("caption", "", "Context"), body);
+  table.append(make("caption", "", __("Context")), body);
   const newKey = make("input", "db-field");
-  newKey.setAttribute("aria-label", "New key");
-  newKey.placeholder = "key";
-  const newValue = field("New value", "");
-  newValue.placeholder = "value, as JSON or text";
+  newKey.setAttribute("aria-label", __("New key"));
+  newKey.placeholder = __("key");
+  const newValue = field(__("New value"), "");
+  newValue.placeholder = __("value, as JSON or text");
   const more = make("p", "al-dim");
-  values.append(table, newKey, newValue, submitButton("Add", "Put a value into the context (Ctrl+Enter)"), more);
+  values.append(table, newKey, newValue, submitButton(__("Add"), __("Put a value into the context (Ctrl+Enter)")), more);
   submitValue = () => {
     if (!newKey.value.trim()) return;
     ask({ call: "set_context", key: newKey.value.trim(), text: newValue.value, branch });
@@ -131,7 +132,7 @@ export function makeContextEditor(ask) {
     const name = make("th", "", key);
     name.scope = "row";
     const cell = make("td", "");
-    const value = isFixed ? make("span", "db-fixed") : field(`Value of ${key}`, "");
+    const value = isFixed ? make("span", "db-fixed") : field(__("Value of %1", key), "");
     if (!isFixed) {
       value.addEventListener("change", () => {
         if (value.value !== value.shown) ask({ call: "set_context", key, text: sent(value), branch });
@@ -154,11 +155,11 @@ export function makeContextEditor(ask) {
     for (const element of [...body.children]) if (!wanted.includes(element)) element.remove();
     for (const [number, { key, text }] of look.context.entries()) {
       const { element: row, value, isFixed } = rows.get(key);
-      if (isFixed) value.textContent = text || "(empty)";
+      if (isFixed) value.textContent = text || __("(empty)");
       else put(value, text);
       if (body.children[number] !== row) body.insertBefore(row, body.children[number] || null);
     }
-    more.textContent = look.more ? `${look.more} more values: run.debugger.context()` : "";
+    more.textContent = look.more ? __("%1 more values: run.debugger.context()", look.more) : "";
   }
 
   return {
@@ -169,7 +170,7 @@ export function makeContextEditor(ask) {
       if (branch !== stop.path + stop.branch) rows.clear();
       about = place;
       branch = stop.path + stop.branch;
-      title.textContent = stop.moment === "after" ? "Change outcome and context" : "Change prompt and context";
+      title.textContent = stop.moment === "after" ? __("Change outcome and context") : __("Change prompt and context");
       if (outcome.dataset.place !== place) showOutcome(stop);
       outcome.dataset.place = place;
       showPrompt(look, stop);

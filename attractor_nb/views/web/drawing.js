@@ -2,6 +2,7 @@
 // searched and walked by keys. Drawn once; after that only classes and a few short texts change.
 
 import { edgeBadgePlaces, nodeBadgePlaces, showBadges } from "./drawing_badges.js";
+import { changedNodes } from "./drawing_changes.js";
 import { makeFolds } from "./drawing_folds.js";
 import { makeDrawingTools } from "./drawing_tools.js";
 import { countsOf, makeSmallLine, shortCount } from "./drawing_words.js";
@@ -10,6 +11,7 @@ import { importDrawing, keepKeys, make } from "./parts.js";
 import { CHILD_SEPARATOR } from "./run_states.js";
 import { makeViewport } from "./viewport.js";
 import { arrowOf, makeWalk } from "./walking.js";
+import { __ } from "./wording.js";
 
 const ACTIVE_STATES = new Set(["running", "waiting", "retrying"]);
 const LIVELY = 20; // with more nodes under way than that nothing moves: each frame would draw them all
@@ -17,7 +19,7 @@ const MOST_PASSES = 9999; // of more there is only room for the thousands
 const PENDING = { status: "pending" };
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 const HELP =
-  "Arrow keys move it, plus and minus zoom, 0 shows the whole drawing, slash finds a node. Tab goes to its nodes; there f folds a group.";
+  __("Arrow keys move it, plus and minus zoom, 0 shows the whole drawing, slash finds a node. Tab goes to its nodes; there f folds a group.");
 
 export const isActive = (state) => ACTIVE_STATES.has(state.status);
 export const spokenState = (state) =>
@@ -39,7 +41,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
   const frame = make("div", "ad-frame");
   frame.tabIndex = 0;
   frame.setAttribute("role", "group");
-  frame.setAttribute("aria-label", `Drawing. ${HELP}`);
+  frame.setAttribute("aria-label", `${__("Drawing.")} ${HELP}`);
   keepKeys(element);
   svg.setAttribute("role", "group");
   element.style.setProperty("--ad-width", `${parseFloat(svg.getAttribute("width")) || 340}px`);
@@ -61,6 +63,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
     onFold: showFolds,
   });
 
+  let text = svgText;
   let activeCount = 0;
   let selected = null;
   let selectedEdge = null;
@@ -242,6 +245,24 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
     showWords(parts);
   }
 
+  // Takes over another text of the drawing, where nothing but the texts in nodes has changed; whether that is so.
+  function update(next) {
+    const changed = changedNodes(text, next, svg.dataset.number);
+    if (!changed) return false;
+    const all = [...nodes];
+    const shapeOf = (group) => group.querySelector(".outline").getAttribute("d");
+    for (const [place, group] of changed) if (shapeOf(group) !== shapeOf(all[place][1].element)) return false;
+    for (const [place, group] of changed) {
+      const [id, parts] = all[place];
+      parts.element.replaceChildren(...group.childNodes);
+      Object.assign(parts, readNode(parts.element));
+      setNode(id, parts.state);
+      if (parts.badges.length) setBadges(id, parts.badges);
+    }
+    text = next;
+    return true;
+  }
+
   function setEdgeBadges(index, badges) {
     const shapes = edges.get(String(index)) || [];
     const label = shapes.find((shape) => shape.classList.contains("edge-label"));
@@ -272,6 +293,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
     stateOf: (id) => (nodes.has(id) ? nodes.get(id).state : PENDING),
     // The paths of the marks of states, of a caller that learns them later.
     setMarks: (given) => Object.assign(marks, given),
+    update,
     setNode,
     setEdge,
     setEnded: (isEnded) => svg.classList.toggle("ended", Boolean(isEnded)),
@@ -293,31 +315,36 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
     tick() {
       for (const parts of nodes.values()) if (isActive(parts.state)) showLine(parts);
     },
-    close: () => viewport.close(),
+    close() {
+      viewport.close();
+      tools.close();
+    },
   };
 }
 
 function readNodes(svg) {
   const nodes = new Map();
   for (const element of svg.querySelectorAll("[data-node]")) {
-    const label = element.querySelector(".label");
-    const title = element.querySelector("title");
-    const lines = label ? [...label.children].map((line) => line.textContent) : [];
     element.setAttribute("tabindex", "-1");
     element.setAttribute("role", "button");
-    nodes.set(pathOf(element, element.dataset.node), {
-      element,
-      mark: element.querySelector(".mark path"),
-      line: makeSmallLine(element),
-      name: lines.join(" ") || element.dataset.node,
-      // Label, id and the first words of the prompt or command, as the tooltip has them.
-      words: [element.dataset.node, lines.join(" "), title ? title.textContent : ""].join("\n"),
-      state: PENDING,
-      tint: "",
-      badges: [],
-    });
+    const parts = { element, state: PENDING, tint: "", badges: [], ...readNode(element) };
+    nodes.set(pathOf(element, element.dataset.node), parts);
   }
   return nodes;
+}
+
+// What is written in a node, and what will be.
+function readNode(element) {
+  const label = element.querySelector(".label");
+  const title = element.querySelector("title");
+  const lines = label ? [...label.children].map((line) => line.textContent) : [];
+  return {
+    mark: element.querySelector(".mark path"),
+    line: makeSmallLine(element),
+    name: lines.join(" ") || element.dataset.node,
+    // Label, id and the first words of the prompt or command, as the tooltip has them.
+    words: [element.dataset.node, lines.join(" "), title ? title.textContent : ""].join("\n"),
+  };
 }
 
 // The shapes of each edge, and its ends, which the first line of its tooltip names.

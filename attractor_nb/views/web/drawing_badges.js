@@ -46,13 +46,14 @@ export function badgeIcon(kind) {
   return icon;
 }
 
-// Inside the outline: at the left of the small line, or where there is none at the right of the label.
+// Inside the outline: at the left of the small line, or where there is none in the corners, but for that of the state.
 export function nodeBadgePlaces(element, count) {
   const mark = element.querySelector(".mark, .finding");
   const detail = element.querySelector(".detail");
   const found = /translate\(\s*(-?[\d.]+)[\s,]+(-?[\d.]+)/.exec((mark && mark.getAttribute("transform")) || "");
   const [x, y] = found ? [Number(found[1]), Number(found[2])] : [0, 0];
-  if (!detail) return Array.from({ length: count }, (_, number) => [-x - number * GAP, y]);
+  const corners = y < -GAP / 4 ? [[-x, y], [x, y + GAP], [-x, y + GAP]] : []; // a round end and a diamond have none
+  if (!detail) return Array.from({ length: count }, (_, number) => corners[number] || [-x - number * GAP, y]);
   return Array.from({ length: count }, (_, number) => [x + number * GAP, Number(detail.getAttribute("y")) - 3]);
 }
 

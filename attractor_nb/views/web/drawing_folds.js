@@ -5,10 +5,13 @@
 import { inWords, summed } from "./drawing_sums.js";
 import { cutLine, makeSpace, movedPath, drawnAt, shiftOf } from "./drawing_space.js";
 import { CHILD_SEPARATOR } from "./run_states.js";
+import { __ } from "./wording.js";
 
 const SVG_OF_FOLDS = "http://www.w3.org/2000/svg";
 const CORE = { width: 132, height: 50 }; // of a folded group, where its neighbours allow that
+const PASSES = 32; // px of the longest number of passes
 const HANDLE = 14;
+const INSET = 8; // of the box of the branches that a picture does not draw: it stands as far from the others as they do
 const BESIDE = 6; // px from a line to what stands beside it
 const SIGN_FOLD = "M-3.2 0H3.2";
 const MORE = "more"; // the class of the lane of branches that a picture does not draw
@@ -36,7 +39,8 @@ function readGroups(svg, nodes) {
     const title = element.classList.contains("panel") ? own.shift() : null;
     const path = isOfChild ? child.querySelector("[data-child]").dataset.child + CHILD_SEPARATOR : "";
     const name = title && title.textContent ? title.textContent : element.querySelector("title").textContent;
-    const area = { x: x + left, y: y + top, width, height };
+    const inset = element.classList.contains(MORE) ? INSET : 0;
+    const area = { x: x + left, y: y + top, width, height, inset };
     const around = isOfChild ? child.parentNode.closest("[data-child]") || svg : frame;
     const isIn = isOfChild
       ? (id) => id.startsWith(path)
@@ -80,7 +84,7 @@ export function makeFolds(svg, nodes, links, marks, { viewport, stateOf, onFold 
       shape("path", { d: SIGN_FOLD }),
     );
     const words = shape("title", {});
-    words.textContent = `Fold ${group.name}`;
+    words.textContent = __("Fold %1", group.name);
     handle.append(words);
     (group.child || group.frame).append(handle);
     group.handle = handle;
@@ -173,7 +177,9 @@ export function makeFolds(svg, nodes, links, marks, { viewport, stateOf, onFold 
         group.handle.setAttribute("transform", `translate(${area.x + area.width - HANDLE} ${area.y})`);
         if (group.title) shiftOf(group.title, area.x - x, area.y - y);
       }
-      if (shown.includes(group)) placeBox(group, area);
+      const { inset } = group.area;
+      const box = { x: area.x + inset, y: area.y + inset, width: area.width - 2 * inset, height: area.height - 2 * inset };
+      if (shown.includes(group)) placeBox(group, box);
     }
   }
 
@@ -207,7 +213,7 @@ export function makeFolds(svg, nodes, links, marks, { viewport, stateOf, onFold 
 
   function moveEdge(edge, source, target, map) {
     const place = edge.place && [map.x(edge.place[0]), map.y(edge.place[1])];
-    const isBent = source || target || map.isNarrowed(edge.path);
+    const isBent = source || target || map.centred.has(edge.from) || map.centred.has(edge.to) || map.isNarrowed(edge.path);
     const curve = isBent && !edge.hasWords && space.curve(edge, source && source.now, target && target.now, map);
     if (curve) drawEdge(edge, curve.path, besides(edge.label, curve.middle), curve.head);
     else drawEdge(edge, movedPath(edge.path, map), place, target ? null : space.movedHead(edge, map), target);
@@ -219,8 +225,9 @@ export function makeFolds(svg, nodes, links, marks, { viewport, stateOf, onFold 
   function besides(label, [x, y]) {
     const passes = label && label.querySelector(".passes");
     if (!passes) return [x, y];
-    const side = passes.classList.contains("before") ? -1 : 1;
-    return [x + side * BESIDE - Number(passes.getAttribute("x")), y + 3.5 - Number(passes.getAttribute("y"))];
+    const [isBefore, isAfter] = ["before", "after"].map((name) => passes.classList.contains(name));
+    const aside = isBefore ? -BESIDE : BESIDE + (isAfter ? 0 : PASSES / 2); // the others stand around their place
+    return [x + aside - Number(passes.getAttribute("x")), y + 3.5 - Number(passes.getAttribute("y"))];
   }
 
   function drawEdge({ lines, label, head }, path, place, tip, target) {
@@ -239,9 +246,9 @@ export function makeFolds(svg, nodes, links, marks, { viewport, stateOf, onFold 
     const room = Math.floor((group.now.width - 12) / 6.6);
     const cut = (words) => (words.length > room ? `${words.slice(0, Math.max(1, room - 1)).trimEnd()}…` : words);
     group.words.textContent = cut(group.name);
-    const whole = `${group.name}, ${statuses.length} nodes folded: ${text}`;
-    group.sum.textContent = cut(text);
-    group.tip.textContent = `${whole}\nEnter, or a click, opens it`;
+    const whole = __("%1, %2 nodes folded: %3", group.name, statuses.length, text);
+    group.sum.textContent = inWords(statuses, (words) => words.length <= room);
+    group.tip.textContent = __("%1\nEnter, or a click, opens it", whole);
     group.box.setAttribute("aria-label", whole);
   }
 

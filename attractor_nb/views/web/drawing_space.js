@@ -4,6 +4,8 @@ const CLEAR = 10; // around whatever stays
 const PLACE = /translate\(\s*(-?[\d.]+)[\s,]+(-?[\d.]+)/;
 const PAIR = /(-?\d*\.?\d+)[ ,](-?\d*\.?\d+)/g;
 const PORTS = 0.35; // of the width of a box, on either side of its middle: where edges leave and arrive
+const NEARLY = 0.05; // of the width of a drawing: so far from its middle something may stand that is moved there
+const NUMBER = 11; // from a box to the middle of a number beside a line that it alone has there
 const HEAD = { length: 7, half: 3.2 };
 
 // Where an element stands, by its transform.
@@ -44,17 +46,21 @@ function headAt(x, y, dx, dy) {
   return `M${x.toFixed(1)} ${y.toFixed(1)}L${corner(1)}L${corner(-1)}Z`;
 }
 
-const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const middle = ({ x, width }) => x + width / 2;
 
+// Where an edge meets an area: straight below its other end where that is near, further out the further that is.
+function port(area, place) {
+  const [reach, aside] = [PORTS * area.width, place - middle(area)];
+  const isNear = Math.abs(aside) <= reach / 2;
+  return middle(area) + (isNear ? aside : Math.sign(aside) * (reach - (reach * reach) / (4 * Math.abs(aside))));
+}
+
 // A curve down from one area to another below it; null where there is no room for one.
-function curveDown(from, to) {
+function curveDown(from, to, isFromNarrow = from.width < to.width) {
   const [top, bottom] = [from.y + from.height, to.y];
   if (bottom - top < 2 * HEAD.length) return null;
-  const reach = (area) => [middle(area) - PORTS * area.width, middle(area) + PORTS * area.width];
-  const isFromNarrow = from.width < to.width;
-  const a = isFromNarrow ? middle(from) : clamp(middle(to), ...reach(from));
-  const b = isFromNarrow ? clamp(middle(from), ...reach(to)) : middle(to);
+  const a = isFromNarrow ? middle(from) : port(from, middle(to));
+  const b = isFromNarrow ? port(to, middle(from)) : middle(to);
   const end = bottom - HEAD.length;
   const half = (top + end) / 2;
   const points = Array.from({ length: 17 }, (_, step) => {
@@ -64,11 +70,11 @@ function curveDown(from, to) {
     return [across, top * s * s * s + 3 * half * s * t * (s + t) + end * t * t * t];
   });
   const path = `M${a} ${top}C${a} ${half} ${b} ${half} ${b} ${end}`;
-  return { path, points, middle: [(a + b) / 2, half], head: headAt(b, bottom, 0, 1) };
+  return { path, points, middle: [(a + b) / 2, half], ends: [[a, top + NUMBER], [b, bottom - NUMBER]], head: headAt(b, bottom, 0, 1) };
 }
 
 // The size of an outline around its middle, whether or not it is shown: the numbers of its path say it.
-function outlineSize(path) {
+export function outlineSize(path) {
   let [width, height] = [0, 0];
   for (const [, command, body] of path.matchAll(/([MLQCHV])([^A-Z]*)/g)) {
     const values = (body.match(/-?[\d.]+/g) || []).map((value) => 2 * Math.abs(Number(value)));
@@ -133,6 +139,47 @@ export function makeSpace(svg, nodes, links) {
     return stays.get(id);
   }
 
+  function curve(edge, source, target, map) {
+    const areaOf = (id) => {
+      const { width: w, height: h } = placeOfNode(id);
+      const [x, y] = map.placeOf(id);
+      return { x: x - w / 2, y: y - h / 2, width: w, height: h };
+    };
+    const isFan = map.centred.has(edge.from) !== map.centred.has(edge.to); // its lines meet it side by side
+    const ends = [source || areaOf(edge.from), target || areaOf(edge.to)];
+    const found = isFan ? curveDown(...ends, map.centred.has(edge.to)) : curveDown(...ends);
+    if (!found) return null;
+    const others = map.visible.filter((id) => id !== edge.from && id !== edge.to).map(areaOf);
+    const isFree = others.every((area) => !found.points.some(([x, y]) => isInside(area, x, y)));
+    if (isFan) found.middle = found.ends[map.centred.has(edge.from) ? 1 : 0];
+    return isFree ? found : null;
+  }
+
+  // What stands alone in its row in the middle of the drawing: it can stay in the middle of what is left of it.
+  function aloneInTheMiddle(shown, areas) {
+    const isBeside = (a, b) => Math.abs(a.y - b.y) < (a.height + b.height) / 2;
+    const rows = areas.map((area) => ({ y: area.y + area.height / 2, height: area.height }));
+    return new Set(
+      shown.filter((id) => {
+        const place = placeOfNode(id);
+        const others = [...shown.filter((other) => other !== id).map(placeOfNode), ...rows];
+        return Math.abs(place.x - width / 2) < NEARLY * width && !others.some((other) => isBeside(place, other));
+      }),
+    );
+  }
+
+  // Whether every edge that is seen and meets something in the middle can be drawn anew.
+  function canBeCentred(map, areas, isHidden) {
+    const boxOf = (id) => {
+      if (!isHidden(id)) return null;
+      const { x, y } = placeOfNode(id);
+      return map.areaOf(areas.find((area) => isInside(area, x, y)));
+    };
+    return edges
+      .filter(({ from, to }) => map.centred.has(from) || map.centred.has(to))
+      .every((edge) => edge.frame === svg && !edge.hasWords && curve(edge, boxOf(edge.from), boxOf(edge.to), map));
+  }
+
   return {
     edges,
     movedHead({ tip }, { x, y }) {
@@ -141,23 +188,13 @@ export function makeSpace(svg, nodes, links) {
       return tip.replace(PAIR, (_, c, d) => `${(Number(c) + dx).toFixed(1)} ${(Number(d) + dy).toFixed(1)}`);
     },
     // A new course for an edge that was squeezed, where nothing stands in its way. Areas stand for folded ends.
-    curve(edge, source, target, map) {
-      const areaOf = (id) => {
-        const { x, y, width: w, height: h } = placeOfNode(id);
-        return { x: map.x(x) - w / 2, y: map.y(y) - h / 2, width: w, height: h };
-      };
-      const found = curveDown(source || areaOf(edge.from), target || areaOf(edge.to));
-      if (!found) return null;
-      const others = map.visible.filter((id) => id !== edge.from && id !== edge.to).map(areaOf);
-      const isFree = others.every((area) => !found.points.some(([x, y]) => isInside(area, x, y)));
-      return isFree ? found : null;
-    },
+    curve,
     // How everything moves when areas need no more than a core. `isHidden(id)` says what lies in them.
     squeeze(areas, core, isHidden) {
       const shown = areas.length
         ? [...nodes.keys()].filter((id) => !isHidden(id) && frameOf(nodes.get(id).element) === svg)
         : [];
-      const visible = shown.map(placeOfNode);
+      const visible = shown.map((id) => ({ id, ...placeOfNode(id) }));
       const children = [...svg.querySelectorAll(":scope > .child")].map((child) => {
         const [x, y] = child.dataset.place ? child.dataset.place.split(" ").map(Number) : drawnAt(child);
         child.dataset.place = `${x} ${y}`;
@@ -166,36 +203,50 @@ export function makeSpace(svg, nodes, links) {
       });
       const isFolded = ({ left, top }) => areas.some((area) => area.x === left && area.y === top);
       const open = children.filter((child) => !isFolded(child));
-      const spans = (low, size, at) => [
-        ...visible.map((node) => [node[at] - node[size] / 2 - CLEAR, node[at] + node[size] / 2 + CLEAR]),
+      const spans = (low, size, at, centred) => [
+        ...visible.filter(({ id }) => !centred.has(id)).map((node) => [node[at] - node[size] / 2 - CLEAR, node[at] + node[size] / 2 + CLEAR]),
         ...open.map((child) => [child[low] - CLEAR, child[low] + child[size] + CLEAR]),
         ...areas.map((area) => {
           const middle = area[at] + area[size] / 2;
-          const least = Math.min(area[size], core[size]) / 2;
+          const least = Math.min(area[size], core[size] + 2 * area.inset) / 2;
           return [middle - least, middle + least];
         }),
       ];
-      const taken = (low, size, at) => uncovered(areas.map((area) => [area[at], area[at] + area[size]]), spans(low, size, at));
-      const narrowed = taken("left", "width", "x");
-      const x = without(narrowed);
-      const y = without(taken("top", "height", "y"));
+      const taken = (low, size, at, centred) =>
+        uncovered(areas.map((area) => [area[at], area[at] + area[size]]), spans(low, size, at, centred));
+      const y = without(taken("top", "height", "y", new Set()));
+      function planned(centred) {
+        const narrowed = taken("left", "width", "x", centred);
+        const x = without(narrowed);
+        const placeOf = (id) => {
+          const place = placeOfNode(id);
+          return [centred.has(id) ? x(width) / 2 : x(place.x), y(place.y)];
+        };
+        const areaOf = (area) => ({
+          ...{ x: x(area.x), y: y(area.y) },
+          ...{ width: x(area.x + area.width) - x(area.x), height: y(area.y + area.height) - y(area.y) },
+        });
+        return { x, y, narrowed, centred, placeOf, areaOf, visible: shown };
+      }
+      let plan = planned(areas.length && !children.length ? aloneInTheMiddle(shown, areas) : new Set());
+      if (plan.centred.size && !canBeCentred(plan, areas, isHidden)) plan = planned(new Set());
+      const { x, narrowed } = plan;
       for (const [id, { element }] of nodes) {
         if (frameOf(element) !== svg) continue;
         if (!areas.length && !stays.has(id)) continue;
-        const place = placeOfNode(id);
-        element.setAttribute("transform", `translate(${x(place.x)} ${y(place.y)})`);
+        element.setAttribute("transform", `translate(${plan.placeOf(id).join(" ")})`);
       }
       const size = { width: x(width), height: y(height) };
       svg.setAttribute("viewBox", `0 0 ${size.width} ${size.height}`);
       if (page) {
-        page.setAttribute("width", size.width - 1);
-        page.setAttribute("height", size.height - 1);
+        page.setAttribute("width", size.width - 2 * Number(page.getAttribute("x")));
+        page.setAttribute("height", size.height - 2 * Number(page.getAttribute("y")));
       }
       const isNarrowed = (path) => {
         const xs = [...path.matchAll(PAIR)].map(([, a]) => Number(a));
         return narrowed.some(([low, high]) => Math.min(...xs) < high && Math.max(...xs) > low);
       };
-      return { x, y, ...size, visible: shown, isNarrowed };
+      return { ...plan, ...size, isNarrowed };
     },
   };
 }

@@ -13,9 +13,14 @@ export function summed(statuses) {
   return found.has("partial_success") ? "partial_success" : "success";
 }
 
-export function inWords(statuses) {
-  return ORDER.map((status) => [statuses.filter((other) => other === status).length, status.replace("_", " ")])
-    .filter(([count]) => count)
-    .map(([count, word]) => `${count} ${word}`)
-    .join(", ");
+// How many stand how, what matters first; those that find no room are others.
+export function inWords(statuses, fits = () => true) {
+  const stand = ORDER.map((status) => [statuses.filter((other) => other === status).length, status.replace("_", " ")]).filter(([count]) => count);
+  for (let shown = stand.length; shown > 0; shown -= 1) {
+    const others = stand.slice(shown).reduce((sum, [count]) => sum + count, 0);
+    const rest = others ? [[others, others === 1 ? "other" : "others"]] : [];
+    const words = [...stand.slice(0, shown), ...rest].map((one) => one.join(" ")).join(", ");
+    if (fits(words)) return words;
+  }
+  return stand[0].join(" ");
 }

@@ -1,6 +1,7 @@
 // What is written in a node under its label: counts first, then news, all inside the outline, where no edge comes.
 // It does for a live view what views/drawings/node_text.py does for a picture, with the widths of the fonts that are there.
 
+import { outlineSize } from "./drawing_space.js";
 import { wholeSeconds } from "./parts.js";
 
 export const AGAIN = "m2.6-1.6a3.1 3.1 0 1 0 .5 2.3m-.3-4.6v2.4h-2.4"; // the sign before a number of visits
@@ -50,8 +51,7 @@ export function makeSmallLine(element) {
   // Measured once, when the node first has something to say.
   function measure() {
     if (room) return room;
-    const box = element.querySelector(".outline").getBBox();
-    if (!box.width) return 2 * LEAST_NEWS; // it is not shown yet
+    const box = outlineSize(element.querySelector(".outline").getAttribute("d"));
     const name = Object.keys(MARGINS).find((type) => element.classList.contains(type));
     if (element.classList.contains("type-conditional")) room = box.width * (1 - (2 * (y + 2)) / box.height);
     else room = beside ? box.width - 2 * beside - 12 : box.width - (name ? MARGINS[name] : MARGIN);
@@ -91,8 +91,8 @@ export function makeSmallLine(element) {
       }
       const taken = detail ? badgeCount * BADGE_ROOM : 0;
       const most = measure() - taken;
-      const lead = visits ? SIGN_WIDTH : 0;
-      const parts = [visits, ...others].filter(Boolean);
+      const parts = beside && badgeCount ? [] : [visits, ...others].filter(Boolean); // at a round end there is one place
+      const lead = visits && parts.length ? SIGN_WIDTH : 0;
       const width = () => (parts.length ? lead + widthOf(parts.join(" "), 600, counts) : 0);
       while (parts.length > 1 && width() > most) parts.pop();
       const counted = width();

@@ -10,12 +10,13 @@ import { asWidget } from "./host.js";
 import { keepKeys, make, makeButton } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
 import { makeDiff, makeSourcePane } from "./source_pane.js";
+import { __ } from "./wording.js";
 
 const EDITOR_SILENCE_MS = 4000;
-const EDITOR_STILL = "Nothing can be changed here: there is no kernel. In a notebook pipeline.edit() makes changes.";
-const EDITOR_GONE = "The kernel does not answer; the last change may not have been made. Run the cell again.";
-const SERVER_GONE = "The server does not answer; the last change may not have been made.";
-const STALE_DRAWING = "The text cannot be parsed now: this drawing shows the last text that could.";
+const EDITOR_STILL = __("Nothing can be changed here: there is no kernel. In a notebook pipeline.edit() makes changes.");
+const EDITOR_GONE = __("The kernel does not answer; the last change may not have been made. Run the cell again.");
+const SERVER_GONE = __("The server does not answer; the last change may not have been made.");
+const STALE_DRAWING = __("The text cannot be parsed now: this drawing shows the last text that could.");
 
 export default asWidget(showElsewhere, standEditor);
 
@@ -31,7 +32,7 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
   const gone = host.who === "server" ? SERVER_GONE : EDITOR_GONE;
   const root = make("div", "attractor-ui ax-editor");
   root.setAttribute("role", "region");
-  root.setAttribute("aria-label", "Editor of a pipeline");
+  root.setAttribute("aria-label", __("Editor of a pipeline"));
   keepKeys(root);
   const bar = make("div", "ax-bar");
   const said = make("p", "ax-said");
@@ -66,22 +67,22 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
 
   function makeTools() {
     if (!host.isLive) return { elements: [make("span", "al-dim", host.get("still") || EDITOR_STILL)], show() {} };
-    const undo = makeButton("al-button", "Undo", "Undo the last change", () => ask({ kind: "undo" }));
-    const redo = makeButton("al-button", "Redo", "Make the undone change again", () => ask({ kind: "redo" }));
+    const undo = makeButton("al-button", __("Undo"), __("Undo the last change"), () => ask({ kind: "undo" }));
+    const redo = makeButton("al-button", __("Redo"), __("Make the undone change again"), () => ask({ kind: "redo" }));
     const id = make("input", "ae-input ax-id");
-    id.placeholder = "new id";
-    id.setAttribute("aria-label", "Id of a new node");
-    const add = makeButton("al-button", "Add node", "", () => {
+    id.placeholder = __("new id");
+    id.setAttribute("aria-label", __("Id of a new node"));
+    const add = makeButton("al-button", __("Add node"), "", () => {
       if (!id.value.trim()) return id.focus();
       ask({ kind: "add_node", id: id.value.trim(), after: chosen && chosen.node ? chosen.node : "" });
       id.value = "";
     });
     id.addEventListener("keydown", (event) => event.key === "Enter" && add.click());
-    const from = makeEnds("Edge from");
-    const to = makeEnds("Edge to");
-    const connect = makeButton("al-button", "Add edge", "", () => ask({ kind: "add_edge", source: from.value, target: to.value }));
-    const graph = makeButton("al-button", "Graph", "Attributes of the graph", () => choose({}));
-    const save = makeButton("al-button", "Save", "Write the text to its file", () => ask({ kind: "save" }));
+    const from = makeEnds(__("Edge from"));
+    const to = makeEnds(__("Edge to"));
+    const connect = makeButton("al-button", __("Add edge"), "", () => ask({ kind: "add_edge", source: from.value, target: to.value }));
+    const graph = makeButton("al-button", __("Graph"), __("Attributes of the graph"), () => choose({}));
+    const save = makeButton("al-button", __("Save"), __("Write the text to its file"), () => ask({ kind: "save" }));
     const nodes = make("span", "ax-group");
     nodes.append(id, add);
     const edges = make("span", "ax-group");
@@ -92,7 +93,7 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
         undo.disabled = !state.can_undo;
         redo.disabled = !state.can_redo;
         save.hidden = !state.file;
-        save.title = state.file ? `Write the text to ${state.file}` : "";
+        save.title = state.file ? __("Write the text to %1", state.file) : "";
         for (const select of [from, to]) fillEnds(select);
       },
       point(node) {
@@ -109,6 +110,7 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
 
   function fillEnds(select) {
     const before = select.value;
+    if (state.nodes.join() === [...select.options].map(({ value }) => value).join()) return;
     select.replaceChildren(...state.nodes.map((id) => make("option", "", id)));
     if (state.nodes.includes(before)) select.value = before;
   }
@@ -143,6 +145,7 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
   function draw() {
     if (drawn === state.svg) return;
     drawn = state.svg;
+    if (drawing && drawing.update(drawn)) return;
     const before = drawing;
     const focused = before && before.element.contains(document.activeElement) ? before.idOf(document.activeElement) : undefined;
     drawing = makeDrawing(state.svg, {}, {
@@ -189,7 +192,7 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
     if (isBeside) return;
     source.show(state.source, state.changed, state.findings, state.first_line);
     difference.hidden = !state.diff;
-    difference.replaceChildren(make("summary", "", "All changes"), makeDiff(state.diff));
+    difference.replaceChildren(make("summary", "", __("All changes")), makeDiff(state.diff));
   }
 
   function hear(message) {

@@ -2,6 +2,7 @@
 // its field is left, or with Ctrl+Enter; while it is typed it is only checked.
 
 import { make, makeButton } from "./parts.js";
+import { __ } from "./wording.js";
 
 const CHECK_MS = 250;
 const UNSET = "";
@@ -9,7 +10,7 @@ const UNSET = "";
 // `onSet(name, value)`: null removes; `onCheck(name, text)` asks what is wrong with a value.
 export function makeEditorForm({ onSet, onCheck, onRename, onRemove, onClose }) {
   const element = make("section", "ae-form");
-  element.setAttribute("aria-label", "Attributes");
+  element.setAttribute("aria-label", __("Attributes"));
   element.hidden = true;
   let fields = new Map();
   let timer = 0;
@@ -44,9 +45,9 @@ export function makeEditorForm({ onSet, onCheck, onRename, onRemove, onClose }) 
     const input = makeInput(field);
     input.dataset.name = field.name;
     input.disabled = field.is_locked;
-    const words = make("span", "ae-words", field.is_locked ? "It holds a secret: change it in Python." : "");
+    const words = make("span", "ae-words", field.is_locked ? __("It holds a secret: change it in Python.") : "");
     words.setAttribute("aria-live", "polite");
-    const note = field.value === null && field.inherited !== null ? `${field.type}, inherited` : field.type;
+    const note = field.value === null && field.inherited !== null ? __("%1, inherited", field.type) : field.type;
     box.append(name, make("span", "ae-type", note), input, words);
     const before = input.value;
     const give = () => {
@@ -72,8 +73,8 @@ export function makeEditorForm({ onSet, onCheck, onRename, onRemove, onClose }) 
 
   function makeMore(names) {
     const input = make("select", "ae-input ae-more");
-    input.setAttribute("aria-label", "Another attribute");
-    const first = make("option", "", "Another attribute …");
+    input.setAttribute("aria-label", __("Another attribute"));
+    const first = make("option", "", __("Another attribute …"));
     first.value = UNSET;
     input.append(first, ...names.map((field) => make("option", "", field.name)));
     input.addEventListener("change", () => {
@@ -94,13 +95,13 @@ export function makeEditorForm({ onSet, onCheck, onRename, onRemove, onClose }) 
     if (form.node) {
       const rename = make("input", "ae-input ae-id");
       rename.value = form.node;
-      rename.setAttribute("aria-label", "Id of the node");
+      rename.setAttribute("aria-label", __("Id of the node"));
       rename.addEventListener("change", () => onRename(form.node, rename.value.trim()));
       head.append(rename);
     }
     const shut = makeButton("al-close", "×", "", onClose);
-    shut.setAttribute("aria-label", "Close");
-    if (form.node || form.edge !== null) head.append(makeButton("al-button ae-remove", "Remove", "", onRemove));
+    shut.setAttribute("aria-label", __("Close"));
+    if (form.node || form.edge !== null) head.append(makeButton("al-button ae-remove", __("Remove"), "", onRemove));
     head.append(shut);
     return head;
   }

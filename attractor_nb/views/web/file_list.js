@@ -2,6 +2,7 @@
 
 import { make, makeButton } from "./parts.js";
 import { makeCopy, makeText, makeWords, sizeOf } from "./texts.js";
+import { __ } from "./wording.js";
 
 // Files whose text the plain form has under another name.
 const KNOWN_TEXTS = {
@@ -13,13 +14,13 @@ export function makeFileList(plain, onFile, modes) {
   const element = make("div", "al-parts");
   const files = plain.files || [];
   const places = new Map();
-  if (!files.length) element.append(makeWords("There are no files."));
+  if (!files.length) element.append(makeWords(__("There are no files.")));
   const list = make("ul", "al-files");
   for (const { name, bytes, text, problem, shown } of files) {
     const item = make("li", "");
     const place = make("div", "al-file-text");
     const key = KNOWN_TEXTS[name];
-    const options = { nothing: "It is empty.", modes, label: name };
+    const options = { nothing: __("It is empty."), modes, label: name };
     const known = text ?? plain.output?.[key] ?? plain[key];
     const button = makeButton("al-file", name, "", () => {
       if (place.childElementCount) {
@@ -30,9 +31,9 @@ export function makeFileList(plain, onFile, modes) {
       button.setAttribute("aria-expanded", "true");
       if (problem) place.append(makeWords(problem));
       else if (known !== undefined && known !== null) place.append(makeText(known, plain.cut?.[key], { ...options, shown: shown ?? plain.shown?.[key] }));
-      else if (!plain.path) place.append(makeWords("Its text is not part of this page.")); // nobody can be asked
+      else if (!plain.path) place.append(makeWords(__("Its text is not part of this page."))); // nobody can be asked
       else {
-        place.append(makeWords("The text is loading."));
+        place.append(makeWords(__("The text is loading.")));
         onFile(name);
       }
     });
@@ -47,7 +48,7 @@ export function makeFileList(plain, onFile, modes) {
   element.append(list);
   if (plain.path) {
     const where = make("div", "al-path");
-    where.append(make("span", "al-dim", "Directory"), make("code", "", plain.path), makeCopy(plain.path, "Copy path"));
+    where.append(make("span", "al-dim", __("Directory")), make("code", "", plain.path), makeCopy(plain.path, __("Copy path")));
     element.append(where);
   }
   return {
@@ -57,7 +58,7 @@ export function makeFileList(plain, onFile, modes) {
       const place = places.get(name);
       if (!place) return;
       const whole = bytes > new TextEncoder().encode(text || "").length ? bytes : 0;
-      place.replaceChildren(problem ? makeWords(problem) : makeText(text, whole, { nothing: "It is empty.", shown, modes, label: name }));
+      place.replaceChildren(problem ? makeWords(problem) : makeText(text, whole, { nothing: __("It is empty."), shown, modes, label: name }));
     },
   };
 }
@@ -78,7 +79,7 @@ function editorLink(path, name) {
   const parts = [...inside.split("/"), ...name.split("/")].filter(Boolean);
   if (parts.some((part) => part.startsWith("."))) return null;
   const page = "notebookPage" in config ? "edit" : "lab/tree";
-  const link = make("a", "al-edit", "open in editor");
+  const link = make("a", "al-edit", __("open in editor"));
   const base = new URL(config.baseUrl || "/", window.location.href);
   link.href = new URL(`${page}/${parts.map(encodeURIComponent).join("/")}`, base).href;
   link.target = "_blank";

@@ -1,6 +1,7 @@
 // Lint findings as a table, each with the button that applies its fix.
 
 import { make, makeButton } from "./parts.js";
+import { __ } from "./wording.js";
 
 const FINDING_COLUMNS = ["", "place", "message", "fix"];
 
@@ -16,15 +17,15 @@ export function makeFindingTable({ onFix, onFixAll, onGo } = {}) {
     sign.setAttribute("aria-label", finding.severity);
     const place = make("td", "af-place");
     if (finding.place && onGo) {
-      place.append(makeButton("af-go", finding.place, "Show it in the text", () => onGo(finding.line, finding)));
+      place.append(makeButton("af-go", finding.place, __("Show it in the text"), () => onGo(finding.line, finding)));
     } else place.textContent = finding.place;
     const message = make("td", "af-message", finding.message);
     message.title = finding.rule;
     if (finding.excerpt) message.append(make("pre", "af-excerpt", finding.excerpt));
     const fix = make("td", "af-fix", finding.fix);
     if (finding.can_fix && onFix) {
-      const button = makeButton("al-button", "Fix", "", () => onFix(finding));
-      button.setAttribute("aria-label", `Fix: ${finding.fix}`);
+      const button = makeButton("al-button", __("Fix"), "", () => onFix(finding));
+      button.setAttribute("aria-label", __("Fix: %1", finding.fix));
       fix.append(button);
     }
     row.append(sign, place, message, fix);
@@ -42,11 +43,11 @@ export function makeFindingTable({ onFix, onFixAll, onGo } = {}) {
       const body = make("tbody");
       body.append(...findings.map(makeRow));
       const table = make("table", "af-table");
-      table.setAttribute("aria-label", "Lint findings");
+      table.setAttribute("aria-label", __("Lint findings"));
       table.append(top, body);
       element.replaceChildren(table);
       const count = findings.filter((finding) => finding.can_fix).length;
-      if (onFixAll && count > 1) element.append(makeButton("al-button af-all", `Fix all ${count}`, "", onFixAll));
+      if (onFixAll && count > 1) element.append(makeButton("al-button af-all", __("Fix all %1", count), "", onFixAll));
     },
   };
 }

@@ -7,9 +7,10 @@ import { asWidget } from "./host.js";
 import { make, makeButton } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
 import { makeDiff } from "./source_pane.js";
+import { __ } from "./wording.js";
 
 const FINDINGS_SILENCE_MS = 4000;
-const FINDINGS_GONE = "The kernel does not answer. Run the cell again.";
+const FINDINGS_GONE = __("The kernel does not answer. Run the cell again.");
 
 export default asWidget(showElsewhere, standFindings);
 
@@ -31,7 +32,7 @@ export function showFindings(host, el, place = el) {
       : {},
   );
   const offer = make("section", "aq-offer");
-  offer.setAttribute("aria-label", "The new text");
+  offer.setAttribute("aria-label", __("The new text"));
   const said = make("p", "aq-said");
   said.setAttribute("aria-live", "polite");
   root.append(table.element, offer, said);
@@ -54,9 +55,9 @@ export function showFindings(host, el, place = el) {
     const cell = cellAround(place);
     if (cell && state.is_cell && state.can_offer) {
       buttons.append(
-        makeButton("al-button", "Put it into the cell", "", () => {
+        makeButton("al-button", __("Put it into the cell"), "", () => {
           const problem = cell.replaceBody(state.before, state.source);
-          say(problem || "The cell has the new text. Run it again.");
+          say(problem || __("The cell has the new text. Run it again."));
         }),
       );
     }
@@ -65,15 +66,15 @@ export function showFindings(host, el, place = el) {
       text.readOnly = true;
       text.value = state.source;
       text.rows = Math.min(14, state.source.split("\n").length);
-      text.setAttribute("aria-label", "The whole new text");
+      text.setAttribute("aria-label", __("The whole new text"));
       const whole = make("details", "aq-whole");
-      whole.append(make("summary", "", "The whole new text"), text);
-      buttons.append(makeButton("al-button", "Copy", "Copy the new text", () => copy(text, whole)));
-      buttons.append(makeButton("al-button", "Undo", "Undo the last fix", () => ask({ kind: "undo" })));
+      whole.append(make("summary", "", __("The whole new text")), text);
+      buttons.append(makeButton("al-button", __("Copy"), __("Copy the new text"), () => copy(text, whole)));
+      buttons.append(makeButton("al-button", __("Undo"), __("Undo the last fix"), () => ask({ kind: "undo" })));
       offer.replaceChildren(makeDiff(state.diff), buttons, whole);
     } else {
-      buttons.append(makeButton("al-button", "Undo", "Undo the last fix", () => ask({ kind: "undo" })));
-      const words = "The text contains a secret and is not shown here: pipeline.fixed() returns the fixed pipeline.";
+      buttons.append(makeButton("al-button", __("Undo"), __("Undo the last fix"), () => ask({ kind: "undo" })));
+      const words = __("The text contains a secret and is not shown here: pipeline.fixed() returns the fixed pipeline.");
       offer.replaceChildren(makeDiff(state.diff), buttons, make("p", "al-dim", words));
     }
   }
@@ -81,12 +82,12 @@ export function showFindings(host, el, place = el) {
   async function copy(text, whole) {
     try {
       await navigator.clipboard.writeText(text.value);
-      say("Copied.");
+      say(__("Copied."));
     } catch {
       whole.open = true;
       text.focus();
       text.select();
-      say("The text is selected: copy it with the keyboard.");
+      say(__("The text is selected: copy it with the keyboard."));
     }
   }
 
@@ -94,7 +95,7 @@ export function showFindings(host, el, place = el) {
     table.show(state.findings);
     offer.hidden = !state.diff;
     if (state.diff) makeOffer();
-    if (!state.findings.length) say("No findings are left.");
+    if (!state.findings.length) say(__("No findings are left."));
   }
 
   show();

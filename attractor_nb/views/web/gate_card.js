@@ -6,12 +6,13 @@
 import { makeGateForm } from "./gate_form.js";
 import { keepKeys, make, makeButton } from "./parts.js";
 import { makeText } from "./texts.js";
+import { __, _n } from "./wording.js";
 
 const REPLY_MS = 6000;
 const RAW_MATERIALS = new Map(); // which texts are wanted raw, in all cards of a view
 const YES_NO = [
-  { key: "Y", label: "Yes" },
-  { key: "N", label: "No" },
+  { key: "Y", label: __("Yes") },
+  { key: "N", label: __("No") },
 ];
 
 // `onResume`, where there is one, has the run of a question go on that nobody works on (`can_resume`).
@@ -19,7 +20,7 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
   const element = make("section", "ag-card");
   element.tabIndex = -1;
   element.setAttribute("role", "group");
-  element.setAttribute("aria-label", `Question: ${question.title}`);
+  element.setAttribute("aria-label", __("Question: %1", question.title));
   keepKeys(element);
 
   const isMany = question.kind === "multi_select";
@@ -41,9 +42,9 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
   const buttons = isMany || isText ? [] : choices.map(makeChoice);
   const text = make("textarea", "ag-input ag-text");
   text.rows = 2;
-  text.placeholder = isText ? "Your answer" : "Comment (optional)";
+  text.placeholder = isText ? __("Your answer") : __("Comment (optional)");
   text.setAttribute("aria-label", text.placeholder);
-  const send = makeButton("al-button attractor-choice", "Send", "Ctrl+Enter", () => handIn(pickedKeys()));
+  const send = makeButton("al-button attractor-choice", __("Send"), __("Ctrl+Enter"), () => handIn(pickedKeys()));
   const row = make("div", "attractor-row");
   row.append(...(isMany || isText ? [send] : buttons));
   const refusal = make("p", "ag-refusal");
@@ -58,9 +59,9 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
     }
     left.append(text, row);
   } else {
-    left.append(make("p", "ag-how", question.how || "Answer it in the process that owns the run."));
+    left.append(make("p", "ag-how", question.how || __("Answer it in the process that owns the run.")));
     if (question.can_resume && onResume) {
-      const resume = makeButton("al-button ag-resume", "Resume", "Resume the run; it asks the question again", () => {
+      const resume = makeButton("al-button ag-resume", __("Resume"), __("Resume the run; it asks the question again"), () => {
         resume.disabled = true;
         onResume({ gate: question.key });
       });
@@ -82,7 +83,7 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
   let waiting = 0;
 
   function makeChoice({ key, label }) {
-    const button = makeButton("al-button attractor-choice", "", `Key ${key}`, () => handIn(key));
+    const button = makeButton("al-button attractor-choice", "", __("Key %1", key), () => handIn(key));
     button.setAttribute("aria-keyshortcuts", key);
     underline(button, label, key);
     return button;
@@ -103,8 +104,9 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
     for (const control of controls()) control.disabled = true;
     refusal.textContent = "";
     waiting = setTimeout(() => {
-      const restart = question.resume ? ` After a restart go on with ${question.resume}.` : "";
-      refuse({ message: `The ${who} has not taken the answer yet: it is busy, or was restarted.${restart}`, fields: {} });
+      const restart = question.resume ? ` ${__("After a restart go on with %1.", question.resume)}` : "";
+      const isBusy = __("The %1 has not taken the answer yet: it is busy, or was restarted.", who);
+      refuse({ message: isBusy + restart, fields: {} });
     }, REPLY_MS);
     onAnswer({ gate: question.key, choice, text: text.value.trim(), form: form ? form.values() : {} });
   }
@@ -139,7 +141,7 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
     if (!question.deadline) return;
     const seconds = Math.max(0, question.deadline - now());
     bar.style.width = `${Math.min(100, (100 * seconds) / Math.max(1, question.deadline - question.since))}%`;
-    rest.textContent = seconds > 0 ? `${spellRest(seconds)} left` : "time is up";
+    rest.textContent = seconds > 0 ? __("%1 left", spellRest(seconds)) : __("time is up");
   }
 
   tick();
@@ -148,7 +150,7 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
     tick,
     refuse,
     setMore(count) {
-      more.textContent = count ? `${count} more ${count > 1 ? "questions wait" : "question waits"}` : "";
+      more.textContent = count ? _n("%1 more question waits", "%1 more questions wait", count) : "";
     },
     close: () => clearTimeout(waiting),
   };
@@ -180,5 +182,5 @@ function spellRest(seconds) {
   const rest = Math.ceil(seconds);
   if (rest < 60) return `${rest} s`;
   const minutes = Math.floor(rest / 60);
-  return minutes < 60 ? `${minutes} min ${rest % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return minutes < 60 ? __("%1 min %2 s", minutes, rest % 60) : __("%1 h %2 min", Math.floor(minutes / 60), minutes % 60);
 }

@@ -3,11 +3,12 @@
 // It only carries values; whether they will do is judged in Python. All text goes through textContent.
 
 import { make } from "./parts.js";
+import { __ } from "./wording.js";
 
 export function makeGateForm(form) {
   const element = make("div", "ag-form");
   element.setAttribute("role", "group");
-  element.setAttribute("aria-label", `Form ${form.name}`);
+  element.setAttribute("aria-label", __("Form %1", form.name));
   // Not counted: every widget has a module of its own, and a label must name the field beside it.
   const own = Math.random().toString(36).slice(2);
   const rows = form.fields.map((field, index) => makeGateField(field, `ag-${own}-${index}`));
@@ -40,7 +41,7 @@ function makeGateField(field, id) {
   label.htmlFor = id;
   if (field.is_required) {
     const star = make("span", "ag-needed", " *");
-    star.title = "needed";
+    star.title = __("needed");
     label.append(star);
   }
   const input = makeGateInput(field);
@@ -70,7 +71,7 @@ function makeGateField(field, id) {
 const hasBlank = (field) => field.is_nullable || field.is_required;
 
 function hintOf(field) {
-  const kinds = { whole: "a whole number", number: "a number", texts: "one on each line" };
+  const kinds = { whole: __("a whole number"), number: __("a number"), texts: __("one on each line") };
   return [kinds[field.kind], field.limits].filter(Boolean).join(", ");
 }
 
@@ -84,7 +85,7 @@ function makeGateInput(field) {
   if (field.kind === "choice" || field.kind === "yes_no") {
     const select = make("select", "ag-input");
     const choices = field.kind === "choice" ? field.choices : [true, false];
-    const words = field.kind === "choice" ? choices.map(String) : ["yes", "no"];
+    const words = field.kind === "choice" ? choices.map(String) : [__("yes"), __("no")];
     if (hasBlank(field)) select.append(make("option", "", "–"));
     for (const word of words) select.append(make("option", "", word));
     const at = choices.indexOf(field.default);

@@ -6,6 +6,7 @@ import { asWidget } from "./host.js";
 import { makeIcon } from "./icons.js";
 import { make } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
+import { __ } from "./wording.js";
 
 const GATE_TICK_MS = 250;
 
@@ -14,7 +15,7 @@ export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el)
 export function showGates(host, el) {
   const root = make("div", "attractor-ui attractor-gate");
   root.setAttribute("role", "region");
-  root.setAttribute("aria-label", host.get("shows_all") ? "Open questions" : "Questions of the run");
+  root.setAttribute("aria-label", host.get("shows_all") ? __("Open questions") : __("Questions of the run"));
   root.classList.toggle("has-gates", Boolean(host.get("has_gates")));
   const answers = make("ol", "ag-answers");
   const said = make("p", "al-unseen");
@@ -44,7 +45,7 @@ export function showGates(host, el) {
       });
       shown.set(question.key, card);
       cards.append(card.element);
-      said.textContent = `Question: ${question.title}`;
+      said.textContent = __("Question: %1", question.title);
     }
     if (!host.get("shows_all")) for (const card of shown.values()) card.setMore(gates.length - 1);
     root.classList.toggle("is-open", gates.length > 0);

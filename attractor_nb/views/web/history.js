@@ -9,6 +9,7 @@ import { makeHistoryChoice } from "./history_choice.js";
 import { asWidget, staticHost } from "./host.js";
 import { keepKeys, make, makeButton } from "./parts.js";
 import { standIn } from "./place.js";
+import { __ } from "./wording.js";
 
 const SHOWN_ROWS = 100; // at a time
 const LOOK_MS = 2000; // at least, between two looks at runs that go on
@@ -20,21 +21,21 @@ export default asWidget(() => () => {}, (host) => standIn(host.get("place"), (el
 export function showHistory(host, el) {
   const root = make("div", "attractor-ui ah-history");
   root.setAttribute("role", "region");
-  root.setAttribute("aria-label", `Runs in ${host.get("caption") || "the runs base"}`);
+  root.setAttribute("aria-label", __("Runs in %1", host.get("caption") || __("the runs base")));
   keepKeys(root);
 
   const bar = make("div", "ah-bar");
   const field = make("input", "ah-filter");
   field.type = "search";
-  field.placeholder = "Filter";
-  field.setAttribute("aria-label", "Filter the runs by any text");
+  field.placeholder = __("Filter");
+  field.setAttribute("aria-label", __("Filter the runs by any text"));
   const count = make("span", "ah-count");
   count.setAttribute("role", "status");
   bar.append(field, count);
   const wanted = host.get("actions");
   const choice = host.isLive && (!wanted || wanted.includes("Compare")) ? makeHistoryChoice({ send: ask, onChange: showRows }) : null;
   if (choice) bar.append(choice.element);
-  if (host.isLive) bar.append(makeButton("al-button", "Refresh", "Read the list of runs again", look));
+  if (host.isLive) bar.append(makeButton("al-button", __("Refresh"), __("Read the list of runs again"), look));
 
   const table = make("table", "ah-table");
   const head = make("tr");
@@ -65,13 +66,13 @@ export function showHistory(host, el) {
   const headings = HISTORY_COLUMNS.map((column) => makeHeading(column));
   if (choice) head.append(choice.heading);
   head.append(...headings.map(({ element }) => element));
-  if (host.isLive) head.append(make("th", "", "actions"));
+  if (host.isLive) head.append(make("th", "", __("actions")));
 
   function makeHeading(column) {
     const element = make("th", column.isNumber ? "is-number" : "");
     element.scope = "col";
     element.dataset.column = column.name;
-    const button = makeButton("ah-sort", column.title, `Sort by ${column.title}`, () => {
+    const button = makeButton("ah-sort", column.title, __("Sort by %1", column.title), () => {
       order = { column: column.name, isDown: order.column === column.name && !order.isDown };
       showRows();
     });
@@ -92,11 +93,12 @@ export function showHistory(host, el) {
     body.replaceChildren(...found.slice(0, room).map(makeRow));
     if (hadFocus) [...body.querySelectorAll("[data-focus]")].find((each) => each.dataset.focus === hadFocus)?.focus();
     const going = found.filter((row) => row.is_live).length;
-    count.textContent = `${found.length} of ${all.length} runs${going ? `, ${going} under way` : ""}`;
+    const shown = __("%1 of %2 runs", found.length, all.length);
+    count.textContent = going ? __("%1, %2 under way", shown, going) : shown;
     more.hidden = found.length <= room;
-    more.textContent = `Show more (${found.length - room} left)`;
-    if (!all.length) body.append(makeEmpty("There are no runs here."));
-    else if (!found.length) body.append(makeEmpty("No run has this text."));
+    more.textContent = __("Show more (%1 left)", found.length - room);
+    if (!all.length) body.append(makeEmpty(__("There are no runs here.")));
+    else if (!found.length) body.append(makeEmpty(__("No run has this text.")));
   }
 
   const textOf = (name, row) => HISTORY_COLUMNS.find((column) => column.name === name).text(row);
@@ -120,7 +122,9 @@ export function showHistory(host, el) {
       // What a narrow list leaves out (history.css) is told where there is room for the rest.
       if (column.name === "key" || column.name === "note") cell.title = column.text(row);
       if (column.name === "status") cell.title = row.note;
-      if (column.name === "pipeline") cell.title = `${column.text(row)}\nstarted ${textOf("started", row)}, took ${textOf("took", row)}\n${row.key}`;
+      if (column.name === "pipeline") {
+        cell.title = [column.text(row), __("started %1, took %2", textOf("started", row), textOf("took", row)), row.key].join("\n");
+      }
       cell.dataset.column = column.name;
       line.append(cell);
     }
@@ -137,7 +141,7 @@ export function showHistory(host, el) {
     const shut = makeButton("al-close", "×", "", () => {
       panel.hidden = true;
     });
-    shut.setAttribute("aria-label", "Close");
+    shut.setAttribute("aria-label", __("Close"));
     const heading = make("div", "ah-panel-head");
     heading.append(make("strong", "", title), shut);
     panel.append(heading);
@@ -154,7 +158,7 @@ export function showHistory(host, el) {
       endBoth = showCompare(staticHost(both), beside);
     }
     if (call) {
-      const line = make("p", "al-dim", "In Python: ");
+      const line = make("p", "al-dim", __("In Python: "));
       line.append(make("code", "", call));
       panel.append(line);
     }
@@ -164,7 +168,7 @@ export function showHistory(host, el) {
   function ask(message) {
     clearTimeout(silence);
     silence = setTimeout(() => {
-      say({ title: `The ${who} has not answered yet.`, words: "It is busy or gone. If it is busy, it will do this when it is free." });
+      say({ title: __("The %1 has not answered yet.", who), words: __("It is busy or gone. If it is busy, it will do this when it is free.") });
     }, HISTORY_SILENCE_MS);
     host.send(message);
   }
@@ -191,8 +195,8 @@ export function showHistory(host, el) {
       if (message.kind === "said") say(message);
     }),
     host.onLost(() => {
-      const words = "The list shows the last known state. Run the cell again; the runs are in their directories.";
-      say({ title: `The ${who} is gone.`, words, call: "runs()", isError: true });
+      const words = __("The list shows the last known state. Run the cell again; the runs are in their directories.");
+      say({ title: __("The %1 is gone.", who), words, call: "runs()", isError: true });
     }),
   ];
   field.addEventListener("input", () => {

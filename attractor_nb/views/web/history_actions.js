@@ -1,6 +1,7 @@
 // What can be done with a run of the list, as buttons; deleting takes two clicks.
 
 import { make, makeButton } from "./parts.js";
+import { __ } from "./wording.js";
 
 const SURE_MS = 4000; // how long a delete waits for its second click
 
@@ -12,7 +13,7 @@ export function makeHistoryActions({ send, say, wanted }) {
   function forget() {
     clearTimeout(timer);
     if (sure) {
-      sure.button.textContent = "Delete";
+      sure.button.textContent = __("Delete");
       sure.button.classList.remove("is-sure");
     }
     sure = null;
@@ -26,7 +27,7 @@ export function makeHistoryActions({ send, say, wanted }) {
     }
     forget();
     sure = { key: row.key, button };
-    button.textContent = "Sure?";
+    button.textContent = __("Sure?");
     button.classList.add("is-sure");
     timer = setTimeout(forget, SURE_MS);
   }
@@ -34,8 +35,8 @@ export function makeHistoryActions({ send, say, wanted }) {
   function askForTag(row) {
     const form = make("div", "ah-tagging");
     const field = make("input", "ah-tag-field");
-    field.setAttribute("aria-label", `A new tag for ${row.key}`);
-    field.placeholder = "a new tag";
+    field.setAttribute("aria-label", __("A new tag for %1", row.key));
+    field.placeholder = __("a new tag");
     field.maxLength = 60;
     const give = () => {
       if (field.value.trim()) send({ kind: "tag", key: row.key, tag: field.value });
@@ -47,13 +48,13 @@ export function makeHistoryActions({ send, say, wanted }) {
       event.stopPropagation();
       give();
     });
-    form.append(field, makeButton("al-button", "Add", "", give));
+    form.append(field, makeButton("al-button", __("Add"), "", give));
     for (const tag of row.tags) {
       const gone = makeButton("al-button", `${tag} ×`, "", () => send({ kind: "untag", key: row.key, tag }));
-      gone.setAttribute("aria-label", `Remove the tag ${tag}`);
+      gone.setAttribute("aria-label", __("Remove the tag %1", tag));
       form.append(gone);
     }
-    say({ title: `Tags of ${row.key}`, extra: form, call: `runs()[${row.index}].tag("…")` });
+    say({ title: __("Tags of %1", row.key), extra: form, call: `runs()[${row.index}].tag("…")` });
     field.focus();
   }
 
@@ -61,7 +62,7 @@ export function makeHistoryActions({ send, say, wanted }) {
     const button = makeButton("al-button ah-do", word, title, () => act(button));
     button.disabled = !isAllowed;
     button.dataset.focus = `${word} ${row.key}`;
-    button.setAttribute("aria-label", `${word} ${row.pipeline || "run"} ${row.key}`);
+    button.setAttribute("aria-label", `${word} ${row.pipeline || __("run")} ${row.key}`);
     return button;
   }
 
@@ -69,17 +70,17 @@ export function makeHistoryActions({ send, say, wanted }) {
     cellOf(row) {
       const cell = make("td", "ah-actions");
       const ask = (kind) => () => send({ kind, key: row.key });
-      const why = row.is_live ? "It is running" : "Delete it permanently: click twice";
-      const button = makeAction(row, "Delete", why, row.is_deletable, (self) => remove(row, self));
+      const why = row.is_live ? __("It is running") : __("Delete it permanently: click twice");
+      const button = makeAction(row, __("Delete"), why, row.is_deletable, (self) => remove(row, self));
       if (sure && sure.key === row.key) {
         sure.button = button;
-        button.textContent = "Sure?";
+        button.textContent = __("Sure?");
         button.classList.add("is-sure");
       }
       const offered = {
-        Open: makeAction(row, "Open", "Show it", row.is_readable, ask("open")),
-        Resume: makeAction(row, "Resume", "Resume the run where it stopped", row.is_resumable, ask("resume")),
-        Tag: makeAction(row, "Tag", "Add or remove tags", row.is_readable, () => askForTag(row)),
+        Open: makeAction(row, __("Open"), __("Show it"), row.is_readable, ask("open")),
+        Resume: makeAction(row, __("Resume"), __("Resume the run where it stopped"), row.is_resumable, ask("resume")),
+        Tag: makeAction(row, __("Tag"), __("Add or remove tags"), row.is_readable, () => askForTag(row)),
         Delete: button,
       };
       for (const [name, action] of Object.entries(offered)) if (!wanted || wanted.includes(name)) cell.append(action);

@@ -1,6 +1,7 @@
 // Two runs of the list, chosen to be compared: a check box for each, the first is A, the second B.
 
 import { make, makeButton } from "./parts.js";
+import { __ } from "./wording.js";
 
 // `onChange` is called when something else is chosen.
 export function makeHistoryChoice({ send, onChange }) {
@@ -8,19 +9,19 @@ export function makeHistoryChoice({ send, onChange }) {
   const element = make("span", "ah-choice");
   const words = make("span", "ah-choice-words");
   words.setAttribute("role", "status");
-  const compare = makeButton("al-button", "Compare", "", () => {
+  const compare = makeButton("al-button", __("Compare"), "", () => {
     if (chosen.length === 2) send({ kind: "compare", key: chosen[0], other: chosen[1] });
   });
   element.append(words, compare);
   const heading = make("th", "ah-chosen");
   heading.scope = "col";
-  heading.append(make("span", "al-unseen", "compare"));
+  heading.append(make("span", "al-unseen", __("compare")));
 
   function show() {
     const [a, b] = chosen;
     compare.disabled = chosen.length !== 2;
-    compare.title = b ? `diff(A, B): ${a} and ${b}` : "Choose two runs with their check boxes";
-    words.textContent = b ? "A and B are chosen" : a ? "A is chosen; choose B" : "";
+    compare.title = b ? `diff(A, B): ${a} and ${b}` : __("Choose two runs with their check boxes");
+    words.textContent = b ? __("A and B are chosen") : a ? __("A is chosen; choose B") : "";
   }
 
   function toggle(key) {
@@ -47,8 +48,8 @@ export function makeHistoryChoice({ send, onChange }) {
       box.checked = place >= 0;
       const isFull = chosen.length === 2 && place < 0;
       box.disabled = !row.is_comparable || isFull;
-      box.title = !row.is_comparable ? "It cannot be compared" : isFull ? "Two runs are chosen: deselect one first" : "Compare it with another run";
-      box.setAttribute("aria-label", `Choose ${row.pipeline || "run"} ${row.key} to be compared${place >= 0 ? `: it is ${"AB"[place]}` : ""}`);
+      box.title = !row.is_comparable ? __("It cannot be compared") : isFull ? __("Two runs are chosen: deselect one first") : __("Compare it with another run");
+      box.setAttribute("aria-label", spokenChoice(row, place));
       box.dataset.focus = `choose ${row.key}`;
       box.addEventListener("change", () => toggle(row.key));
       cell.append(box);
@@ -56,4 +57,9 @@ export function makeHistoryChoice({ send, onChange }) {
       return cell;
     },
   };
+}
+
+function spokenChoice(row, place) {
+  const name = `${row.pipeline || __("run")} ${row.key}`;
+  return place < 0 ? __("Choose %1 to be compared", name) : __("Choose %1 to be compared: it is %2", name, "AB"[place]);
 }

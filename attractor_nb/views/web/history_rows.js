@@ -1,20 +1,22 @@
 // Rows of the list of runs: their columns, how they are found and sorted. Values only.
 
+import { __ } from "./wording.js";
+
 const UNKNOWN = "–";
 const text = (value) => (value === null || value === undefined || value === "" ? UNKNOWN : String(value));
 
 export const HISTORY_COLUMNS = [
   { name: "index", title: "#", isNumber: true, value: (row) => row.index, text: (row) => String(row.index) },
-  { name: "status", title: "status", value: (row) => row.status, text: (row) => `${row.mark} ${row.status}` },
-  { name: "pipeline", title: "pipeline", value: (row) => row.pipeline, text: (row) => text(row.pipeline) },
-  { name: "note", title: "note", value: (row) => row.note, text: (row) => row.note },
-  { name: "started", title: "started", value: (row) => row.start_time, text: (row) => shownTime(row.start_time) },
-  { name: "took", title: "took", isNumber: true, value: (row) => row.duration, text: (row) => text(row.took) },
-  { name: "stages", title: "stages", isNumber: true, value: (row) => row.stages, text: (row) => text(row.stages) },
-  { name: "tokens", title: "tokens", isNumber: true, value: (row) => row.tokens, text: (row) => counted(row.tokens) },
-  { name: "cost", title: "cost", isNumber: true, value: (row) => row.cost, text: (row) => row.price },
-  { name: "tags", title: "tags", value: (row) => row.tags.join(" "), text: (row) => row.tags.join(", ") },
-  { name: "key", title: "run directory", value: (row) => row.key, text: (row) => row.key },
+  { name: "status", title: __("status"), value: (row) => row.status, text: (row) => `${row.mark} ${row.status}` },
+  { name: "pipeline", title: __("pipeline"), value: (row) => row.pipeline, text: (row) => text(row.pipeline) },
+  { name: "note", title: __("note"), value: (row) => row.note, text: (row) => row.note },
+  { name: "started", title: __("started"), value: (row) => row.start_time, text: (row) => shownTime(row.start_time) },
+  { name: "took", title: __("took"), isNumber: true, value: (row) => row.duration, text: (row) => text(row.took) },
+  { name: "stages", title: __("stages"), isNumber: true, value: (row) => row.stages, text: (row) => text(row.stages) },
+  { name: "tokens", title: __("tokens"), isNumber: true, value: (row) => row.tokens, text: (row) => counted(row.tokens) },
+  { name: "cost", title: __("cost"), isNumber: true, value: (row) => row.cost, text: (row) => row.price },
+  { name: "tags", title: __("tags"), value: (row) => row.tags.join(" "), text: (row) => row.tags.join(", ") },
+  { name: "key", title: __("run directory"), value: (row) => row.key, text: (row) => row.key },
 ];
 
 const shownTime = (iso) => (iso ? iso.replace("T", " ").replace("Z", "") : UNKNOWN);

@@ -15,13 +15,27 @@ export function jupyterHost(model) {
     model.on(name, listener);
     return () => model.off(name, listener);
   };
+  const losers = new Set();
   return {
     isLive: true,
     get: (name) => model.get(name),
     on: (name, listener) => stopping(`change:${name}`, () => listener(model.get(name))),
-    send: (message) => model.send(message),
+    send(message) {
+      try {
+        model.send(message);
+      } catch {
+        for (const listener of losers) listener(); // it was shut down, which nothing else says
+      }
+    },
     listen: (listener) => stopping("msg:custom", listener),
-    onLost: (listener) => stopping("comm_live_update", () => listener()), // a restart; also said when a model is made
+    onLost(listener) {
+      losers.add(listener);
+      const stop = stopping("comm_live_update", () => listener()); // a restart; also said when a model is made
+      return () => {
+        losers.delete(listener);
+        stop();
+      };
+    },
   };
 }
 

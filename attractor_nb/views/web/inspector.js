@@ -10,21 +10,25 @@ import { makeText, makeWords } from "./texts.js";
 import { makeCandidates, makeReasons, makeVerdicts } from "./reasons.js";
 import { makeStageActions } from "./stage_actions.js";
 import { makeTries } from "./tries.js";
+import { __ } from "./wording.js";
 
 const SLOW_REPLY_MS = 1500;
-const BUSY = { kernel: "The kernel is busy. The texts follow when the cell has ended.", server: "The server has not answered yet." };
-const STAGE_TABS = ["Prompt", "Response", "Status", "Context", "Files", "Attempts", "Why"];
+const BUSY = { kernel: __("The kernel is busy. The texts follow when the cell has ended."), server: __("The server has not answered yet.") };
+const STAGE_TABS = {
+  Prompt: __("Prompt"), Response: __("Response"), Status: __("Status"), Context: __("Context"), Files: __("Files"), Attempts: __("Attempts"),
+  Why: __("Why"),
+};
 
 export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel" }) {
   const element = make("aside", "al-inspector");
   element.hidden = true;
-  element.setAttribute("aria-label", "Inspector");
+  element.setAttribute("aria-label", __("Inspector"));
   const head = make("div", "al-inspector-head");
   const title = make("h4", "al-inspector-title");
   head.append(title);
   if (onClose) {
     const shut = makeButton("al-close", "×", "", onClose);
-    shut.setAttribute("aria-label", "Close");
+    shut.setAttribute("aria-label", __("Close"));
     head.append(shut);
   }
   const state = make("div", "al-inspector-state");
@@ -38,6 +42,7 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
   let shown = null; // the id that was opened
   let plain = null; // what is shown of it
   let files = null;
+  let isOpened = false; // and nothing is shown of it yet
   const tabs = makeTabs(STAGE_TABS);
   const modes = new Map(); // which texts are wanted raw
 
@@ -65,6 +70,8 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
     tabs.mark("Attempts", (plain.attempts || []).length > 1 || (plain.visits || []).length > 1
       ? `${(plain.visits || []).length}·${(plain.attempts || []).length}` : 0);
     body.replaceChildren(tabs.element);
+    if (isOpened && plain.status === "fail") tabs.choose("Status"); // which has the reason
+    isOpened = false;
   }
 
   return {
@@ -77,7 +84,10 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       body.replaceChildren();
       acting.show(null);
       element.hidden = false;
-      if (id !== shown) tabs.reset();
+      if (id !== shown) {
+        tabs.reset();
+        isOpened = true;
+      }
       shown = id;
       plain = null;
       wait();
@@ -121,14 +131,15 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
   };
 }
 
-const passesOf = (passes) => (passes > 1 ? `taken ${passes} times` : passes ? "taken once" : "never taken");
+const passesOf = (passes) => (passes > 1 ? __("taken %1 times", passes) : passes ? __("taken once") : __("never taken"));
 
 function headOf(plain) {
   const counting = (plain.visits || []).filter((one) => !one.is_set_aside).length;
-  const parts = [`${plain.status.replace("_", " ")}${plain.cached ? ", cached" : ""}`];
-  if (counting > 1 || plain.is_set_aside) parts.push(`visit ${plain.visit}${plain.is_set_aside ? " (set aside)" : ` of ${counting}`}`);
-  if ((plain.attempts || []).length > 1) parts.push(`attempt ${plain.attempt} of ${plain.attempts.length}`);
-  if (plain.branch) parts.push(`branch ${plain.branch}`);
+  const parts = [plain.status.replace("_", " ") + (plain.cached ? `, ${__("cached")}` : "")];
+  if (plain.is_set_aside) parts.push(__("visit %1 (set aside)", plain.visit));
+  else if (counting > 1) parts.push(__("visit %1 of %2", plain.visit, counting));
+  if ((plain.attempts || []).length > 1) parts.push(__("attempt %1 of %2", plain.attempt, plain.attempts.length));
+  if (plain.branch) parts.push(__("branch %1", plain.branch));
   if (plain.usage_words) parts.push(plain.usage_words);
   return parts.join(" · ");
 }
@@ -143,11 +154,11 @@ function promptOf(plain, modes) {
   const parts = [];
   if (plain.carried) {
     const box = make("details", "al-part");
-    box.append(make("summary", "", "Preamble: the run so far"), textOf(plain, modes, "carried"));
+    box.append(make("summary", "", __("Preamble: the run so far")), textOf(plain, modes, "carried"));
     parts.push(box);
   }
-  const name = plain.handler === "tool" ? "Command" : "";
-  parts.push(textOf(plain, modes, "prompt", { name, nothing: "No prompt was sent." }));
+  const name = plain.handler === "tool" ? __("Command") : "";
+  parts.push(textOf(plain, modes, "prompt", { name, nothing: __("No prompt was sent.") }));
   return parts;
 }
 
@@ -155,11 +166,11 @@ function responseOf(plain, modes) {
   const { stdout, stderr } = plain.output || {};
   const part = make("div", "al-parts");
   if (plain.response || !(stdout || stderr)) {
-    part.append(textOf(plain, modes, "response", { nothing: "There was no response." }));
+    part.append(textOf(plain, modes, "response", { nothing: __("There was no response.") }));
   }
-  if (stdout) part.append(textOf(plain, modes, "stdout", { name: "Output" }));
-  if (stderr) part.append(textOf(plain, modes, "stderr", { name: "Errors" }));
-  if (plain.changes) part.append(textOf(plain, modes, "changes", { name: "Changes" }));
+  if (stdout) part.append(textOf(plain, modes, "stdout", { name: __("Output") }));
+  if (stderr) part.append(textOf(plain, modes, "stderr", { name: __("Errors") }));
+  if (plain.changes) part.append(textOf(plain, modes, "changes", { name: __("Changes") }));
   return part;
 }
 
@@ -169,21 +180,21 @@ function statusOf(plain, modes) {
   const add = (name, words) => {
     if (words) list.append(make("dt", "", name), make("dd", "", words));
   };
-  add("Outcome", plain.status.replace("_", " "));
-  add("Reason", plain.reason);
-  add("Notes", plain.notes);
-  add("By hand", (plain.by_hand || []).join("\n"));
-  add("Cache", plain.cached);
-  add("Used", plain.usage_words);
-  if (plain.usage?.calls) add("Calls", String(plain.usage.calls));
-  add("Handler", plain.handler);
-  add("Label", plain.label);
-  add("Working directory", plain.workdir);
-  add("Branch", plain.branch);
+  add(__("Outcome"), plain.status.replace("_", " "));
+  add(__("Reason"), plain.reason);
+  add(__("Notes"), plain.notes);
+  add(__("By hand"), (plain.by_hand || []).join("\n"));
+  add(__("Cache"), plain.cached);
+  add(__("Used"), plain.usage_words);
+  if (plain.usage?.calls) add(__("Calls"), String(plain.usage.calls));
+  add(__("Handler"), plain.handler);
+  add(__("Label"), plain.label);
+  add(__("Working directory"), plain.workdir);
+  add(__("Branch"), plain.branch);
   parts.push(list);
   if (plain.traceback) {
     const box = make("details", "al-part");
-    box.append(make("summary", "", "Traceback"), textOf(plain, modes, "traceback"));
+    box.append(make("summary", "", __("Traceback")), textOf(plain, modes, "traceback"));
     parts.push(box);
   }
   if (plain.why_next?.candidates?.length) parts.push(makeCandidates(plain.why_next.candidates));

@@ -12,14 +12,16 @@ import { asWidget } from "./host.js";
 import { makeIcon } from "./icons.js";
 import { makeInspector } from "./inspector.js";
 import { makeLostKernel } from "./lost_kernel.js";
-import { keepKeys, make, makeButton } from "./parts.js";
+import { atMostEvery, keepKeys, make, makeButton } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
 import { shareStates } from "./run_states.js";
 import { makeSpeech } from "./speech.js";
 import { makeStateTable } from "./state_table.js";
 import { makeStatusLine } from "./status_line.js";
+import { __ } from "./wording.js";
 
 const TICK_MS = 200;
+const FOLLOW_MS = 250;
 const FLAT = 2.2; // a drawing that is so many times as wide as high keeps the whole line for itself
 
 // One statement: a page leaves it out.
@@ -34,7 +36,7 @@ function standInRun(host) {
 export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   const root = make("div", "attractor-ui attractor-live");
   root.setAttribute("role", "region");
-  root.setAttribute("aria-label", `Run of ${host.get("caption") || "a pipeline"}`);
+  root.setAttribute("aria-label", __("Run of %1", host.get("caption") || __("a pipeline")));
   root.classList.toggle("was-ended", Boolean(truth.line.is_ended)); // no question will need room
   keepKeys(root);
 
@@ -52,6 +54,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   const endCards = questions ? () => {} : showGates(host, cards);
 
   const { nameOf } = drawing;
+  const follow = atMostEvery(FOLLOW_MS, drawing.follow); // it asks where things are, so all of them are laid out anew
   const isActiveNode = (id) => id in truth.nodes && isActive(truth.nodes[id]);
   const line = makeStatusLine(() => host.send({ kind: "stop" }), () => showTable(true, true));
   const table = makeStateTable(drawing.ids, { nameOf, onNode: select });
@@ -65,15 +68,16 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
     root.classList.toggle("is-lost", Boolean(reason));
   });
   const debugBar = makeDebugger(drawing, (request) => lost.isLost || host.send({ kind: "debug", ...request }));
-  const asTable = makeButton("", "", "The states as a table", () => showTable(table.element.hidden));
+  const asTable = makeButton("", "", __("The states as a table"), () => showTable(table.element.hidden));
   asTable.append(makeIcon("table"));
-  asTable.setAttribute("aria-label", "The states as a table");
+  asTable.setAttribute("aria-label", __("The states as a table"));
   drawing.addTool(asTable);
   showTable(false);
   line.addButton(debugBar.pause);
+  line.element.append(beside.bar);
   if (host.get("has_output")) side.append(speech.element, beside.answer);
   side.append(debugBar.element, cards, inspector.element);
-  stage.append(drawing.element, side, lost.element, line.element, beside.notices, beside.bar, beside.above, table.element);
+  stage.append(drawing.element, side, lost.element, line.element, beside.said, beside.notices, beside.above, table.element);
   const beneath = makeBeneath(host);
   root.append(stage, beside.below, beneath.element, announcer.element);
   el.append(root);
@@ -116,7 +120,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
 
   // Ask the kernel what is known; nobody is asked who is gone.
   function ask(request) {
-    if (lost.isLost) inspector.fill({ problems: [`${lost.reason} The drawing and the table have what was heard.`] });
+    if (lost.isLost) inspector.fill({ problems: [__("%1 The drawing and the table have what was heard.", lost.reason)] });
     else host.send({ kind: "inspect", ...request });
   }
 
@@ -144,7 +148,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
       return;
     }
     choose(null, index);
-    inspector.open(index, "Edge");
+    inspector.open(index, __("Edge"));
     inspector.element.scrollIntoView({ block: "nearest" });
     ask({ edge: index });
   }
@@ -176,12 +180,14 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   }
 
   function showChanged(nodes) {
+    let active = null;
     for (const [id, state] of Object.entries(nodes)) {
       const before = drawing.stateOf(id).status;
       showNode(id, state);
-      if (isActive(state)) drawing.follow(id);
+      if (isActive(state)) active = id;
       if (state.status !== before) announcer.say(id, spokenState(state));
     }
+    if (active !== null) follow(active);
     if (selected !== null && selected in nodes) {
       inspector.setState(spokenState(nodes[selected]));
       if (!isActive(nodes[selected])) ask({ node: selected });

@@ -1,6 +1,7 @@
 // A view whose kernel, or server, is gone or not heard: it says so, says where the rest is, and asks nobody any more.
 
 import { make } from "./parts.js";
+import { __ } from "./wording.js";
 
 const SILENCE_SECONDS = 16; // a kernel says every 5 seconds that it lives
 
@@ -21,9 +22,9 @@ export function makeLostKernel(host, onChange) {
     element.hidden = !text;
     element.replaceChildren();
     if (text) {
-      element.append(make("span", "", `${text} This is the last known state. `));
-      if (who === "kernel") element.append(make("code", "", call), make("span", "", " shows the rest."));
-      else element.append(make("span", "", "This page keeps trying to reach it."));
+      element.append(make("span", "", __("%1 This is the last known state. ", text)));
+      if (who === "kernel") element.append(make("code", "", call), make("span", "", __(" shows the rest.")));
+      else element.append(make("span", "", __("This page keeps trying to reach it.")));
     }
     onChange(text);
   }
@@ -33,7 +34,7 @@ export function makeLostKernel(host, onChange) {
       heardAt = performance.now();
       say("");
     }),
-    host.onLost(() => say(`The ${who} is gone.`)),
+    host.onLost(() => say(__("The %1 is gone.", who))),
   ];
   return {
     element,
@@ -46,7 +47,7 @@ export function makeLostKernel(host, onChange) {
     // Called again and again while the run is not over.
     check() {
       const silent = (performance.now() - heardAt) / 1000;
-      if (!reason && host.get("has_beats") && silent > SILENCE_SECONDS) say(`The ${who} does not respond.`);
+      if (!reason && host.get("has_beats") && silent > SILENCE_SECONDS) say(__("The %1 does not respond.", who));
     },
     close: () => stops.forEach((stop) => stop()),
   };

@@ -1,12 +1,13 @@
 // Where in a large drawing the reader is: all of it, small, with a frame around what is seen, which can be dragged.
 // It is hidden from the keyboard and from screen readers: arrow keys, the finder and the table do what it does.
 
-import { make } from "./parts.js";
+import { atMostEvery, make } from "./parts.js";
 
 const LEAST_NODES = 100;
 const MOST = { width: 150, height: 130 };
 const LEAST = 56;
 const LEAST_DOT = 2; // px
+const REDRAW_MS = 200;
 
 // `places()` gives { x, y, width, height, colour } of every node that is shown.
 export function makeMinimap(viewport, nodeCount, places) {
@@ -17,7 +18,6 @@ export function makeMinimap(viewport, nodeCount, places) {
   const view = make("div", "ad-map-view");
   element.append(canvas, view);
   let [across, down] = [1, 1]; // scales: what is very high or very wide is shown out of proportion
-  let isWaiting = false;
 
   function size() {
     const { whole } = viewport.seen;
@@ -52,15 +52,11 @@ export function makeMinimap(viewport, nodeCount, places) {
     element.hidden = shownWidth >= whole.width - 1 && shownHeight >= whole.height - 1;
   }
 
-  // Many states can change in one message: they are drawn once.
-  function redraw() {
-    if (isWaiting) return;
-    isWaiting = true;
+  // Many states can change in one message, and many times a second: they are drawn once, and not in each frame.
+  const redraw = atMostEvery(REDRAW_MS, () =>
     requestAnimationFrame(() => {
-      isWaiting = false;
       if (element.isConnected) draw();
-    });
-  }
+    }));
 
   const look = (event) => {
     const edge = element.getBoundingClientRect();
@@ -75,6 +71,15 @@ export function makeMinimap(viewport, nodeCount, places) {
   element.addEventListener("pointermove", (event) => {
     if (element.hasPointerCapture(event.pointerId)) look(event);
   });
-  viewport.listen(showView);
+  // Behind what else changes in a frame: asked before it, the browser would lay out all of it twice.
+  let isDue = false;
+  viewport.listen(() => {
+    if (isDue) return;
+    isDue = true;
+    requestAnimationFrame(() => {
+      isDue = false;
+      showView();
+    });
+  });
   return { element, redraw };
 }

@@ -1,5 +1,7 @@
 // What all views share: elements, times, and the drawing as elements. All text goes through textContent.
 
+import { __ } from "./wording.js";
+
 export function make(tag, className, text) {
   const element = document.createElement(tag);
   if (className) element.className = className;
@@ -17,29 +19,24 @@ export function makeButton(className, text, title, onClick) {
 
 // A drawing of ours as elements; whatever could act is taken out, though our writer makes none. A strict page refuses
 // styles that stand in a text; set by a script they are let through. In texts our writer escapes the quotation mark.
-export function importDrawing(text) {
+//
+// A pattern is looked for by its id in the whole page: the same drawing elsewhere, perhaps hidden, would give its own. So
+// ids have a number behind them, which the drawing says (`dataset.number`); a piece of it is given the same one.
+let drawingCount = 0;
+export function importDrawing(text, number = (drawingCount += 1)) {
   const parsed = new DOMParser().parseFromString(text.replaceAll(' style="', ' data-style="'), "image/svg+xml");
   const root = parsed.documentElement;
-  if (root.nodeName !== "svg") return make("p", "", "The drawing could not be read.");
+  if (root.nodeName !== "svg") return make("p", "", __("The drawing could not be read."));
   for (const foreign of parsed.querySelectorAll("script, foreignObject, image, a")) foreign.remove();
   const drawing = document.importNode(root, true);
-  makeIdsItsOwn(drawing);
+  drawing.dataset.number = number;
+  const numbered = (value) => value.replace(/url\(#([^)]+)\)/g, `url(#$1-${number})`);
+  for (const element of drawing.querySelectorAll("[id]")) element.id += `-${number}`;
+  for (const element of drawing.querySelectorAll('[fill^="url(#"]')) element.setAttribute("fill", numbered(element.getAttribute("fill")));
   for (const element of [drawing, ...drawing.querySelectorAll("[data-style]")]) {
-    if (element.dataset.style) element.style.cssText = element.dataset.style;
+    if (element.dataset.style) element.style.cssText = numbered(element.dataset.style);
   }
   return drawing;
-}
-
-// A pattern is looked for by its id in the whole page: the same drawing elsewhere, perhaps hidden, would give its own.
-let drawingCount = 0;
-function makeIdsItsOwn(drawing) {
-  const end = `-${(drawingCount += 1)}`;
-  for (const element of drawing.querySelectorAll("[id]")) element.id += end;
-  for (const element of drawing.querySelectorAll("*")) {
-    for (const { name, value } of [...element.attributes]) {
-      if (value.includes("url(#")) element.setAttribute(name, value.replace(/url\(#([^)]+)\)/g, `url(#$1${end})`));
-    }
-  }
 }
 
 export const seconds = (value) => (value < 60 ? `${Math.max(0, value).toFixed(1)} s` : clock(value));
@@ -60,4 +57,20 @@ export function keepKeys(element) {
   element.addEventListener("focusin", (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true"));
   // JupyterLab takes the line break from whatever is in a cell when it has seen the key; it must not see that one comes.
   element.addEventListener("beforeinput", (event) => event.inputType === "insertLineBreak" && event.stopPropagation(), true);
+}
+
+// A function that does something at once, and again only after a while, with what it was given last.
+export function atMostEvery(milliseconds, act) {
+  let timer = 0;
+  let given = null;
+  const go = () => {
+    timer = given ? setTimeout(go, milliseconds) : 0;
+    const last = given;
+    given = null;
+    if (last) act(...last);
+  };
+  return (...values) => {
+    given = values;
+    if (!timer) go();
+  };
 }

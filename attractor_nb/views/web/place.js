@@ -1,7 +1,10 @@
 // A view that has no output of its own: it stands in for a piece of a static output that is marked with its key. What is
 // saved is the static output, and a view that is gone leaves no trace in the notebook.
 
+import { atMostEvery } from "./parts.js";
+
 const PLACE_GONE_MS = 300; // an output that is drawn anew is away for a moment
+const NOTED_MS = 200;
 const PLACES = "[data-attractor-place]";
 const DRESS = "jp-RenderedHTMLCommon"; // how Jupyter styles the HTML of outputs; a view has its own styles
 
@@ -72,7 +75,17 @@ function makeStanding(show) {
   let focused = null;
   let still = [];
   let undressed = null;
-  el.addEventListener("scroll", ({ target }) => scrolled.set(target, [target.scrollLeft, target.scrollTop]), true);
+  // To ask where something is scrolled to lays out what has changed: in each frame it would take longer than drawing.
+  const moved = new Set();
+  const note = atMostEvery(NOTED_MS, () => {
+    for (const target of moved) if (target.isConnected) scrolled.set(target, [target.scrollLeft, target.scrollTop]);
+    moved.clear();
+  });
+  const hearScroll = ({ target }) => {
+    moved.add(target);
+    note();
+  };
+  el.addEventListener("scroll", hearScroll, true);
   el.addEventListener("focusin", ({ target }) => (focused = target));
   // It is also said when an output is drawn anew; then the focus is put back before this looks.
   el.addEventListener("focusout", ({ target }) =>

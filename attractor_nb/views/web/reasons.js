@@ -3,6 +3,7 @@
 import { makeIcon } from "./icons.js";
 import { make } from "./parts.js";
 import { makeWords } from "./texts.js";
+import { __ } from "./wording.js";
 
 export function makeReasons(plain) {
   const parts = [];
@@ -10,12 +11,12 @@ export function makeReasons(plain) {
   const add = (name, words, className) => {
     if (words) facts.append(make("dt", "", name), make("dd", className || "", words));
   };
-  add("Came here", plain.why_here);
+  add(__("Came here"), plain.why_here);
   const way = plain.why_next;
-  add("Went on", way ? way.words : "");
-  add("But", way ? way.mismatch : "", "al-problem");
+  add(__("Went on"), way ? way.words : "");
+  add(__("But"), way ? way.mismatch : "", "al-problem");
   parts.push(facts);
-  if (!way) parts.push(makeWords("The run has not left this node yet."));
+  if (!way) parts.push(makeWords(__("The run has not left this node yet.")));
   if (way?.rules?.length) {
     const list = make("ol", "al-rules");
     for (const { name, words, decides } of way.rules) {
@@ -23,14 +24,14 @@ export function makeReasons(plain) {
       item.append(make("span", "al-rule", name), `: ${words}${decides ? " (this decided)" : ""}`);
       list.append(item);
     }
-    parts.push(make("div", "al-text-name", "Rules, in their order"), list);
+    parts.push(make("div", "al-text-name", __("Rules, in their order")), list);
   }
   if (way?.candidates?.length) parts.push(makeCandidates(way.candidates));
   return parts;
 }
 
 export function makeCandidates(candidates) {
-  const table = tableWith(["", "Edge to", "Condition", "Saw", "Weight", "Verdict"]);
+  const table = tableWith(["", __("Edge to"), __("Condition"), __("Saw"), __("Weight"), __("Verdict")]);
   for (const one of candidates) {
     const row = make("tr", one.is_taken ? "is-taken" : "");
     row.append(
@@ -51,21 +52,21 @@ export function makeVerdicts(edge) {
   const add = (name, words) => {
     if (words) facts.append(make("dt", "", name), make("dd", "", words));
   };
-  add("Condition", edge.condition || "none");
-  add("Label", edge.label);
-  add("Weight", String(edge.weight));
-  if (edge.is_default) add("Marked", "default=true");
-  if (edge.is_restart) add("Marked", "loop_restart=true");
-  if (!edge.verdicts.length) return [facts, makeWords(`${edge.source} was not left yet.`)];
-  const table = tableWith(["", `Visit of ${edge.source}`, "Saw", "Verdict", "Went to"]);
+  add(__("Condition"), edge.condition || __("none"));
+  add(__("Label"), edge.label);
+  add(__("Weight"), String(edge.weight));
+  if (edge.is_default) add(__("Marked"), "default=true");
+  if (edge.is_restart) add(__("Marked"), "loop_restart=true");
+  if (!edge.verdicts.length) return [facts, makeWords(__("%1 was not left yet.", edge.source))];
+  const table = tableWith(["", __("Visit of %1", edge.source), __("Saw"), __("Verdict"), __("Went to")]);
   for (const one of edge.verdicts) {
     const row = make("tr", one.is_taken ? "is-taken" : "");
     row.append(
       signOf(one),
-      make("td", "", `${one.visit}${one.branch ? ` (${one.branch})` : ""}`),
+      make("td", "", one.branch ? `${one.visit} (${one.branch})` : String(one.visit)),
       clauses(one.values),
       make("td", "", one.words),
-      make("td", "al-key", one.went_to || "(the end)"),
+      make("td", "al-key", one.went_to || __("(the end)")),
     );
     table.append(row);
   }
@@ -75,7 +76,7 @@ export function makeVerdicts(edge) {
 function signOf(one) {
   const sign = make("td", "al-sign");
   sign.append(makeIcon(one.is_taken ? "taken" : one.holds === false ? "refused" : "none"));
-  sign.title = one.is_taken ? "taken" : one.holds === false ? "its condition does not hold" : "not taken";
+  sign.title = one.is_taken ? __("taken") : one.holds === false ? __("its condition does not hold") : __("not taken");
   return sign;
 }
 

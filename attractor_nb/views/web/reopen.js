@@ -3,6 +3,7 @@
 import { asWidget } from "./host.js";
 import { make, makeButton } from "./parts.js";
 import { isStoodIn, showElsewhere } from "./place.js";
+import { __ } from "./wording.js";
 
 const RUNS = "[data-attractor-run]";
 const LOOK_AFTER_MS = 500; // views that are there stand in first
@@ -30,7 +31,7 @@ export function offerToReopen(host) {
 
   function makeOffer(run, key) {
     const offer = make("div", "attractor-ui al-reopen");
-    const button = makeButton("al-button", "Open this run", `Load ${run} and show it here`, () => {
+    const button = makeButton("al-button", __("Open this run"), __("Load %1 and show it here", run), () => {
       button.disabled = true;
       host.send({ kind: "open", run, place: key });
     });

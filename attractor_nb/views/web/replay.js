@@ -11,11 +11,12 @@ import { makePlayer } from "./replay_player.js";
 import { makeContextTable } from "./replay_context.js";
 import { makeMoments, contextOf } from "./replay_frames.js";
 import { makeScrubber } from "./replay_scrubber.js";
+import { __ } from "./wording.js";
 
 const ASK_AFTER_MS = 120; // who drags the slider asks for nothing on the way
-const NOT_YET = "The run had not visited this node yet.";
-const REPLAY_GONE = "The kernel is gone: the texts of this visit cannot be loaded. Run.load(…) has them.";
-const NOT_HERE = "The texts of this visit are not part of this page.";
+const NOT_YET = __("The run had not visited this node yet.");
+const REPLAY_GONE = __("The kernel is gone: the texts of this visit cannot be loaded. Run.load(…) has them.");
+const NOT_HERE = __("The texts of this visit are not part of this page.");
 const ENDED_RUNS = new Set(["success", "fail", "interrupted"]);
 
 export default asWidget(showElsewhere, standInReplay);
@@ -39,7 +40,7 @@ const unpacked = (bytes) => new Response(new Blob([bytes]).stream().pipeThrough(
 export function showReplay(host, el) {
   const root = make("div", "attractor-ui attractor-replay");
   root.setAttribute("role", "region");
-  root.setAttribute("aria-label", `Replay of ${host.get("caption") || "a run"}`);
+  root.setAttribute("aria-label", __("Replay of %1", host.get("caption") || __("a run")));
   keepKeys(root);
 
   let moments = makeMoments(host.get("replay"));

@@ -1,6 +1,7 @@
 // The context at a moment as a table; what the event at hand has set comes first and is marked.
 
 import { make, makeButton } from "./parts.js";
+import { __, _n } from "./wording.js";
 
 const SHOWN_KEYS = 300;
 const LONG = 60; // characters that have room in a line of a narrow table
@@ -8,7 +9,7 @@ const LONG = 60; // characters that have room in a line of a narrow table
 export function makeContextTable() {
   const element = make("details", "ar-context");
   element.open = true;
-  const title = make("summary", "", "Context");
+  const title = make("summary", "", __("Context"));
   const box = make("div", "ar-values");
   const table = make("table", "");
   const head = make("tr", "");
@@ -46,8 +47,9 @@ export function makeContextTable() {
     paintRest(values, changed);
     const count = Object.keys(values).length;
     const many = Object.keys(changed).length + dropped.length;
-    const where = branch ? ` of branch ${branch}` : "";
-    title.textContent = `Context${where}: ${count} value${count === 1 ? "" : "s"}${many ? `, ${many} changed here` : ""}`;
+    const of = branch ? __("Context of branch %1", branch) : __("Context");
+    const counted = _n("%1 value", "%1 values", count);
+    title.textContent = `${of}: ${many ? __("%1, %2 changed here", counted, many) : counted}`;
   }
 
   // Rows stay where they are; what is other than before is written anew, and nothing else.
@@ -96,7 +98,7 @@ function setValue(cell, key, value) {
   }
   let button = cell.querySelector("button");
   if (!button) {
-    button = makeButton("ar-long", "", `Show all of ${key}, or one line of it`, () => open(button.getAttribute("aria-expanded") !== "true"));
+    button = makeButton("ar-long", "", __("Show all of %1, or one line of it", key), () => open(button.getAttribute("aria-expanded") !== "true"));
     button.setAttribute("aria-expanded", "false");
     cell.replaceChildren(button);
   }

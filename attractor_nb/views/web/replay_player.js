@@ -1,9 +1,11 @@
 // Plays frames in their own time, faster, or with every wait made short.
 
+import { __ } from "./wording.js";
+
 const MODES = [
-  { name: "1×", title: "As it happened", seconds: (gap) => gap },
-  { name: "4×", title: "Four times as fast", seconds: (gap) => gap / 4 },
-  { name: "short waits", title: "Show each event briefly, however long it took", seconds: (gap) => Math.min(0.8, 0.12 + gap) },
+  { name: "1×", title: __("As it happened"), seconds: (gap) => gap },
+  { name: "4×", title: __("Four times as fast"), seconds: (gap) => gap / 4 },
+  { name: __("short waits"), title: __("Show each event briefly, however long it took"), seconds: (gap) => Math.min(0.8, 0.12 + gap) },
 ];
 const FASTEST_MS = 16;
 

@@ -2,6 +2,7 @@
 
 import { makeIcon } from "./icons.js";
 import { make, makeButton, seconds } from "./parts.js";
+import { __ } from "./wording.js";
 
 const MOST_TICKS = 600; // more than that are narrower than a pixel
 const RANKS = ["skipped", "success", "partial_success", "retry", "fail"];
@@ -24,7 +25,7 @@ export function makeScrubber({ onSeek, onStage, onPlay }) {
   const element = make("div", "ar-scrubber");
   const buttons = make("div", "ar-buttons");
   buttons.setAttribute("role", "toolbar");
-  buttons.setAttribute("aria-label", "Replay");
+  buttons.setAttribute("aria-label", __("Replay"));
   let count = 0;
   let at = 0;
 
@@ -33,19 +34,19 @@ export function makeScrubber({ onSeek, onStage, onPlay }) {
     made.setAttribute("aria-label", title);
     return made;
   };
-  const player = button("", "Play (Space)", () => onPlay(at));
+  const player = button("", __("Play (Space)"), () => onPlay(at));
   player.append(makeIcon("play"));
   const modes = make("span", "ar-modes");
   modes.setAttribute("role", "radiogroup");
-  modes.setAttribute("aria-label", "Speed");
+  modes.setAttribute("aria-label", __("Speed"));
   const place = make("span", "al-number ar-place");
   const time = make("span", "al-number ar-time");
   buttons.append(
-    button("«", "Stage before (Shift+Left)", () => onStage(-1)),
-    button("‹", "Event before (Left)", () => onSeek(at - 1)),
+    button("«", __("Stage before (Shift+Left)"), () => onStage(-1)),
+    button("‹", __("Event before (Left)"), () => onSeek(at - 1)),
     player,
-    button("›", "Next event (Right)", () => onSeek(at + 1)),
-    button("»", "Next stage (Shift+Right)", () => onStage(1)),
+    button("›", __("Next event (Right)"), () => onSeek(at + 1)),
+    button("»", __("Next stage (Shift+Right)"), () => onStage(1)),
     modes,
     place,
     time,
@@ -55,7 +56,7 @@ export function makeScrubber({ onSeek, onStage, onPlay }) {
   const slider = make("input", "ar-slider");
   slider.type = "range";
   slider.min = 0;
-  slider.setAttribute("aria-label", "Event");
+  slider.setAttribute("aria-label", __("Event"));
   slider.addEventListener("input", () => onSeek(Number(slider.value)));
   const strip = make("div", "ar-strip");
   strip.setAttribute("aria-hidden", "true"); // the slider says the same
@@ -96,7 +97,7 @@ export function makeScrubber({ onSeek, onStage, onPlay }) {
     },
     setPlaying(isPlaying) {
       player.replaceChildren(makeIcon(isPlaying ? "pause" : "play"));
-      player.title = isPlaying ? "Pause (Space)" : "Play (Space)";
+      player.title = isPlaying ? __("Pause (Space)") : __("Play (Space)");
       player.setAttribute("aria-label", player.title);
     },
     setFrames(frames, nameOf, ends) {
@@ -117,8 +118,8 @@ export function makeScrubber({ onSeek, onStage, onPlay }) {
     show(n, frame) {
       at = n;
       slider.value = n;
-      const said = frame ? frame.words : "Before the first event.";
-      slider.setAttribute("aria-valuetext", `${n} of ${count}: ${said}`);
+      const said = frame ? frame.words : __("Before the first event.");
+      slider.setAttribute("aria-valuetext", __("%1 of %2: %3", n, count, said));
       words.textContent = said;
       place.textContent = `${n} / ${count}`;
       time.textContent = `${seconds(frame ? frame.at : 0)} / ${time.dataset.whole || seconds(0)}`;

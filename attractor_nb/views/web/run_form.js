@@ -5,17 +5,18 @@ import { switchOffWhenLost } from "./controls.js";
 import { asWidget } from "./host.js";
 import { keepKeys, make, makeButton } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
+import { __ } from "./wording.js";
 
 export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showRunForm(host, el)));
 
 export function showRunForm(host, el) {
   const root = make("section", "attractor-ui ag-card al-run-form");
-  root.setAttribute("aria-label", `Run ${host.get("caption") || "the pipeline"}`);
+  root.setAttribute("aria-label", __("Run %1", host.get("caption") || __("the pipeline")));
   keepKeys(root);
   const form = makeGateForm({ name: "inputs", fields: host.get("fields") });
   const said = make("pre", "al-run-said");
   said.setAttribute("role", "alert");
-  const run = makeButton("al-button al-run-start", "Run", "Start a run with these values", () => {
+  const run = makeButton("al-button al-run-start", __("Run"), __("Start a run with these values"), () => {
     said.textContent = "";
     run.disabled = true;
     host.send({ kind: "submit", values: form.values() });
@@ -29,7 +30,7 @@ export function showRunForm(host, el) {
       said.textContent = message.words;
     }),
     switchOffWhenLost(host, root),
-    host.onLost(() => (said.textContent = "The kernel is gone: nothing can be started from here. Run the cell again.")),
+    host.onLost(() => (said.textContent = __("The kernel is gone: nothing can be started from here. Run the cell again."))),
   ];
   return () => stops.forEach((stop) => stop());
 }

@@ -21,6 +21,10 @@ export function flattened(change, prefix = "") {
   return flat;
 }
 
+// Two changes in a row as one.
+const joined = (first, then) =>
+  first ? { ...first, ...then, nodes: { ...first.nodes, ...then.nodes }, edges: { ...first.edges, ...then.edges } } : then;
+
 // What is shown of a run, for all views of it. `views` get show(change), showAll(),
 // showStage(message), and showDebug(message) where they have it.
 export function shareStates(host) {
@@ -55,15 +59,31 @@ export function shareStates(host) {
     return { ...delta, ...flat };
   };
 
+  // At most one change a frame is drawn: what comes meanwhile is drawn together, so that a slow browser does not fall
+  // behind. A page that is hidden has no frames, and draws all of it when it is seen again.
+  let isDrawn = false;
+  let waiting = null;
+  const show = (change) => {
+    isDrawn = true;
+    waiting = null;
+    for (const view of views) view.show(change);
+    requestAnimationFrame(() => {
+      isDrawn = false;
+      if (waiting) show(waiting);
+    });
+  };
+
   takeWhole(host.get("states"));
   host.on("states", (states) => {
     takeWhole(states);
+    waiting = null;
     for (const view of views) view.showAll();
   });
   host.listen((message) => {
     if (message.kind === "delta") {
-      const change = takeDelta(message);
-      for (const view of views) view.show(change);
+      const change = joined(waiting, takeDelta(message));
+      if (isDrawn) waiting = change;
+      else show(change);
     } else if (message.kind === "debug") {
       for (const view of views) if (view.showDebug) view.showDebug(message);
     } else if (["stage", "edge", "file", "acted"].includes(message.kind)) {

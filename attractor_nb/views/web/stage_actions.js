@@ -3,15 +3,16 @@
 
 import { make, makeButton } from "./parts.js";
 import { makeCopy } from "./texts.js";
+import { __ } from "./wording.js";
 
 const SLOW_ACTION_MS = 1500;
-const ACTION_BUSY = "The kernel is busy. It will do this when it is free.";
-const NOT_LOST = "Later stages are set aside. They stay in the log, and nothing is lost.";
-const ASIDE = { fork: "Not now", rewind: "Not now" };
+const ACTION_BUSY = __("The kernel is busy. It will do this when it is free.");
+const NOT_LOST = __("Later stages are set aside. They stay in the log, and nothing is lost.");
+const ASIDE = { fork: __("Not now"), rewind: __("Not now") };
 
 export function makeStageActions(onAct) {
   const element = make("section", "as-actions");
-  element.setAttribute("aria-label", "Actions for this stage");
+  element.setAttribute("aria-label", __("Actions for this stage"));
   element.hidden = true;
   const bar = make("div", "as-buttons");
   const why = make("p", "as-why");
@@ -39,9 +40,9 @@ export function makeStageActions(onAct) {
 
   function showButtons() {
     const words = {
-      fork: actions.prompt === null ? "Fork from here" : "Edit prompt and fork from here",
-      rewind: "Rewind to before this stage",
-      pin: actions.is_pinned ? "Unpin this answer" : "Pin this answer",
+      fork: actions.prompt === null ? __("Fork from here") : __("Edit prompt and fork from here"),
+      rewind: __("Rewind to before this stage"),
+      pin: actions.is_pinned ? __("Unpin this answer") : __("Pin this answer"),
     };
     const reasons = new Map();
     for (const [each, button] of Object.entries(buttons)) {
@@ -90,8 +91,8 @@ export function makeStageActions(onAct) {
 
   function makeForkForm() {
     const box = makeForm({
-      words: actions.prompt === null ? `A run of its own begins just before ${place.node}.` : "",
-      go: "Fork and run",
+      words: actions.prompt === null ? __("A run of its own begins just before %1.", place.node) : "",
+      go: __("Fork and run"),
       aside: ASIDE.fork,
       onGo: () => {
         const prompt = field ? field.value : null;
@@ -108,13 +109,13 @@ export function makeStageActions(onAct) {
       box.showCall(isOther ? withPrompt(actions.fork.call, field.value) : actions.fork.call);
     };
     if (actions.prompt !== null) {
-      const label = make("label", "as-label", "Prompt of the fork");
+      const label = make("label", "as-label", __("Prompt of the fork"));
       field = make("textarea", "as-prompt");
       field.value = typed.get(name()) ?? actions.prompt;
       field.rows = Math.min(12, Math.max(4, field.value.split("\n").length + 1));
       field.spellcheck = false;
       label.append(field);
-      const hint = make("p", "al-dim", "$name and ${stage.response} stand for values, as in the graph.");
+      const hint = make("p", "al-dim", __("$name and ${stage.response} stand for values, as in the graph."));
       field.addEventListener("input", () => {
         typed.set(name(), field.value);
         showCall();
@@ -132,10 +133,10 @@ export function makeStageActions(onAct) {
   }
 
   function makeRewindForm() {
-    const visit = place.visit ? `, visit ${place.visit}` : "";
+    const where = place.visit ? __("%1, visit %2", place.node, place.visit) : place.node;
     const box = makeForm({
-      words: `The run goes back to just before ${place.node}${visit}, and goes on from there. ${NOT_LOST}`,
-      go: "Rewind and run",
+      words: __("The run goes back to just before %1, and goes on from there. %2", where, NOT_LOST),
+      go: __("Rewind and run"),
       aside: ASIDE.rewind,
       onGo: () => act({ call: "rewind", key }),
       onAside: () => {
@@ -237,7 +238,7 @@ function makeForm({ words, go, aside, onGo, onAside }) {
     showCall: (call) => callLine.replaceChildren(makeCallLine(call)),
     setBusy(isBusy) {
       goButton.setAttribute("aria-disabled", String(isBusy));
-      goButton.textContent = isBusy ? "Starting…" : go;
+      goButton.textContent = isBusy ? __("Starting…") : go;
       if (isBusy) problem.hidden = true;
     },
     say(said, isProblem) {
@@ -251,7 +252,7 @@ function makeForm({ words, go, aside, onGo, onAside }) {
 // The call that does the same, to be copied.
 export function makeCallLine(call) {
   const box = make("div", "as-call");
-  box.append(make("span", "al-dim", "In Python"), make("pre", "", call), makeCopy(call));
+  box.append(make("span", "al-dim", __("In Python")), make("pre", "", call), makeCopy(call));
   return box;
 }
 

@@ -5,6 +5,7 @@ import { asWidget } from "./host.js";
 import { makeInspector } from "./inspector.js";
 import { keepKeys, make } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
+import { __ } from "./wording.js";
 
 export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showStageAlone(host, el)));
 
@@ -13,7 +14,7 @@ export function showStageAlone(host, el) {
   root.setAttribute("role", "region");
   keepKeys(root);
   const stage = host.get("stage");
-  root.setAttribute("aria-label", `Stage ${stage.node}`);
+  root.setAttribute("aria-label", __("Stage %1", stage.node));
   const inspector = makeInspector({
     onAsk: (request) => host.send({ kind: "inspect", ...request }),
     onAct: (request) => host.send({ kind: "act", ...request }),

@@ -3,8 +3,9 @@
 
 import { isActive } from "./drawing.js";
 import { make } from "./parts.js";
+import { __ } from "./wording.js";
 
-const COLUMNS = ["Node", "State", "Attempt", "Visits", "What is known"];
+const COLUMNS = [__("Node"), __("State"), __("Attempt"), __("Visits"), __("What is known")];
 
 export function makeStateTable(ids, { nameOf, onNode }) {
   const element = make("div", "al-table");
@@ -12,9 +13,9 @@ export function makeStateTable(ids, { nameOf, onNode }) {
   const bar = make("label", "al-table-bar");
   const onlyActive = make("input");
   onlyActive.type = "checkbox";
-  bar.append(onlyActive, make("span", "", "only active nodes"));
+  bar.append(onlyActive, make("span", "", __("only active nodes")));
   const table = make("table");
-  table.append(make("caption", "al-unseen", "States of all nodes"));
+  table.append(make("caption", "al-unseen", __("States of all nodes")));
   const head = make("tr");
   for (const name of COLUMNS) {
     const cell = make("th", "", name);

@@ -1,10 +1,11 @@
 // The line under the graph: how the run stands, where, for how long, and what it has used.
 
 import { make, makeButton, seconds } from "./parts.js";
+import { __ } from "./wording.js";
 
 const RUN_WORDS = {
-  ready: "ready", running: "running", waiting: "waiting", retrying: "retrying",
-  success: "completed", fail: "failed", interrupted: "stopped",
+  ready: __("ready"), running: __("running"), waiting: __("waiting"), retrying: __("retrying"),
+  success: __("completed"), fail: __("failed"), interrupted: __("stopped"),
 };
 
 // `onMore` is called by who wants to see all that is under way.
@@ -16,16 +17,16 @@ export function makeStatusLine(stop, onMore) {
   const word = make("span", "al-word");
   const node = make("span", "al-node");
   const attempt = make("span", "al-attempt");
-  const more = makeButton("al-link al-more", "", "Show all running stages", onMore);
+  const more = makeButton("al-link al-more", "", __("Show all running stages"), onMore);
   said.append(word, node, more, attempt);
   const stages = make("span", "al-number");
   const time = make("span", "al-number");
   const tokens = make("span", "al-number");
   const price = make("span", "al-number");
   const gap = make("span", "al-gap");
-  const button = makeButton("al-stop", "Stop", "Stop the run; it can be resumed", () => {
+  const button = makeButton("al-stop", __("Stop"), __("Stop the run; it can be resumed"), () => {
     button.disabled = true;
-    button.textContent = "Stopping…";
+    button.textContent = __("Stopping…");
     stop();
   });
   const buttons = [button];
@@ -40,16 +41,14 @@ export function makeStatusLine(stop, onMore) {
     tick,
     show(line, now) {
       element.dataset.status = line.status || "ready";
-      word.textContent = RUN_WORDS[line.status] || "ready";
+      word.textContent = RUN_WORDS[line.status] || RUN_WORDS.ready;
       node.textContent = line.node || "";
       more.hidden = !line.more;
-      more.textContent = line.more ? `and ${line.more.toLocaleString("en")} more` : "";
-      stages.textContent = line.stages ? `${line.stages.toLocaleString("en")} stage${line.stages === 1 ? "" : "s"}` : "";
-      attempt.textContent = line.attempt > 1
-        ? `attempt ${line.attempt}${line.attempts ? `/${line.attempts}` : ""}`
-        : "";
+      more.textContent = line.more ? __("and %1 more", line.more.toLocaleString("en")) : "";
+      stages.textContent = !line.stages ? "" : line.stages === 1 ? __("1 stage") : __("%1 stages", line.stages.toLocaleString("en"));
+      attempt.textContent = line.attempt > 1 ? __("attempt %1", line.attempts ? `${line.attempt}/${line.attempts}` : line.attempt) : "";
       tick(line, now);
-      tokens.textContent = line.tokens ? `${line.tokens.toLocaleString("en")} tokens` : "";
+      tokens.textContent = line.tokens ? __("%1 tokens", line.tokens.toLocaleString("en")) : "";
       price.textContent = [line.price, line.cached].filter(Boolean).join("   ");
       for (const asking of buttons) asking.hidden = Boolean(line.is_ended);
     },

@@ -2,10 +2,13 @@
 
 import { make, makeButton } from "./parts.js";
 import { makeWords } from "./texts.js";
+import { __ } from "./wording.js";
 
 let tabCount = 0;
 
-export function makeTabs(names) {
+// `labels` are the words of each tab, by its name.
+export function makeTabs(labels) {
+  const names = Object.keys(labels);
   const prefix = `al-tabs-${(tabCount += 1)}`;
   const element = make("div", "al-tabs");
   const list = make("div", "al-tab-list");
@@ -20,7 +23,7 @@ export function makeTabs(names) {
   let current = names[0];
 
   for (const [index, name] of names.entries()) {
-    const button = makeButton("al-tab", name, "", () => choose(name));
+    const button = makeButton("al-tab", labels[name], "", () => choose(name));
     button.id = `${prefix}-${index}`;
     button.setAttribute("role", "tab");
     button.setAttribute("aria-controls", panel.id);
@@ -48,7 +51,7 @@ export function makeTabs(names) {
     }
     panel.setAttribute("aria-labelledby", buttons.get(name).button.id);
     const parts = contents[name] || [];
-    panel.replaceChildren(...(parts.length ? parts : [makeWords("Nothing is known about it.")]));
+    panel.replaceChildren(...(parts.length ? parts : [makeWords(__("Nothing is known about it."))]));
   }
 
   choose(current);

@@ -3,6 +3,7 @@
 
 import { make, makeButton } from "./parts.js";
 import { makeProse } from "./prose.js";
+import { __ } from "./wording.js";
 
 export const makeWords = (words) => make("p", "al-dim", words);
 
@@ -10,7 +11,7 @@ export const sizeOf = (bytes) =>
   bytes < 1024 ? `${bytes} B` : bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 
 // `shown` is the tree of the text, if it has one; `modes` is what the view remembers of which texts are wanted raw, by name.
-export function makeText(text, whole, { name = "", nothing = "Nothing.", shown = null, modes = new Map(), label = name } = {}) {
+export function makeText(text, whole, { name = "", nothing = __("Nothing."), shown = null, modes = new Map(), label = name } = {}) {
   if (!text) return makeWords(nothing);
   const box = make("div", "al-text");
   const head = make("div", "al-text-head");
@@ -24,7 +25,7 @@ export function makeText(text, whole, { name = "", nothing = "Nothing.", shown =
   box.append(head, place);
   if (whole) {
     const count = (number) => number.toLocaleString("en");
-    box.append(makeWords(`Cut: the first ${count(text.length)} of ${count(whole)} characters. The file has all of it.`));
+    box.append(makeWords(__("Cut: the first %1 of %2 characters. The file has all of it.", count(text.length), count(whole))));
   }
   return box;
 }
@@ -44,17 +45,17 @@ export function makeModeButton(text, shown, place, modes, label) {
   });
   function show() {
     const isRaw = Boolean(modes.get(label));
-    button.textContent = isRaw ? "Rendered" : "Raw";
-    button.title = isRaw ? "Show it rendered" : "Show the text as it is";
+    button.textContent = isRaw ? __("Rendered") : __("Raw");
+    button.title = isRaw ? __("Show it rendered") : __("Show the text as it is");
     place.replaceChildren(isRaw ? makeRaw(text, label) : makeProse(shown, label));
   }
   show();
   return button;
 }
 
-export function makeCopy(text, label = "Copy") {
+export function makeCopy(text, label = __("Copy")) {
   const button = makeButton("al-copy", label, "", async () => {
-    button.textContent = (await copied(text, button)) ? "Copied" : "Select and copy it";
+    button.textContent = (await copied(text, button)) ? __("Copied") : __("Select and copy it");
     setTimeout(() => {
       button.textContent = label;
     }, 1500);

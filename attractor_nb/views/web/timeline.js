@@ -5,16 +5,17 @@ import { makeDrawing } from "./drawing.js";
 import { asWidget } from "./host.js";
 import { importDrawing, keepKeys, make, makeButton } from "./parts.js";
 import { standIn } from "./place.js";
+import { __ } from "./wording.js";
 
 const TINT_COLOUR = "var(--al-retrying)";
-const TIMELINE_HINT = "Hover over a bar for its details; click it to select its stage.";
+const TIMELINE_HINT = __("Hover over a bar for its details; click it to select its stage.");
 
 export default asWidget(() => () => {}, (host) => standIn(host.get("place"), (el) => showTimeline(host, el)));
 
 export function showTimeline(host, el) {
   const root = make("div", "attractor-ui at-timeline");
   root.setAttribute("role", "region");
-  root.setAttribute("aria-label", `Timeline of ${host.get("caption") || "a run"}`);
+  root.setAttribute("aria-label", __("Timeline of %1", host.get("caption") || __("a run")));
   keepKeys(root);
 
   const lanes = make("div", "at-lanes");
@@ -103,10 +104,10 @@ export function showTimeline(host, el) {
   function makeHeats() {
     const group = make("div", "at-heats");
     group.setAttribute("role", "group");
-    group.setAttribute("aria-label", "Tint the graph");
-    group.append(make("span", "al-dim", "Tint the graph by"));
+    group.setAttribute("aria-label", __("Tint the graph"));
+    group.append(make("span", "al-dim", __("Tint the graph by")));
     for (const by of Object.keys(host.get("heats") || {})) {
-      const button = makeButton("al-button", by, `Tint the graph by ${by}`, () => tintBy(by));
+      const button = makeButton("al-button", by, __("Tint the graph by %1", by), () => tintBy(by));
       button.dataset.by = by;
       button.setAttribute("aria-pressed", "false");
       group.append(button);
@@ -139,7 +140,7 @@ export function showTimeline(host, el) {
     host.on("states", showStates),
     host.on("heats", showTints),
     host.onLost(() => {
-      if (host.get("timeline").is_live) words.textContent = "The kernel is gone: this is the last known state. Run.load(…) has the rest.";
+      if (host.get("timeline").is_live) words.textContent = __("The kernel is gone: this is the last known state. Run.load(…) has the rest.");
     }),
   ];
   showLanes();

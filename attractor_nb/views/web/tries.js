@@ -1,14 +1,15 @@
 // Visits and attempts of a stage: which there were, how each ended; a click shows another.
 
 import { make, makeButton, seconds } from "./parts.js";
+import { __ } from "./wording.js";
 
 export function makeTries(plain, ask) {
   const box = make("div", "al-parts");
   const visits = plain.visits || [];
   const attempts = plain.attempts || [];
-  if (visits.length) box.append(listOf("Visits", visits.map((one) => visitLine(one, plain, ask))));
-  if (attempts.length) box.append(listOf("Attempts of this visit", attempts.map((one) => attemptLine(one, plain, ask))));
-  if (!visits.length && !attempts.length) box.append(make("p", "al-dim", "The run did not reach this node."));
+  if (visits.length) box.append(listOf(__("Visits"), visits.map((one) => visitLine(one, plain, ask))));
+  if (attempts.length) box.append(listOf(__("Attempts of this visit"), attempts.map((one) => attemptLine(one, plain, ask))));
+  if (!visits.length && !attempts.length) box.append(make("p", "al-dim", __("The run did not reach this node.")));
   return box;
 }
 
@@ -22,23 +23,23 @@ function listOf(name, lines) {
 }
 
 function visitLine(one, plain, ask) {
-  const extra = [one.branch && `in ${one.branch}`, one.is_cached && "cached", one.is_set_aside && "set aside by a rewind"];
-  if (one.attempts > 1) extra.push(`${one.attempts} attempts`);
+  const extra = [one.branch && __("in %1", one.branch), one.is_cached && __("cached"), one.is_set_aside && __("set aside by a rewind")];
+  if (one.attempts > 1) extra.push(__("%1 attempts", one.attempts));
   const isShown = one.number === plain.visit && one.branch === plain.branch;
-  return lineOf(`visit ${one.number}`, one.status, extra, isShown, () => ask({ visit: one.number, branch: one.branch }));
+  return lineOf(__("visit %1", one.number), one.status, extra, isShown, () => ask({ visit: one.number, branch: one.branch }));
 }
 
 function attemptLine(one, plain, ask) {
   const tokens = (one.usage?.input_tokens || 0) + (one.usage?.output_tokens || 0);
   const extra = [
     one.seconds !== null && one.seconds !== undefined && seconds(one.seconds),
-    tokens && `${tokens.toLocaleString("en")} tokens`,
-    one.usage?.cached_tokens && `${one.usage.cached_tokens.toLocaleString("en")} of them cached`,
+    tokens && __("%1 tokens", tokens.toLocaleString("en")),
+    one.usage?.cached_tokens && __("%1 of them cached", one.usage.cached_tokens.toLocaleString("en")),
     one.usage?.cost_usd && `$${one.usage.cost_usd.toPrecision(2)}`,
     one.reason,
   ];
   const { visit, branch } = plain;
-  return lineOf(`attempt ${one.number}`, one.status, extra, one.number === plain.attempt, () =>
+  return lineOf(__("attempt %1", one.number), one.status, extra, one.number === plain.attempt, () =>
     ask({ visit, branch, attempt: one.number }));
 }
 

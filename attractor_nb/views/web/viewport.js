@@ -29,16 +29,21 @@ export function makeViewport(frame, svg, before = null) {
   const listeners = new Set();
 
   function resize(value) {
+    write(value);
+    for (const heard of listeners) heard();
+    frame.classList.toggle("is-cut", size.height * scale > frame.clientHeight + 4 || size.width * scale > frame.clientWidth + 4);
+  }
+
+  function write(value) {
     scale = Math.min(LARGEST, Math.max(SMALLEST, value));
-    sheet.style.width = `${Math.floor(size.width * scale)}px`;
-    sheet.style.height = `${Math.floor(size.height * scale)}px`;
+    // No part of a pixel is cut off; what fits but for the rounding of a number still fits.
+    sheet.style.width = `${Math.ceil(size.width * scale - 0.01)}px`;
+    sheet.style.height = `${Math.ceil(size.height * scale - 0.01)}px`;
     svg.style.width = `${size.width}px`;
     svg.style.height = `${size.height}px`;
     svg.style.transform = scale === 1 ? "" : `scale(${scale})`;
     frame.classList.toggle("is-far", scale < FAR);
     frame.classList.toggle("is-farther", scale < FARTHER);
-    for (const heard of listeners) heard();
-    frame.classList.toggle("is-cut", size.height * scale > frame.clientHeight + 4 || size.width * scale > frame.clientWidth + 4);
   }
 
   // The first time that the frame has a width: its height is kept from then on, so that nothing below moves.
@@ -46,14 +51,12 @@ export function makeViewport(frame, svg, before = null) {
     const most = Math.max(ROOM.least, Math.min(ROOM.most, window.innerHeight * ROOM.part));
     const acrossScale = Math.min(1, frame.clientWidth / size.width);
     const wholeScale = Math.min(acrossScale, most / size.height);
-    isFitted = wholeScale >= READABLE;
-    resize(isFitted ? wholeScale : Math.max(acrossScale, READABLE));
-    frame.style.height = `${Math.ceil(Math.min(most, size.height * scale)) + 2}px`;
-    resize(scale);
+    const first = wholeScale >= READABLE ? wholeScale : Math.max(acrossScale, READABLE);
+    frame.style.height = `${Math.ceil(Math.min(most, size.height * first)) + 2}px`;
     isPlaced = true;
+    isFitted = wholeScale >= READABLE && (!before || before.isFitted);
+    resize(before && !before.isFitted ? before.scale : first);
     if (!before || before.isFitted) return;
-    isFitted = false;
-    resize(before.scale);
     frame.scrollLeft = before.left;
     frame.scrollTop = before.top;
   }
@@ -115,6 +118,7 @@ export function makeViewport(frame, svg, before = null) {
     pan(now.left - left, now.top - top);
   }
 
+  if (before) write(before.scale); // most often it stays so: a large drawing is not laid out twice
   const observer = new ResizeObserver(() => {
     if (!frame.clientWidth) return;
     if (!isPlaced) place();

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from attractor_nb import ClaudeBackend, Node, Pipeline
 from attractor_nb.backends.agents import agent_failures as failures
-from attractor_nb.backends.agents.agent_backend import _failure
 from attractor_nb.backends.agents.agent_events import Complained, Ended
 from attractor_nb.backends.agents.agent_failures import AgentFailure, FailureKind, error_of, kind_of
 from attractor_nb.backends.agents.claude import Claude
@@ -294,16 +293,14 @@ def test_a_signal_without_a_name_has_its_number():
 
 @pytest.mark.parametrize("exit_code", [-9, -15, 137, 143])
 def test_who_was_ended_from_outside_is_tried_again(exit_code):
-    assert isinstance(
-        error_of(AgentFailure("invalid api key", exit_code=exit_code), Claude(), NOW), RetryableError
-    )
+    assert isinstance(error_of(AgentFailure("invalid api key", exit_code=exit_code), Claude(), NOW), RetryableError)
 
 
 def test_what_went_wrong_on_the_way_does_not_class_another_end():
     transcript = Transcript()
     transcript.take(Complained("overloaded", 529), 0.0)
     transcript.take(Ended(is_failure=True, error="error_max_turns"), 0.0)
-    failure = _failure(transcript, CommandOutput(1, "", ""))
+    failure = transcript.failure(CommandOutput(1, "", ""))
     assert (failure.words, failure.status) == ("error_max_turns", 0)
 
 
@@ -311,7 +308,7 @@ def test_the_status_of_what_went_wrong_holds_for_an_end_that_repeats_it():
     transcript = Transcript()
     transcript.take(Complained("try later", 529), 0.0)
     transcript.take(Ended(is_failure=True, error="API Error: try later"), 0.0)
-    assert _failure(transcript, CommandOutput(1, "", "")).status == 529
+    assert transcript.failure(CommandOutput(1, "", "")).status == 529
 
 
 def test_outside_of_a_run_a_failure_is_raised(stubs):

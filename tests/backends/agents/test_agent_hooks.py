@@ -8,9 +8,7 @@ SOURCE = """digraph g { tool_hooks.pre="false" start [shape=Mdiamond]; exit [sha
 
 def test_9_7_a_run_warns_that_an_agent_asks_no_hook(stubs, agent, tmp_path):
     seen = []
-    result = Pipeline(SOURCE).run(
-        wait=True, backend=agent, logs_root=tmp_path / "run", observers=[seen.append]
-    )
+    result = Pipeline(SOURCE).run(wait=True, backend=agent, logs_root=tmp_path / "run", observers=[seen.append])
     assert result.status == "success"
     said = [event.message for event in seen if type(event).__name__ == "RunWarning"]
     assert said == [

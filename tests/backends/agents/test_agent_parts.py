@@ -56,9 +56,7 @@ def test_no_line_is_too_strange(line):
         transcript.answer.encode()
 
 
-@given(
-    st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3), max_size=5), st.data()
-)
+@given(st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3), max_size=5), st.data())
 def test_objects_come_out_of_a_stream_however_it_is_cut(objects, data):
     text = "".join(json.dumps(entry) + "\n" for entry in objects)
     lines, found = ObjectLines(), []
@@ -77,8 +75,7 @@ def test_a_line_that_is_too_long_is_dropped_and_the_next_one_read():
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["\x1b[31mred\x1b[0m", "\x1b]0;title\x07red", "\x1b]8;;http://x\x1b\\red\x1b]8;;\x1b\\", "re\x1bd"],
+    "text", ["\x1b[31mred\x1b[0m", "\x1b]0;title\x07red", "\x1b]8;;http://x\x1b\\red\x1b]8;;\x1b\\", "re\x1bd"]
 )
 def test_escape_sequences_of_terminals_are_taken_out(text):
     assert plain_text(text).replace("\x1b", "") in ("red", "re")
@@ -108,9 +105,7 @@ def test_an_answer_in_pieces_is_one_message_until_a_tool_is_called():
     assert transcript.answer == "Done."
 
 
-@pytest.mark.parametrize(
-    ("line", "answer"), [({"result": ""}, ""), ({"result": "Done."}, "Done."), ({}, "I begin.")]
-)
+@pytest.mark.parametrize(("line", "answer"), [({"result": ""}, ""), ({"result": "Done."}, "Done."), ({}, "I begin.")])
 def test_an_end_that_says_an_empty_answer_is_no_earlier_message(line, answer):
     """What was said on the way is the answer only where the end does not say one."""
     transcript = Transcript()
@@ -157,9 +152,7 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize("script", PROBLEMS)
-def test_an_agent_that_does_not_say_its_version_is_a_problem_and_holds_nobody_up(
-    script, monkeypatch, tmp_path
-):
+def test_an_agent_that_does_not_say_its_version_is_a_problem_and_holds_nobody_up(script, monkeypatch, tmp_path):
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "claude").write_text(script)

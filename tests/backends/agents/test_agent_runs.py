@@ -124,9 +124,9 @@ def test_model_effort_and_system_prompt_reach_the_agent(stubs, agent):
 
 def test_what_a_node_does_not_say_is_left_to_the_agent(stubs, agent):
     run(line(), agent)
-    assert {
-        flag(stubs.calls[0], name) for name in ("--model", "--effort", "--config", "--append-system-prompt")
-    } == {None}
+    assert {flag(stubs.calls[0], name) for name in ("--model", "--effort", "--config", "--append-system-prompt")} == {
+        None
+    }
 
 
 def test_a_provider_before_the_model_is_not_passed_on(stubs, agent):
@@ -143,10 +143,7 @@ def test_no_value_of_a_graph_becomes_a_flag(stubs, agent):
 
 PERMISSIONS = {
     ("claude", ""): ["--permission-mode=default", "--disallowedTools=Bash,Edit,MultiEdit,Write,NotebookEdit"],
-    ("claude", "read,list"): [
-        "--permission-mode=default",
-        "--disallowedTools=Bash,Edit,MultiEdit,Write,NotebookEdit",
-    ],
+    ("claude", "read,list"): ["--permission-mode=default", "--disallowedTools=Bash,Edit,MultiEdit,Write,NotebookEdit"],
     ("claude", "write"): ["--permission-mode=acceptEdits", "--disallowedTools=Bash"],
     ("claude", "run"): [
         "--permission-mode=default",
@@ -220,9 +217,7 @@ def test_calls_of_tools_are_events_with_what_they_came_to(stubs, agent):
     result, events = run(line(), agent)
     assert result.status == "success"
     first, second = (event for event in named(events, "ToolCallEnded") if event.call_id != "call_last")
-    assert (
-        first.tool == {"claude": "Bash", "codex": "command_execution", "gemini": "run_shell_command"}[agent]
-    )
+    assert first.tool == {"claude": "Bash", "codex": "command_execution", "gemini": "run_shell_command"}[agent]
     assert (first.name, first.call_id, first.arguments["command"], first.result, first.error) == (
         "work",
         "call_1",
@@ -267,9 +262,7 @@ def test_the_status_file_that_an_agent_writes_is_the_outcome(stubs, agent):
 
 def test_a_node_with_a_verdict_is_asked_for_that_and_for_no_file(stubs, agent):
     stubs.do("verdict")
-    result, _ = run(
-        line('verdict="json"').replace('allowed_tools=""', 'allowed_tools="write"'), agent, trust=True
-    )
+    result, _ = run(line('verdict="json"').replace('allowed_tools=""', 'allowed_tools="write"'), agent, trust=True)
     assert result.outcomes["work"].status == "fail"
     assert "status.json" not in stubs.calls[0]["task"]
 
@@ -294,13 +287,7 @@ def test_an_agent_gets_its_own_keys_and_no_others(stubs, agent, monkeypatch):
 
 
 def test_an_agent_gets_settings_of_its_own_and_what_it_is_given_by_name(stubs, monkeypatch):
-    names = [
-        "ANTHROPIC_MODEL",
-        "CLAUDE_CONFIG_DIR",
-        "AWS_ACCESS_KEY_ID",
-        "AWS_SESSION_TOKEN",
-        "OPENAI_BASE_URL",
-    ]
+    names = ["ANTHROPIC_MODEL", "CLAUDE_CONFIG_DIR", "AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "OPENAI_BASE_URL"]
     for name in names:
         monkeypatch.setenv(name, f"value-of-{name.lower()}")
     run(line(), ClaudeBackend(variables=["AWS_ACCESS_KEY_ID"]))
@@ -332,9 +319,7 @@ def test_agents_keep_the_contract_of_backends(stubs, agent):
 
 def test_what_goes_into_a_call_is_told_for_recordings_and_the_cache(stubs, agent):
     backend = CLASSES[agent](arguments=("--max-turns=3",))
-    node = Node(
-        "work", {"llm_model": "anthropic:m", "reasoning_effort": "low", "allowed_tools": "run, write"}
-    )
+    node = Node("work", {"llm_model": "anthropic:m", "reasoning_effort": "low", "allowed_tools": "run, write"})
     assert backend.call_inputs(node, Context()) == {
         "agent": agent, "model": "m", "effort": "low", "system_prompt": "", "tools": ["run", "write"],
         "is_unrestricted": False, "arguments": ["--max-turns=3"],
@@ -358,8 +343,7 @@ def test_a_graph_that_names_a_server_is_not_sent_to_another(stubs, agent, where)
     server = 'llm.base_url="http://private:1/v1"'
     source = line(server) if where == "node" else line(graph=f"graph [{server}]")
     with pytest.raises(
-        OptionError,
-        match=f"work names the server http://private:1/v1, but {agent} uses its own server",
+        OptionError, match=f"work names the server http://private:1/v1, but {agent} uses its own server"
     ):
         run(source, agent, trust=True)
     assert stubs.calls == []
@@ -436,10 +420,7 @@ def test_tools_that_were_denied_are_a_warning_and_in_the_stages_notes(stubs, age
     assert (warning.node, warning.message) == ("work", f"work: {said}; allowed_tools says what it may do")
 
 
-PRICED = {
-    "codex": ("gpt-5", (210 * 1.25 + 1000 * 0.125 + 40 * 10) / 1e6),
-    "gemini": ("gemini-2.5-flash", None),
-}
+PRICED = {"codex": ("gpt-5", (210 * 1.25 + 1000 * 0.125 + 40 * 10) / 1e6), "gemini": ("gemini-2.5-flash", None)}
 
 
 @pytest.mark.parametrize("agent_name", PRICED)

@@ -77,9 +77,7 @@ def test_a_session_that_is_gone_says_so(stubs, agent, monkeypatch):
     from attractor_nb.backends import resolve_backend
 
     backend = resolve_backend(agent)
-    monkeypatch.setattr(
-        backend, "_saved_session", lambda _: SavedSession(agent, "gone")
-    )  # kept on another machine
+    monkeypatch.setattr(backend, "_saved_session", lambda _: SavedSession(agent, "gone"))  # kept on another machine
     result, _ = run(THREE.format(FULL), backend)
     assert result.status == "fail"
     assert result.outcomes["first"].is_terminal

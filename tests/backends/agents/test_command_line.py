@@ -23,9 +23,7 @@ def program(code, *words, **options):
 def run(backend, attributes="", graph=""):
     events = []
     pipeline = Pipeline(SOURCE.format(graph, attributes))
-    result = pipeline.run(
-        backend=backend, observers=[events.append], logs_root="run", durability="fast", wait=True
-    )
+    result = pipeline.run(backend=backend, observers=[events.append], logs_root="run", durability="fast", wait=True)
     return result, events
 
 
@@ -38,10 +36,7 @@ def answer(backend, attributes=""):
 def test_a_program_gets_the_task_on_stdin_and_what_it_prints_is_the_answer():
     result, events = run(program(ECHO))
     assert result.context["work.response"] == "I was told: Mend it."
-    assert (
-        "".join(event.text for event in events if type(event).__name__ == "StageOutput")
-        == "I was told: Mend it.\n"
-    )
+    assert "".join(event.text for event in events if type(event).__name__ == "StageOutput") == "I was told: Mend it.\n"
     usage = result.usage_by_node["work"]
     assert (usage.calls, usage.unpriced_calls, usage.cost_usd) == (1, 1, None)
 

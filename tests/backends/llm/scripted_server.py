@@ -104,9 +104,7 @@ class ScriptedServer:
             block_on_close = False
 
         self._server = Server(("127.0.0.1", 0), Handler)
-        threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        ).start()
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         return self
 
     def __exit__(self, *_):
@@ -157,9 +155,7 @@ class ScriptedServer:
             events = events[: reply.after]
         is_silent = reply.ends in {"hang", "reset", "cut"} and not reply.after
         if not is_silent:
-            head = (
-                f"HTTP/1.1 200 OK\r\ncontent-type: {reply.content_type}\r\ntransfer-encoding: chunked\r\n\r\n"
-            )
+            head = f"HTTP/1.1 200 OK\r\ncontent-type: {reply.content_type}\r\ntransfer-encoding: chunked\r\n\r\n"
             connection.sendall(head.encode())
         for event in events:
             connection.sendall(b"%x\r\n%s\r\n" % (len(event), event))
@@ -197,9 +193,7 @@ def _read(connection):
             data += piece
         head, body = data.split(b"\r\n\r\n", 1)
         first, *lines = head.decode("latin-1").split("\r\n")
-        headers = {
-            name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
-        }
+        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         while len(body) < int(headers.get("content-length", 0)):
             body += connection.recv(65536)
     except OSError:
@@ -223,9 +217,7 @@ def _error_body(shape, reply):
         error = {"message": message, "type": reply.error_type or "some_error"}
         if shape in {"openai", "responses"}:
             error["code"] = reply.error_type or None
-    return json.dumps(
-        {"type": "error", "error": error} if shape == "anthropic" else {"error": error}
-    ).encode()
+    return json.dumps({"type": "error", "error": error} if shape == "anthropic" else {"error": error}).encode()
 
 
 def _pieces(reply):
@@ -280,11 +272,7 @@ def _responses(asked, reply):
     output = []
     if reply.text or reply.pieces:
         kind = "refusal" if reply.finish == "refusal" else "output_text"
-        part = (
-            {"type": kind, "refusal": ""}
-            if kind == "refusal"
-            else {"type": kind, "text": "", "annotations": []}
-        )
+        part = {"type": kind, "refusal": ""} if kind == "refusal" else {"type": kind, "text": "", "annotations": []}
         item = {"id": "msg-1", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
         place = {"item_id": "msg-1", "output_index": 0, "content_index": 0}
         said = "".join(_pieces(reply))
@@ -338,26 +326,16 @@ def _anthropic(asked, reply):
     blocks = []
     if (reply.text or reply.pieces) and reply.finish != "refusal":
         blocks.append(
-            (
-                {"type": "text", "text": ""},
-                [{"type": "text_delta", "text": piece} for piece in _pieces(reply)],
-            )
+            ({"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in _pieces(reply)])
         )
     for place, (name, arguments) in enumerate(reply.tool_calls):
-        call = {
-            "type": "tool_use",
-            "id": f"call-{len(asked.body['messages'])}-{place}",
-            "name": name,
-            "input": {},
-        }
+        call = {"type": "tool_use", "id": f"call-{len(asked.body['messages'])}-{place}", "name": name, "input": {}}
         blocks.append((call, [{"type": "input_json_delta", "partial_json": json.dumps(arguments)}]))
     for index, (block, deltas) in enumerate(blocks):
         events.append({"type": "content_block_start", "index": index, "content_block": block})
         events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         events.append({"type": "content_block_stop", "index": index})
-    reason = {"stop": "end_turn", "length": "max_tokens", "refusal": "refusal"}.get(
-        reply.finish, reply.finish or None
-    )
+    reason = {"stop": "end_turn", "length": "max_tokens", "refusal": "refusal"}.get(reply.finish, reply.finish or None)
     reason = "tool_use" if reply.tool_calls else reason
     if reason:
         delta = {"stop_reason": reason, "stop_sequence": None}
@@ -371,10 +349,7 @@ def _google(_, reply):
         return {"candidates": [{"index": 0, "content": {"role": "model", "parts": parts}, **more}]}
 
     events = [candidate([{"text": piece}]) for piece in _pieces(reply)]
-    events += [
-        candidate([{"functionCall": {"name": name, "args": arguments}}])
-        for name, arguments in reply.tool_calls
-    ]
+    events += [candidate([{"functionCall": {"name": name, "args": arguments}}]) for name, arguments in reply.tool_calls]
     known = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}
     reason = known.get(reply.finish, reply.finish or None)
     last = candidate([{"text": ""}], **({"finishReason": reason} if reason else {}))

@@ -6,9 +6,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from attractor_nb import Pipeline, ProviderBackend, Usage
-from attractor_nb.backends.llm.bound_schemas import bound_object, is_closed
-from attractor_nb.backends.llm.end_reasons import Ending, ending_of
 from attractor_nb.backends.llm.prices import price_of
+from attractor_nb.backends.llm.provider_failures import Ending, ending_of
+from attractor_nb.backends.llm.request_settings import bound_object, is_closed
 from attractor_nb.decisions.answers.response_schemas import ResponseSchema
 from attractor_nb.errors import RetryableError, TerminalError
 from attractor_nb.model.calls.providers import ModelName, read_model
@@ -76,10 +76,7 @@ def test_halves_in_the_arguments_of_a_tool_are_joined(serve, reply, run, tmp_pat
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(json, "dumps", dumped)
         result, _ = run(
-            server,
-            'plan [prompt="Plan", allowed_tools="write"] start -> plan -> done',
-            workdir=work,
-            trust=True,
+            server, 'plan [prompt="Plan", allowed_tools="write"] start -> plan -> done', workdir=work, trust=True
         )
     assert result.status == "success", result.reason
     assert (work / "a.txt").read_text() == "a 😀 and \ufffd"
@@ -88,9 +85,7 @@ def test_halves_in_the_arguments_of_a_tool_are_joined(serve, reply, run, tmp_pat
 @pytest.mark.parametrize("shape", ["openai", "anthropic"])
 @pytest.mark.parametrize("word", ["eos", "eos_token", "from_the_future"])
 def test_an_unknown_word_for_the_end_is_an_answer_with_a_warning(word, shape, serve, reply, run):
-    result, events = run(
-        serve(reply("All of it", finish=word)), 'plan [prompt="Plan"] start -> plan -> done', shape
-    )
+    result, events = run(serve(reply("All of it", finish=word)), 'plan [prompt="Plan"] start -> plan -> done', shape)
     assert result.status == "success", result.reason
     (call,) = named(events, "ModelCallEnded")
     assert (call.finish, call.error) == (word, "")
@@ -188,12 +183,8 @@ class Order(BaseModel):
     note: str
 
 
-@pytest.mark.parametrize(
-    "answer", ['{"count": 2, "note": "x"}', '{"count": 2}', '{"count": "two", "note": "x"}']
-)
-def test_the_schema_that_is_sent_is_the_one_that_the_answer_is_checked_against(
-    answer, serve, reply, tmp_path
-):
+@pytest.mark.parametrize("answer", ['{"count": 2, "note": "x"}', '{"count": 2}', '{"count": "two", "note": "x"}'])
+def test_the_schema_that_is_sent_is_the_one_that_the_answer_is_checked_against(answer, serve, reply, tmp_path):
     server = serve(reply(answer))
     source = """digraph { start [shape=Mdiamond] plan [prompt=Plan, response_schema=Order] done [shape=Msquare]
         start -> plan -> done }"""

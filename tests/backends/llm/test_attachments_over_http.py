@@ -107,8 +107,6 @@ def test_a_node_with_tools_is_shown_it_too(serve, backend_for, tmp_path):
     server = serve()
     graph = GRAPH.replace("attach=", "allowed_tools=read, attach=")
     backend = backend_for(server, "anthropic")
-    result = Pipeline(graph, backend=backend).run(
-        wait=True, params=GIVEN, logs_root=tmp_path / "run", workdir=tmp_path
-    )
+    result = Pipeline(graph, backend=backend).run(wait=True, params=GIVEN, logs_root=tmp_path / "run", workdir=tmp_path)
     assert result.status == "success", result.reason
     assert b64(PDF) in json.dumps(server.asked[0].body)

@@ -32,9 +32,7 @@ def test_ruling_18_ten_branches_spend_to_within_one_request(serve, reply, backen
     assert result.usage.cost_usd == pytest.approx(3 * price)
 
 
-def test_a_bound_on_tokens_holds_within_one_request_whatever_is_asked_at_once(
-    serve, reply, backend_for, tmp_path
-):
+def test_a_bound_on_tokens_holds_within_one_request_whatever_is_asked_at_once(serve, reply, backend_for, tmp_path):
     server = serve(reply(text="done", usage=(10, 990)))
     result = Pipeline(FAN).run(
         wait=True, backend=backend_for(server), logs_root=tmp_path / "run", max_tokens_total=3500
@@ -77,20 +75,11 @@ KILLED = """
 """
 
 
-def test_calls_that_a_kill_cut_off_are_counted_as_asked_at_an_unknown_cost(
-    serve, reply, backend_for, tmp_path
-):
+def test_calls_that_a_kill_cut_off_are_counted_as_asked_at_an_unknown_cost(serve, reply, backend_for, tmp_path):
     server = serve(reply(text="done", usage=(10, 5)), reply(text="done", ends="hang", after=1))
     source = tmp_path / "fan.dot"
     source.write_text(FAN.replace("start -> fan", "first [prompt=x] start -> first -> fan"))
-    command = [
-        sys.executable,
-        "-c",
-        textwrap.dedent(KILLED),
-        server.base_url("openai"),
-        source,
-        tmp_path / "run",
-    ]
+    command = [sys.executable, "-c", textwrap.dedent(KILLED), server.base_url("openai"), source, tmp_path / "run"]
     process = subprocess.Popen(command, env={**os.environ, "OPENAI_API_KEY": "sk-none"})
     try:
         server.wait_for(11)

@@ -19,9 +19,7 @@ GRAPH = """digraph talk {{
 
 def run(server, models, tmp_path, shape="anthropic", more="", **params):
     text = GRAPH.format(model=models[shape], url=server.base_url(shape), more=more)
-    result = Pipeline(text).run(
-        wait=True, backend=ProviderBackend(), logs_root=tmp_path / "run", params=params
-    )
+    result = Pipeline(text).run(wait=True, backend=ProviderBackend(), logs_root=tmp_path / "run", params=params)
     assert result.status == "success", result.reason
     return result
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.backends.llm.compaction import SUMMARY_TITLE, compact
-from attractor_nb.backends.llm.windows import WINDOWS, history_tokens, window_tokens
+from attractor_nb.backends.llm.compaction import SUMMARY_TITLE, WINDOWS, compact, history_tokens, window_tokens
 from attractor_nb.model.calls.messages import message_tokens, prompt_of, texts_of, with_prompt_before
 
 FORMS = ("chat", "pydantic")
@@ -136,8 +135,7 @@ def test_pydantic_ai_takes_what_is_left_of_its_messages():
 
 
 TURNS = st.lists(
-    st.tuples(st.integers(0, 400), st.lists(st.integers(0, 3000), max_size=3), st.integers(0, 400)),
-    max_size=8,
+    st.tuples(st.integers(0, 400), st.lists(st.integers(0, 3000), max_size=3), st.integers(0, 400)), max_size=8
 )
 
 

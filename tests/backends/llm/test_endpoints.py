@@ -11,11 +11,7 @@ from attractor_nb.model.calls.model_endpoints import Endpoint, read_endpoint
 from attractor_nb.model.graph import Node
 from attractor_nb.redaction import redacted
 
-OPENAI, ANTHROPIC, LOCAL = (
-    "sk-planted-openai-0123456789",
-    "sk-ant-planted-0123456789",
-    "planted-local-0123456789",
-)
+OPENAI, ANTHROPIC, LOCAL = ("sk-planted-openai-0123456789", "sk-ant-planted-0123456789", "planted-local-0123456789")
 FRAME = """digraph talk {{
     graph [{graph}]
     start [shape=Mdiamond]  done [shape=Msquare]
@@ -39,9 +35,7 @@ def surroundings(monkeypatch, tmp_path):
 def run(tmp_path):
     def start(graph, body, **options):
         text = FRAME.format(graph=graph, body=body)
-        return Pipeline(text).run(
-            wait=True, logs_root=tmp_path / "run", **{"backend": ProviderBackend(), **options}
-        )
+        return Pipeline(text).run(wait=True, logs_root=tmp_path / "run", **{"backend": ProviderBackend(), **options})
 
     return start
 
@@ -92,8 +86,7 @@ def test_a_local_server_first_and_openai_then(model, serve, reply, run, monkeypa
 )  # fmt: skip
 def test_a_graphs_address_takes_no_other_providers_nodes_along(graph, node, expected):
     text = FRAME.format(
-        graph=f'llm.base_url="{HOME}", {graph}'.rstrip(", "),
-        body=ONE.format(more=f", {node}" if node else ""),
+        graph=f'llm.base_url="{HOME}", {graph}'.rstrip(", "), body=ONE.format(more=f", {node}" if node else "")
     )
     assert targets(text) == {"plan": expected}
 
@@ -168,9 +161,7 @@ def test_the_graphs_endpoint_goes_before_pythons_and_that_before_the_users_file(
         "".join(f'[{name}]\nurl = "http://file"\n' for name in ("one", "two", "three"))
     )
     backend = ProviderBackend(endpoints={name: {"url": "http://python"} for name in ("one", "two")})
-    node = Node(
-        "plan", {"llm_model": "one:m", "llm_fallback": "two:m,three:m", "endpoint.one.url": "http://graph"}
-    )
+    node = Node("plan", {"llm_model": "one:m", "llm_fallback": "two:m,three:m", "endpoint.one.url": "http://graph"})
     urls = [target.endpoint.url for target in backend.targets_of(node)]
     assert urls == ["http://graph", "http://python", "http://file"]
 
@@ -211,8 +202,7 @@ def test_an_endpoint_that_is_none_says_what_to_write(facts, said):
 
 def test_endpoints_count_as_commands_once_and_their_keys_too():
     text = FRAME.format(
-        graph=f'endpoint.x.url="{HOME}", endpoint.x.key_env="LOCAL_KEY", llm_model="x:m"',
-        body=ONE.format(more=""),
+        graph=f'endpoint.x.url="{HOME}", endpoint.x.key_env="LOCAL_KEY", llm_model="x:m"', body=ONE.format(more="")
     )
     surface = executable_surface(Pipeline(text).graph)
     assert [(each.node_id, each.attribute, each.text) for each in surface.commands] == [
@@ -240,10 +230,7 @@ def test_a_stranger_s_graph_sends_no_key_of_mine_anywhere_unasked(serve, reply, 
     ("word", "fault"),
     [
         ("refusal", {"text": "no", "finish": "refusal"}),
-        (
-            "overlong",
-            {"status": 400, "error": "maximum context length", "error_type": "context_length_exceeded"},
-        ),
+        ("overlong", {"status": 400, "error": "maximum context length", "error_type": "context_length_exceeded"}),
     ],
 )
 def test_what_is_refused_is_asked_elsewhere_when_the_node_says_so(word, fault, serve, reply, run):

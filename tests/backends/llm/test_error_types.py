@@ -25,9 +25,7 @@ SOURCE = "digraph { start [shape=Mdiamond]  plan [prompt=Plan]  done [shape=Msqu
         ({"text": "fine"}, {}, None),
     ],
 )
-def test_a_failed_call_says_its_kind_in_event_and_span(
-    fault, options, expected, serve, reply, backend_for, tmp_path
-):
+def test_a_failed_call_says_its_kind_in_event_and_span(fault, options, expected, serve, reply, backend_for, tmp_path):
     server, exporter, events = serve(reply(**fault)), InMemorySpanExporter(), []
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))

@@ -19,9 +19,7 @@ SOURCE = """digraph talk {{
 
 @pytest.mark.parametrize("shape", ["openai", "anthropic", "google"])
 def test_a_recorded_talk_replays_without_server_and_key(shape, serve, reply, models, tmp_path, monkeypatch):
-    server = serve(
-        reply("", status=429), reply("A plan.", usage=(1000, 10)), reply("Built.", usage=(2000, 20))
-    )
+    server = serve(reply("", status=429), reply("A plan.", usage=(1000, 10)), reply("Built.", usage=(2000, 20)))
     pipeline = Pipeline(SOURCE.format(model=models[shape], url=server.base_url(shape)))
     place = {"cassette": tmp_path / "talk.json", "durability": "fast"}
     recorded = pipeline.run(wait=True, backend="llm", cassette_mode="record", **place)
@@ -35,9 +33,7 @@ def test_a_recorded_talk_replays_without_server_and_key(shape, serve, reply, mod
     assert (replayed["plan"].response, replayed["build"].response) == ("A plan.", "Built.")
     assert replayed.cassette.usage.total_tokens == recorded.usage.total_tokens == 3030
     assert replayed.usage == Usage(cost_usd=0.0)
-    other = Pipeline(
-        SOURCE.format(model=models[shape], url=server.base_url(shape)).replace("Plan it", "Plan this")
-    )
+    other = Pipeline(SOURCE.format(model=models[shape], url=server.base_url(shape)).replace("Plan it", "Plan this"))
     missed = other.run(wait=True, cassette_mode="replay", **place)
     assert "its prompt changed" in missed.reason
     assert len(server.asked) == asked

@@ -20,17 +20,13 @@ def test_a_model_is_asked_with_what_its_thread_has_said(serve, backend_for, repl
     result = Pipeline(dot, backend=backend_for(server, shape)).run(wait=True, durability="none")
     assert result.status == "success", result.reason
     sent = json.dumps(server.asked[2].body)
-    assert [
-        sent.index(text) for text in ("Name a colour.", "Red.", "Name another.", "Blue.", "Which was")
-    ] == (
+    assert [sent.index(text) for text in ("Name a colour.", "Red.", "Name another.", "Blue.", "Which was")] == (
         sorted(sent.index(text) for text in ("Name a colour.", "Red.", "Name another.", "Blue.", "Which was"))
     )
 
 
 @pytest.mark.parametrize("shape", ["openai", "anthropic"])
-def test_a_thread_that_outgrows_the_window_is_made_to_fit_and_the_run_says_so(
-    serve, backend_for, reply, shape
-):
+def test_a_thread_that_outgrows_the_window_is_made_to_fit_and_the_run_says_so(serve, backend_for, reply, shape):
     server = serve(*(reply(text) for text in ("Red.", "Blue.", "Red was.")))
     dot = LINE.format(attrs=", llm.context_tokens=400", first="Name a colour. " * 80)
     run = Pipeline(dot, backend=backend_for(server, shape)).run(durability="fast")

@@ -67,9 +67,7 @@ def openai(monkeypatch):
 
         def answer(request):
             came.append(request)
-            return httpx2.Response(
-                status, content=body, headers={"content-type": "text/event-stream", **headers}
-            )
+            return httpx2.Response(status, content=body, headers={"content-type": "text/event-stream", **headers})
 
         def client(timeout):
             return httpx2.AsyncClient(transport=httpx2.MockTransport(answer), timeout=timeout)

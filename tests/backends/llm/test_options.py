@@ -88,8 +88,7 @@ def test_each_request_is_recorded_before_it_is_made_without_its_key(serve, reply
     result = run(server, "", more)
     assert result.status == "success", result.reason
     first, second = (
-        json.loads((result.logs_root / "plan" / name).read_text())
-        for name in ("request.json", "request-2.json")
+        json.loads((result.logs_root / "plan" / name).read_text()) for name in ("request.json", "request-2.json")
     )
     assert (first["model"], second["model"]) == ("openai:gpt-4o", "openai:gpt-4o-mini")
     assert (first["max_tokens"], first["system_prompt"], first["extra"]) == (100, "Be brief.", {"seed": 7})
@@ -100,13 +99,9 @@ def test_each_request_is_recorded_before_it_is_made_without_its_key(serve, reply
 
 
 @pytest.mark.parametrize("shape", ["openai", "anthropic", "google"])
-def test_a_page_says_its_content_type_and_what_the_address_should_end_in(
-    shape, serve, reply, backend_for, asked
-):
+def test_a_page_says_its_content_type_and_what_the_address_should_end_in(shape, serve, reply, backend_for, asked):
     server = serve(reply(raw=b"<html>hello</html>", content_type="text/html; charset=utf-8"))
-    with pytest.raises(
-        RetryableError, match="answered with text/html, which is not an API response"
-    ) as caught:
+    with pytest.raises(RetryableError, match="answered with text/html, which is not an API response") as caught:
         asked(backend_for(server, shape))
     assert "/v1" in caught.value.hint
     assert len(server.asked) == 1

@@ -109,9 +109,7 @@ def test_a_request_that_is_refused_itself_is_not_taken_elsewhere(fault, serve, r
 
 
 def test_a_chain_that_fails_may_be_tried_again_when_one_of_its_models_may(serve, reply, backend_for, asked):
-    server = serve(
-        reply(status=404, error="gone"), reply(status=429, error="slow", headers={"retry-after": "9"})
-    )
+    server = serve(reply(status=404, error="gone"), reply(status=429, error="slow", headers={"retry-after": "9"}))
     with pytest.raises(RetryableError, match=r"no model of the chain answered: .*\(404\).*\(429\)") as caught:
         asked(backend_for(server, fallback=["openai:gpt-5-mini"]))
     assert caught.value.retry_after_seconds == 9.0
@@ -130,9 +128,7 @@ def test_tools_are_called_between_requests_and_all_of_it_is_counted(shape, serve
     )
     work = tmp_path / "work"
     work.mkdir()
-    result, events = run(
-        server, ONE.format(more=', allowed_tools="read,write"'), shape, workdir=work, trust=True
-    )
+    result, events = run(server, ONE.format(more=', allowed_tools="read,write"'), shape, workdir=work, trust=True)
     assert result.status == "success", result.reason
     assert (work / "a.txt").read_text() == "hello"
     assert [event.tool for event in named(events, "ToolCallEnded")] == ["write_file", "read_file"]
@@ -158,9 +154,7 @@ def test_a_mistake_of_a_tool_is_not_taken_for_an_unreadable_answer(serve, reply,
 def test_a_model_that_never_stops_calling_tools_is_stopped(serve, reply, run, tmp_path):
     server = serve(reply(tool_calls=[("list_files", {})]))
     backend = ProviderBackend(max_requests=3)
-    result, _ = run(
-        server, ONE.format(more=', allowed_tools="list"'), backend=backend, workdir=tmp_path, trust=True
-    )
+    result, _ = run(server, ONE.format(more=', allowed_tools="list"'), backend=backend, workdir=tmp_path, trust=True)
     assert result.status == "fail"
     assert "kept calling tools" in result.reason
     assert len(server.asked) == 3

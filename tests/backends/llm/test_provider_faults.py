@@ -119,12 +119,8 @@ def result_of(run):
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("shape", ["openai", "anthropic"])
-@pytest.mark.parametrize(
-    "name", ["429", "a cut stream", "a stream without its last events", "401", "a refusal"]
-)
-def test_a_fault_fails_its_stage_keeps_the_prompt_and_can_be_resumed(
-    name, shape, serve, reply, models, tmp_path
-):
+@pytest.mark.parametrize("name", ["429", "a cut stream", "a stream without its last events", "401", "a refusal"])
+def test_a_fault_fails_its_stage_keeps_the_prompt_and_can_be_resumed(name, shape, serve, reply, models, tmp_path):
     """No part of an answer is stored as one; what was done is not asked again."""
     server = serve(reply("The plan"), reply(**FAULTS[name][0]), reply("The text"))
     result = run_dot(server, shape, models, logs_root=tmp_path / "run")
@@ -143,9 +139,7 @@ def test_a_fault_fails_its_stage_keeps_the_prompt_and_can_be_resumed(
 
 
 @pytest.mark.parametrize("shape", ["openai", "anthropic"])
-def test_a_stage_that_was_told_to_wait_waits_so_long_and_is_tried_again(
-    shape, serve, reply, models, tmp_path
-):
+def test_a_stage_that_was_told_to_wait_waits_so_long_and_is_tried_again(shape, serve, reply, models, tmp_path):
     server = serve(reply(**FAULTS["429"][0]), reply("The plan"), reply("The text"))
     clock = ManualClock()
     text = STAGES.format(model=models[shape], url=server.base_url(shape), retries=1)

@@ -69,9 +69,7 @@ def test_who_comes_first_goes_first():
             await gate.enter(Rates(None, 100), size, lambda _: None)
             order.append(name)
 
-        await asyncio.gather(
-            *(ask(name, size) for name, size in [("first", 80), ("large", 90), ("small", 5)])
-        )
+        await asyncio.gather(*(ask(name, size) for name, size in [("first", 80), ("large", 90), ("small", 5)]))
         return order
 
     assert asyncio.run(walk()) == ["first", "large", "small"]
@@ -182,9 +180,7 @@ def test_requests_of_a_run_wait_and_say_so(where, serve, reply, tmp_path):
     assert run.status == "success", run.reason
     assert len(server.asked) == 3
     waits = [event for event in events if isinstance(event, ModelCallWaiting)]
-    assert [(wait.name, wait.model, wait.rates) for wait in waits] == [
-        ("c", "local:m", "2 requests a minute")
-    ]
+    assert [(wait.name, wait.model, wait.rates) for wait in waits] == [("c", "local:m", "2 requests a minute")]
     assert sum(clock.sleeps) == pytest.approx(MINUTE_SECONDS)
 
 
@@ -202,9 +198,7 @@ def test_tokens_are_settled_with_what_the_server_said(serve, reply, tmp_path):
 
 @pytest.mark.parametrize("name", ["openai", "open_ai"])
 def test_rates_of_a_provider_hold_at_its_own_place(name):
-    graph = Pipeline(
-        FRAME.format(graph=f'llm_model="gpt-5.2", endpoint.{name}.requests_per_minute=500')
-    ).graph
+    graph = Pipeline(FRAME.format(graph=f'llm_model="gpt-5.2", endpoint.{name}.requests_per_minute=500')).graph
     (target,) = read_request(graph.nodes["a"], RequestDefaults()).targets
     assert (target.provider, target.endpoint, target.rates) == ("openai", None, Rates(500))
     elsewhere = RequestDefaults(model="gpt-5.2", base_url="http://127.0.0.1:1/v1")

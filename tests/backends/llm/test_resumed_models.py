@@ -41,9 +41,7 @@ def stop(tmp_path):
 
 def in_another_process(logs_root):
     """Resume as a new process does that knows the directory alone."""
-    program = (
-        "import sys; from attractor_nb import Run; print(Run.load(sys.argv[1]).resume().result().status)"
-    )
+    program = "import sys; from attractor_nb import Run; print(Run.load(sys.argv[1]).resume().result().status)"
     return subprocess.run(
         [sys.executable, "-c", program, str(logs_root)], capture_output=True, text=True, env={**os.environ}
     )
@@ -53,9 +51,7 @@ def test_options_given_in_python_are_found_again_by_another_process(serve, reply
     first = serve(reply("Hello"))
     backend = ProviderBackend(
         "local:qwen3",
-        endpoints={
-            "local": {"url": first.base_url("openai"), "key_env": "LOCAL_KEY", "requests_per_minute": 900}
-        },
+        endpoints={"local": {"url": first.base_url("openai"), "key_env": "LOCAL_KEY", "requests_per_minute": 900}},
         system_prompt="Be brief",
         max_tokens=77,
         temperature=0,

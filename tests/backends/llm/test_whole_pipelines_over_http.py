@@ -75,9 +75,7 @@ COMPLAINT = "## Your last answer was not accepted"
 
 def page(name):
     """An answer of some 1,800 characters, the end of which is as telling as its beginning."""
-    points = "\n".join(
-        f"{number}. {name} point {number}: floats are no money. " * 2 for number in range(1, 16)
-    )
+    points = "\n".join(f"{number}. {name} point {number}: floats are no money. " * 2 for number in range(1, 16))
     return f"# {name}\n\n{points}\n\nThe last word of {name}."
 
 

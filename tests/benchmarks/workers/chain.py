@@ -15,9 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 STATUS = b'{\n  "outcome": "success",\n  "context_updates": {"i":1},\n  "notes": "",\n  "visit": 1\n}\n'
-LINE = (
-    b'{"type":"StageCompleted","sequence":100,"name":"n1","outcome":{"outcome":"success"},"next_node":"n2"}'
-)
+LINE = b'{"type":"StageCompleted","sequence":100,"name":"n1","outcome":{"outcome":"success"},"next_node":"n2"}'
 LINE += b" " * (330 - len(LINE)) + b"\n"
 PREALLOCATED_BYTES = 64 * 1024 * 1024
 

@@ -48,10 +48,7 @@ def main(calls: int, milliseconds: float, rounds: int) -> None:
 
     contenders = {"bare": bare, "stages": stages}
     times: dict[str, list[float]] = {name: [] for name in contenders}
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster) as client,
-    ):
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
         work = function_of(milliseconds)
         for run in contenders.values():
             run(client, 3, work)  # what is imported there is no part of a call

@@ -32,10 +32,7 @@ SOURCE = """digraph Loop {{
     h -> a    [label="Again"]
     h -> done [label="Enough"]
 }}"""
-CELLS = {
-    "cell": "Run.load('run')",
-    "replay": "Run.load('run').replay()",
-}
+CELLS = {"cell": "Run.load('run')", "replay": "Run.load('run').replay()"}
 TOKEN = "s" * 43
 SHOWN = """async (index) => {
   const isDrawn = (one) => (one.tagName === "IMG" ? one.complete && one.naturalWidth > 0 : one.querySelector(".node") !== null);
@@ -57,9 +54,7 @@ class Count:
     async def execute(self, node: Any, context: Any, graph: Any, logs_root: Any) -> Outcome:
         self.left -= 1
         label = "Again" if self.left > 0 else "Enough"
-        return Outcome(
-            status="success", context_updates={f"said.{node.id}": str(self.left)}, preferred_label=label
-        )
+        return Outcome(status="success", context_updates={f"said.{node.id}": str(self.left)}, preferred_label=label)
 
 
 def make(place: Path, steps: int) -> None:

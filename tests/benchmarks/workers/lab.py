@@ -1,7 +1,8 @@
 """The extension in a real JupyterLab: ``lab.py PART SIZE ROUNDS``; milliseconds, each figure the values of all rounds.
 
 ``opening`` opens notebooks of SIZE pipeline cells with the extension and without, turn by turn; ``squiggles`` sees how long
-after the server's answer its findings are on the screen; ``sidebar`` opens the panel over SIZE runs.
+after the server's answer its findings are on the screen; ``sidebar`` opens the panel over SIZE runs; ``redraw`` types
+in a graph document of SIZE nodes, from each key to the picture: a letter that moves nothing, and a new edge.
 """
 
 from __future__ import annotations
@@ -84,6 +85,20 @@ SHOW = """async () => {
   const shown = await until(() => rows() > 0) - begin;
   return [shown, rows()];
 }"""
+REDRAW = """async ([find, insert, place, wanted]) => {
+  const panel = jupyterapp.shell.currentWidget;
+  const editor = panel.content.text.editor.editor;
+  const frame = panel.node.querySelector(".attractor-document-graph iframe");
+  const at = editor.state.doc.toString().indexOf(find) + find.length;
+  const title = () => frame.contentDocument.querySelector(`.ad-frame [${place}] > title`);
+  const isShown = () => Boolean(title()?.textContent.includes(wanted));
+  const before = frame.contentWindow.performance.getEntriesByType("resource").length;
+  const begin = performance.now();
+  editor.dispatch({ changes: { from: at, insert }, userEvent: "input.type" });
+  const shown = (await until(isShown)) - begin;
+  const asked = frame.contentWindow.performance.getEntriesByType("resource").slice(before);
+  return [shown, asked.find(({ name }) => name.endsWith("/edit")).duration];
+}"""
 
 
 def labs(stack: ExitStack, root: Path, extensions: tuple[bool, ...]) -> list[Any]:
@@ -96,11 +111,7 @@ def labs(stack: ExitStack, root: Path, extensions: tuple[bool, ...]) -> list[Any
         (folder / "labconfig").mkdir()
         config = {"disabledExtensions": {} if has_it else {"attractor-nb": True}}
         (folder / "labconfig" / "page_config.json").write_text(json.dumps(config))
-        environment = {
-            "PYTHONPATH": str(REPOSITORY),
-            "JUPYTER_PATH": str(folder),
-            "JUPYTER_CONFIG_DIR": str(folder),
-        }
+        environment = {"PYTHONPATH": str(REPOSITORY), "JUPYTER_PATH": str(folder), "JUPYTER_CONFIG_DIR": str(folder)}
         found.append(stack.enter_context(driver.JupyterServer(root, environment=environment)))
     return found
 
@@ -176,10 +187,38 @@ def sidebar(stack: ExitStack, root: Path, runs: int, rounds: int) -> dict[str, l
     return {"cold": taken[:1], "taken": taken[1:], "rows": rows}
 
 
+def redraw(stack: ExitStack, root: Path, nodes: int, rounds: int) -> dict[str, list[float]]:
+    """In milliseconds from the key on, and how much of them the server was asked; the first rounds are for warmth."""
+    (server,) = labs(stack, root, (True,))
+    middle = "".join(f'    n{number} [label="Node {number}", prompt="Do {number}"]\n' for number in range(nodes - 2))
+    chain = " -> ".join(f"n{number}" for number in range(nodes - 2))
+    ends = "    start [shape=Mdiamond]\n    done [shape=Msquare]\n"
+    (root / "big.dot").write_text(f"digraph big {{\n{ends}{middle}    start -> {chain} -> done\n}}\n")
+    page = new_lab(stack, server)
+    page.evaluate("async () => { await jupyterapp.commands.execute('docmanager:open', { path: 'big.dot' }); }")
+    page.frame_locator(".attractor-document-graph iframe").locator("[data-node=done]").wait_for()
+    found: dict[str, list[float]] = {"letter": [], "letter asked": [], "edge": [], "edge asked": []}
+    text = "Do 40"
+    for number in range(-2, rounds):
+        longer = f"{text}."
+        ends = f"n3 -> n{20 + number}"
+        changes = {
+            "letter": [f'prompt="{text}', ".", "data-node=n40", longer],
+            "edge": ["-> done\n", f"    {ends}\n", f"data-edge='{nodes - 1}'", ends.replace("->", "→")],
+        }
+        text = longer
+        for kind, change in changes.items():
+            shown, asked = page.evaluate(REDRAW, change)
+            if number >= 0:
+                found[kind].append(shown)
+                found[f"{kind} asked"].append(asked)
+    return found
+
+
 if __name__ == "__main__":
     part, size, times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     with ExitStack() as main_stack:
         place = Path(main_stack.enter_context(tempfile.TemporaryDirectory()))
         main_stack.callback(driver.close_chromium)
-        parts = {"opening": opening, "squiggles": squiggles, "sidebar": sidebar}
+        parts = {"opening": opening, "squiggles": squiggles, "sidebar": sidebar, "redraw": redraw}
         print(json.dumps(parts[part](main_stack, place, size, times)))

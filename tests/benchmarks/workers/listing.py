@@ -71,11 +71,7 @@ def measure(base: Path, rounds: int) -> dict[str, float]:
     summarize(places[0])  # loads what reads manifests
     read = best(lambda: [summarize(path) for path in places], rounds if len(places) <= MOST_READ else 1)
     of_a_new_process()
-    return {
-        "read": read,
-        "new": best(of_a_new_process),
-        "again": best(lambda: run_index.list_runs(base)),
-    }
+    return {"read": read, "new": best(of_a_new_process), "again": best(lambda: run_index.list_runs(base))}
 
 
 if __name__ == "__main__":

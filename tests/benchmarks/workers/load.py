@@ -171,9 +171,7 @@ class Wave:
             f"Authorization: Bearer {self._token}\r\nAccept: text/event-stream\r\n{last}\r\n"
         ).encode()
         loop = asyncio.get_running_loop()
-        _, connection = await loop.create_connection(
-            lambda: Connection(request, on_message), "127.0.0.1", self._port
-        )
+        _, connection = await loop.create_connection(lambda: Connection(request, on_message), "127.0.0.1", self._port)
         return connection
 
 

@@ -31,7 +31,9 @@ class Caller:
     async def post(self, path: str, plain: Any) -> tuple[int, Any]:
         """Status and body of the answer."""
         body = json.dumps(plain).encode()
-        head = f"POST {path} HTTP/1.1\r\n{self._head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = (
+            f"POST {path} HTTP/1.1\r\n{self._head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
         if time.monotonic() - self._used > IDLE_SECONDS:
             self.close()
         if self._streams is None:

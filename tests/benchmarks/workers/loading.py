@@ -5,17 +5,7 @@ import sys
 import tempfile
 import time
 
-HEAVY = (
-    "networkx",
-    "httpx",
-    "pydantic_ai",
-    "dask",
-    "starlette",
-    "anywidget",
-    "ipywidgets",
-    "lark",
-    "pydantic",
-)
+HEAVY = ("networkx", "httpx", "pydantic_ai", "dask", "starlette", "anywidget", "ipywidgets", "lark", "pydantic")
 
 begin = time.process_time()
 import IPython  # noqa: E402 - its cost is what is measured

@@ -10,13 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from attractor_nb import parse_dot
-from attractor_nb.model.events import (
-    ModelCallEnded,
-    PipelineStarted,
-    StageCompleted,
-    StageOutput,
-    StageStarted,
-)
+from attractor_nb.model.events import ModelCallEnded, PipelineStarted, StageCompleted, StageOutput, StageStarted
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.notebook.live.live_run import LiveRun
 from attractor_nb.views.state import RunView

@@ -1,7 +1,8 @@
 """How long a resume takes, from the call to its first new stage, in a fresh process.
 
 resume.py STORED STEPS: wall and CPU seconds. The run has STEPS committed steps and one that is left.
-STORED is ``checkpoint`` for a run that has its checkpoint, or ``log`` for one that has its log alone.
+STORED is ``checkpoint`` for a run that has its checkpoint, or ``log`` for one that has its log alone; ``floor``
+measures ``resume_floor.py`` on such a log instead.
 """
 
 import json
@@ -52,6 +53,9 @@ def resume(folder, steps):
 def main(stored, steps):
     folder = Path(tempfile.mkdtemp()) / "run"  # whoever started this deletes it, when all is measured
     subprocess.run([sys.executable, __file__, "make", str(folder), str(steps)], check=True)
+    if stored == "floor":
+        subprocess.run([sys.executable, Path(__file__).with_name("resume_floor.py"), folder], check=True)
+        return
     if stored == "log":
         for file in folder.glob("checkpoint*.json"):
             file.unlink()

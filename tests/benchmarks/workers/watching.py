@@ -81,11 +81,7 @@ def first_drawing(page: Page, nodes: int, rounds: int) -> dict[str, list[float]]
                 values,
             )
         )
-    return {
-        "whole": [a + b for a, b in zip(drawn, shown, strict=True)][1:],
-        "drawn": drawn[1:],
-        "shown": shown[1:],
-    }
+    return {"whole": [a + b for a, b in zip(drawn, shown, strict=True)][1:], "drawn": drawn[1:], "shown": shown[1:]}
 
 
 def clicks(page: Page, nodes: int, rounds: int) -> dict[str, list[float]]:
@@ -173,9 +169,7 @@ def main(part: str, nodes: int, rounds: int) -> None:
         page = browser.new_page(viewport={"width": 1000, "height": 900})
         source = json.dumps(script("live_view")).replace("<", "\\u003c")
         file = Path(folder) / "page.html"
-        file.write_text(
-            PAGE.replace("STYLES", styles("live_view")).replace("SCRIPT", source), encoding="utf-8"
-        )
+        file.write_text(PAGE.replace("STYLES", styles("live_view")).replace("SCRIPT", source), encoding="utf-8")
         page.goto(file.as_uri())
         print(json.dumps(PARTS[part](page, nodes, rounds)))
         browser.close()

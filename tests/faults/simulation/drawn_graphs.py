@@ -147,9 +147,7 @@ def _leaving(chance: random.Random, node: DrawnNode, following: str, targets: li
     if node.kind == "gate":
         labels = ("yes", "no", "later", "never")
         wanted = dict.fromkeys([following, *others])
-        return [
-            DrawnEdge(node.id, target, label=label) for label, target in zip(labels, wanted, strict=False)
-        ]
+        return [DrawnEdge(node.id, target, label=label) for label, target in zip(labels, wanted, strict=False)]
     edges: list[DrawnEdge] = []
     for position, target in enumerate(dict.fromkeys([following, *others])):
         is_guarded = chance.random() < (0.75 if node.kind == "diamond" else 0.35 if position else 0.15)

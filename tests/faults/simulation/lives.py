@@ -8,21 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.runtime.begin import begin, seams_of
 from attractor_nb.runtime.execution import result_of
-from attractor_nb.runtime.handles.final_context import StoredValues, ended_context
+from attractor_nb.runtime.handles.recorded_state import StoredValues, ended_context
 from attractor_nb.runtime.prepare.run_options import read_options
 from attractor_nb.runtime.resume import continue_run
 from attractor_nb.runtime.wire import wire
-from attractor_nb.testing.clocks import SeededRandomness
+from attractor_nb.testing.fakes import SeededRandomness
 from tests.disks.faulty_disk import FOR_EVER
-from tests.faults.simulation.faults import (
-    CANCEL,
-    PAUSE,
-    Fault,
-    PowerDisk,
-    disk_of,
-    has_struck,
-    lose_power,
-)
+from tests.faults.simulation.faults import CANCEL, PAUSE, Fault, PowerDisk, disk_of, has_struck, lose_power
 from tests.faults.simulation.virtual_loop import VirtualClock, VirtualLoop
 from tests.faults.simulation.worlds import Memory, World, WorldTurn
 
@@ -115,23 +107,14 @@ def live(
     """
     loop = VirtualLoop(f"{scene.seed} {number}")
     life = Life(number, fault)
-    loop.set_exception_handler(
-        lambda _, told: life.complaints.append(f"{told['message']}: {told.get('exception')!r}")
-    )
+    loop.set_exception_handler(lambda _, told: life.complaints.append(f"{told['message']}: {told.get('exception')!r}"))
     disk = disk_of(fault, scene.root.parent) if scene.root is not None else None
     clock = VirtualClock(loop, wall)
 
     def is_dead() -> bool:
         return disk is not None and fault is not None and fault.lasts == FOR_EVER and has_struck(disk, fault)
 
-    world = World(
-        scene.seed,
-        scene.graph,
-        clock,
-        memory or Memory(),
-        is_dead=is_dead,
-        jumps=scene.are_clocks_jumping,
-    )
+    world = World(scene.seed, scene.graph, clock, memory or Memory(), is_dead=is_dead, jumps=scene.are_clocks_jumping)
     options = {
         "logs_root": scene.root if memory is None else None,
         "durability": "none" if scene.root is None else "full",
@@ -173,9 +156,7 @@ async def _run(
     if memory is None or scene.root is None:
         beginning = begin(scene.pipeline, options, seams)
     else:
-        beginning = continue_run(
-            scene.pipeline, scene.root, options, seams, on_graph_change="error", rewind=rewind
-        )
+        beginning = continue_run(scene.pipeline, scene.root, options, seams, on_graph_change="error", rewind=rewind)
     try:
         wired = wire(scene.pipeline, options, seams, beginning, is_waited_for=True)
     except BaseException:  # an interrupt, too, must give the run up, or the next life finds it locked

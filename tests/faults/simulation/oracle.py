@@ -6,13 +6,13 @@ nothing happened to. Where a rule of the engine is needed, ``rules.py`` says it 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from attractor_nb.errors import RunNotFound, StorageError
 from attractor_nb.model.events import PipelineCompleted, PipelineFailed
-from attractor_nb.runtime.handles.final_context import StoredValues
-from attractor_nb.runtime.handles.recorded_state import restored_context, restored_state
+from attractor_nb.runtime.handles.recorded_state import StoredValues, restored_context, restored_state
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.run_directory import VISITS_NAME
 from tests.faults.simulation.rules import judge, wrong_counts
@@ -44,9 +44,7 @@ def wrong_life(life: Life, before: Sight, after: Sight) -> list[str]:
     wrong += [f"{_name(visit)} was recorded, and executed again" for visit in again]
     is_over = life.result is not None and after.ended is not None
     known = visits if is_over else visits[:-1]
-    wrong += [
-        f"{_name(visit)} was acknowledged and is lost" for visit in known if visit not in after.committed
-    ]
+    wrong += [f"{_name(visit)} was acknowledged and is lost" for visit in known if visit not in after.committed]
     wrong += _wrong_growth(before, after)
     memory = before.memory
     wrong += [
@@ -76,9 +74,7 @@ def _wrong_growth(before: Sight, after: Sight) -> list[str]:
     return wrong
 
 
-def wrong_sight(
-    scene: LifeScene, plan: Plan, before: Sight, sight: Sight, bounds: Mapping[str, int]
-) -> list[str]:
+def wrong_sight(scene: LifeScene, plan: Plan, before: Sight, sight: Sight, bounds: Mapping[str, int]) -> list[str]:
     """What is wrong with a run as it lies on the disk after a life under these bounds."""
     wrong: list[str] = []
     is_new = sight.ended != before.ended
@@ -105,10 +101,7 @@ def wrong_sight(
         wrong += _different({name: _plain(whole)[name] for name in said}, said, "log", "rules")
         context = _values(_context(plan, place))
         wrong += _different(
-            {key: context.get(key) for key in walk.context},
-            _resolved(walk.context, context),
-            "context",
-            "log",
+            {key: context.get(key) for key in walk.context}, _resolved(walk.context, context), "context", "log"
         )
     restarts = len(sight.places) - 1
     if not any(place.stored.events != tuple(place.way) for place in sight.places):

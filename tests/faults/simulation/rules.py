@@ -86,9 +86,7 @@ def _step(graph: DrawnGraph, walk: Walk, event: StageEnd) -> str:
     return next(_targets(graph, walk, name, status, event.outcome.suggested_next_ids), NOWHERE)
 
 
-def _targets(
-    graph: DrawnGraph, walk: Walk, name: str, status: str, suggested: tuple[str, ...]
-) -> Iterator[str]:
+def _targets(graph: DrawnGraph, walk: Walk, name: str, status: str, suggested: tuple[str, ...]) -> Iterator[str]:
     """Where a stage may lead, best first."""
     edges = sorted(graph.leaving(name), key=lambda edge: (-edge.weight, edge.target, edge.label))
     guarded, free = [edge for edge in edges if edge.clauses], [edge for edge in edges if not edge.clauses]
@@ -169,11 +167,7 @@ def _unsatisfied(graph: DrawnGraph, walk: Walk) -> list[str]:
 def wrong_counts(walk: Walk, bounds: Mapping[str, int], reached: str) -> list[str]:
     """What is wrong with how far a run went in a directory; ``reached`` is the bound that ended it."""
     visits = max(Counter(walk.path).values(), default=0)
-    counts = {
-        "max_steps": len(walk.path),
-        "max_node_visits": visits,
-        "max_goal_gate_redirects": walk.redirects,
-    }
+    counts = {"max_steps": len(walk.path), "max_node_visits": visits, "max_goal_gate_redirects": walk.redirects}
     wrong = [
         f"{name}={bounds[name]} and {count} were made"
         for name, count in counts.items()

@@ -113,9 +113,7 @@ def look(root: Path) -> Sight:
         directory = place if place is not None and place.name in sight.commits else None
     if sight.places:
         way = sight.places[-1].way
-        ends = [
-            event for event in way if isinstance(event, PipelineCompleted | PipelineFailed | PipelineResumed)
-        ]
+        ends = [event for event in way if isinstance(event, PipelineCompleted | PipelineFailed | PipelineResumed)]
         if ends and not isinstance(ends[-1], PipelineResumed):
             sight.ended = ends[-1]
         sight.memory = _memory(way, rewound)

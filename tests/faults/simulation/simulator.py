@@ -82,9 +82,7 @@ def simulate(seed: int, place: Path, *, most_faults: int = ALL_FAULTS) -> Simula
         return simulated
     simulated.stages = len(reference.result.completed_nodes)
     trouble = draw_trouble(seed, simulated.stages, most=most_faults)
-    scene = LifeScene(
-        seed, graph, pipeline, place / "run", trouble.are_clocks_jumping, trouble.on_interrupted
-    )
+    scene = LifeScene(seed, graph, pipeline, place / "run", trouble.are_clocks_jumping, trouble.on_interrupted)
     open_before = _open_descriptors()
     course = _Course(scene, trouble, simulated, reference)
     course.run()

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from attractor_nb.errors import RetryableError
-from attractor_nb.interviewers.sequential import SequentialInterviewer
-from attractor_nb.interviewers.typed_answers import answer_of
+from attractor_nb.interviewers.unattended import SequentialInterviewer, answer_of
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.stage import current_stage
-from attractor_nb.testing.fake_processes import FakeResult
+from attractor_nb.testing.fakes import FakeResult
 from tests.faults.simulation.drawn_graphs import KEYS, LABELS, VALUES
 
 if TYPE_CHECKING:

@@ -33,11 +33,7 @@ def main() -> None:
         return f"{node.id} is done"
 
     pipeline = Pipeline(text, pipelines={"worker": WORKER})
-    run = (
-        pipeline.run(logs_root=root, backend=backend)
-        if life == "new"
-        else pipeline.resume(root, backend=backend)
-    )
+    run = pipeline.run(logs_root=root, backend=backend) if life == "new" else pipeline.resume(root, backend=backend)
     result = run.result(60)
     print(result.status, *result.completed_nodes)
 

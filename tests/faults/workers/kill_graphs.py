@@ -136,7 +136,7 @@ CHILDREN = {
         approve -> report [label="[Y] Yes"]
         approve -> research [label="[N] No"]
         report -> done
-    }""",
+    }"""
 }
 """The pipelines that stages of a graph run as children."""
 AT_ONCE = {"branches": 4}
@@ -182,9 +182,7 @@ REPLIES = {
     "research": lambda context: Outcome.success("much", context_updates={"corpus": LARGE}),
     "flaky": _flaky,
     "polish": lambda context: Outcome.success(context_updates={"rounds": context.get("rounds", 0) + 1}),
-    "verify": lambda context: (
-        Outcome.success("sound") if context.get("mended") else Outcome.fail("not mended yet")
-    ),
+    "verify": lambda context: Outcome.success("sound") if context.get("mended") else Outcome.fail("not mended yet"),
     "mend": lambda context: Outcome.success("mended", context_updates={"mended": True}),
     "judge": lambda context: (
         Outcome.success("good")

@@ -86,9 +86,7 @@ class History:
         last, sight = self.lives[-1], self.sights[-1]
         interruptions = sum(1 for life in self.lives if _is_interrupted(life))
         counts = Counter(reference["marks"]) if reference else sight.marks
-        told = {
-            name: last.get(name) for name in ("status", "reason", "path", "outcomes", "visits", "context")
-        }
+        told = {name: last.get(name) for name in ("status", "reason", "path", "outcomes", "visits", "context")}
         return {
             "violations": self.violations,
             "kills": sum(1 for life in self.lives if life["killed_by"]),
@@ -227,9 +225,7 @@ class History:
         if more := [name for name, times in marks.items() if times > max(1, most[_stage_of(name)])]:
             self._blame(f"executed more often than in any visit without a kill: {more}")
         for life, sight in zip(self.lives, self.sights, strict=True):
-            if life["killed_by"] and (
-                again := [name for name in sight.in_flight if marks[name] > sight.marks[name]]
-            ):
+            if life["killed_by"] and (again := [name for name in sight.in_flight if marks[name] > sight.marks[name]]):
                 self._blame(f"executed again although on_interrupted=fail: {again}")
 
     def _check_files(self):
@@ -239,9 +235,7 @@ class History:
         for directory in self._directories():
             stored = read_run(directory)
             ends = [event for event in stored.events if isinstance(event, StageEnd) and event.is_commit]
-            answers = Counter(
-                event.question_id for event in stored.events if isinstance(event, InterviewCompleted)
-            )
+            answers = Counter(event.question_id for event in stored.events if isinstance(event, InterviewCompleted))
             place = self._place(directory)
             if stored.problems:
                 self._blame(f"{place}: {stored.problems}")

@@ -46,9 +46,7 @@ from tests.disks.faulty_disk import FaultyDisk
 for room in ("model", "storage", "engine", "handlers", "runtime", "pipeline"):
     package = import_module(f"attractor_nb.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        import_module(
-            module.name
-        )  # once, here: a life may be that of a user who cannot read Python's own files
+        import_module(module.name)  # once, here: a life may be that of a user who cannot read Python's own files
 
 LIBRARY = os.environ.get("CAMPAIGN_LIBRARY", "")
 BECOME_SUBREAPER = 36
@@ -101,9 +99,7 @@ def described(result):
         "outcomes": {name: str(status) for name, status in result.node_outcomes.items()},
         "visits": dict(result.visits),
         "context": {
-            name: _shortened(result.context.get(name))
-            for name in result.context.snapshot()
-            if name not in OF_EACH_RUN
+            name: _shortened(result.context.get(name)) for name in result.context.snapshot() if name not in OF_EACH_RUN
         },
         "run_id": result.run_id,
     }
@@ -150,11 +146,7 @@ class Lives:
             ended, left = self._see_the_end_of(process_id)
             said.seek(0)
             spoken = said.read().decode("utf-8", "replace")
-        told = (
-            json.loads(told_path.read_text("utf-8"))
-            if told_path.exists() and told_path.stat().st_size
-            else {}
-        )
+        told = json.loads(told_path.read_text("utf-8")) if told_path.exists() and told_path.stat().st_size else {}
         told_path.unlink(missing_ok=True)
         killed_by = os.WTERMSIG(ended) if os.WIFSIGNALED(ended) else 0
         return {"killed_by": killed_by, "left_alive": left, "said": spoken, **told}
@@ -182,9 +174,7 @@ class Lives:
     def _start(self, job, told_path, said):
         environment = {**os.environ, kill_graphs.EFFECTS: job["effects"]}
         if library := job["fault"].get("library"):
-            environment.update(
-                KILLER_ROOT=job["root"], KILLER_AT=str(library["at"]), KILLER_WHEN=library["when"]
-            )
+            environment.update(KILLER_ROOT=job["root"], KILLER_AT=str(library["at"]), KILLER_WHEN=library["when"])
         program = json.dumps({"program": {**job, "told": str(told_path)}})
         return subprocess.Popen([sys.executable, __file__, program], env=environment, stderr=said).pid
 

@@ -115,9 +115,7 @@ def _left(place):
         return f"temporary files are left: {strays}"
     if read_map(place)["status"] != "completed":
         return "map.json does not know the end"
-    if unaware := [
-        row.name for row in place.glob("row-*") if read_run(row).manifest["status"] != "completed"
-    ]:
+    if unaware := [row.name for row in place.glob("row-*") if read_run(row).manifest["status"] != "completed"]:
         return f"the manifests of {unaware} do not know the end"
     return ""
 

@@ -184,12 +184,7 @@ def taken(kind, place, effects, **options):
         run = pipeline.resume(place, take_over=True, interviewer="auto", **options)
     result = run.result(60)
     path = [name for _, name, _ in commits_of(place)]
-    return {
-        **facts,
-        "ended": result.status,
-        "path": path,
-        "answer": len(str(result.context.get("write.response", ""))),
-    }
+    return {**facts, "ended": result.status, "path": path, "answer": len(str(result.context.get("write.response", "")))}
 
 
 EMPTY_FILE = sha256(b"").hexdigest()
@@ -283,10 +278,7 @@ def stage(base, kind, how):
     os.mkfifo(f"{effects}.fifo")
     owner, answer = forked(lambda: begun(kind, place, effects, interviewer="deferred"))
     wait_for(
-        lambda: (
-            "slow" in (place / "events.jsonl").read_text()
-            and (kind == "gate" or len(effects_of(effects)) > 1)
-        )
+        lambda: "slow" in (place / "events.jsonl").read_text() and (kind == "gate" or len(effects_of(effects)) > 1)
     )
     Path(f"{effects}.go").touch()
     if how == "frozen":
@@ -358,17 +350,13 @@ def race(base, count, rounds):
     for number in range(rounds):
         is_last = number == rounds - 1
         slow_before = number + 1
-        wait_for(
-            lambda before=slow_before: sum(effect[1] == "slow" for effect in effects_of(effects)) == before
-        )
+        wait_for(lambda before=slow_before: sum(effect[1] == "slow" for effect in effects_of(effects)) == before)
         end_owner(owner, effects, answer, is_frozen=is_last)
         racers = started(count, partial(resumed, {"take_over": is_last}))
         if is_last:
             words = [answer_of(reading) for reading in racers.values()]
         else:
-            wait_for(
-                lambda before=slow_before: sum(effect[1] == "slow" for effect in effects_of(effects)) > before
-            )
+            wait_for(lambda before=slow_before: sum(effect[1] == "slow" for effect in effects_of(effects)) > before)
             owner = int(effects_of(effects)[-1][3])
             answer = racers.pop(owner)
             words = words_of(racers)

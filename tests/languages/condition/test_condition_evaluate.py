@@ -66,9 +66,7 @@ def test_values_are_data_and_never_read_as_a_condition():
 
 
 def test_explaining_names_each_clause_the_value_it_saw_and_its_verdict():
-    verdicts = explain_condition(
-        parse_condition("outcome=success && context.x=1"), "success", "", {"x": 2}.get
-    )
+    verdicts = explain_condition(parse_condition("outcome=success && context.x=1"), "success", "", {"x": 2}.get)
     assert [(verdict.clause, verdict.value, verdict.holds) for verdict in verdicts] == [
         ("outcome=success", "success", True),
         ("context.x=1", "2", False),
@@ -96,16 +94,11 @@ def test_a_value_that_json_does_not_know_is_still_compared_as_text():
     assert value_text({1}) == '"{1}"'
 
 
-CLAUSES = st.sampled_from(
-    ["outcome=success", "outcome!=fail", "context.a=1", "context.b!=2", "a", "preferred_label=x"]
-)
+CLAUSES = st.sampled_from(["outcome=success", "outcome!=fail", "context.a=1", "context.b!=2", "a", "preferred_label=x"])
 CONTEXTS = st.dictionaries(st.sampled_from(["a", "b", "context.a"]), st.sampled_from([1, "1", "2", True, ""]))
 
 
-@given(
-    st.lists(CLAUSES, max_size=4).flatmap(lambda each: st.tuples(st.just(each), st.permutations(each))),
-    CONTEXTS,
-)
+@given(st.lists(CLAUSES, max_size=4).flatmap(lambda each: st.tuples(st.just(each), st.permutations(each))), CONTEXTS)
 def test_the_order_of_clauses_does_not_matter(orders, context):
     one, other = (
         evaluate_condition(parse_condition(" && ".join(each)), "success", "x", context.get) for each in orders
@@ -117,9 +110,7 @@ def test_the_order_of_clauses_does_not_matter(orders, context):
 def test_explaining_agrees_with_evaluating(text, context):
     condition = parse_condition(text)
     verdicts = explain_condition(condition, "fail", "", context.get)
-    assert all(verdict.holds for verdict in verdicts) is evaluate_condition(
-        condition, "fail", "", context.get
-    )
+    assert all(verdict.holds for verdict in verdicts) is evaluate_condition(condition, "fail", "", context.get)
 
 
 def test_a_condition_is_written_as_it_is_read():

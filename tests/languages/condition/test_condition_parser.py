@@ -12,9 +12,7 @@ from attractor_nb.languages.condition import Clause, Operator, mend_condition, p
 from attractor_nb.languages.dot import embed_value
 from attractor_nb.source import SourceText, render_excerpt
 
-MALFORMED = tomllib.loads((Path(__file__).parents[1] / "malformed" / "condition.toml").read_text("utf-8"))[
-    "case"
-]
+MALFORMED = tomllib.loads((Path(__file__).parents[1] / "malformed" / "condition.toml").read_text("utf-8"))["case"]
 EQ, NE, IS = Operator.EQUALS, Operator.DIFFERS, Operator.IS_TRUE
 
 
@@ -73,10 +71,7 @@ def test_the_caret_points_through_the_escapes_of_the_dot_string():
     with pytest.raises(ConditionSyntaxError) as caught:
         parse_condition(_embedded(r'"context.note=\"x\" and outcome=fail"'))
     assert caught.value.span.outermost().text == "and"
-    assert (
-        render_excerpt(caught.value.span)[2].index("^")
-        == render_excerpt(caught.value.span)[1].index(" and ") + 1
-    )
+    assert render_excerpt(caught.value.span)[2].index("^") == render_excerpt(caught.value.span)[1].index(" and ") + 1
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,7 @@ from attractor_nb.languages.dot.attribute_edits import (
     set_node_attribute,
 )
 from attractor_nb.languages.dot.statements import link_at
-from attractor_nb.languages.dot.structure_edits import (
-    add_edge,
-    add_node,
-    remove_edge,
-    remove_node,
-    rename_node,
-)
+from attractor_nb.languages.dot.structure_edits import add_edge, add_node, remove_edge, remove_node, rename_node
 from attractor_nb.model.vocabulary.attributes import literal_text
 from attractor_nb.model.vocabulary.duration import parse_duration
 from attractor_nb.source import SourceText
@@ -34,9 +28,7 @@ from tests.languages.dot.test_dot_writing import DEMO, STRINGS, sources
 
 EXAMPLES = [path.read_text() for path in sorted((Path(__file__).parents[3] / "examples").glob("*.dot"))]
 TEXTS = st.one_of(st.sampled_from([*EXAMPLES, DEMO, DEMO.replace("\n", "\r\n")]), sources())
-NAMES = st.sampled_from(
-    ["label", "prompt", "max_retries", "timeout", "shape", "my_own", "human.timeout", "class"]
-)
+NAMES = st.sampled_from(["label", "prompt", "max_retries", "timeout", "shape", "my_own", "human.timeout", "class"])
 VALUES = st.one_of(STRINGS, st.integers(-5, 10**6), st.booleans(), st.sampled_from([0.5, "15m", "x\ny"]))
 
 
@@ -207,9 +199,7 @@ def test_an_edge_is_added_behind_the_others(text, data):
 @settings(max_examples=40)
 def test_a_node_is_added_and_removed_again(text, data):
     before = parse_dot(text)
-    after_id = data.draw(
-        st.sampled_from(["", *(name for name, node in before.nodes.items() if not node.is_implicit)])
-    )
+    after_id = data.draw(st.sampled_from(["", *(name for name, node in before.nodes.items() if not node.is_implicit)]))
     edited = add_node(tree_of(text), "brand_new_one", {"prompt": 'Say "hi"\nand go'}, after=after_id)
     added = parse_dot(edited)
     assert added.nodes["brand_new_one"].prompt == 'Say "hi"\nand go'
@@ -232,9 +222,7 @@ def test_a_node_is_removed_with_its_edges_alone(text, data):
     del nodes[node_id]
     edges = [edge for edge in edges if node_id not in edge[:2]]
     assert known(before, after)[:3] == (graph, nodes, edges)
-    assert [(name, attrs) for name, attrs, _ in meaning(after)[3]] == [
-        (name, attrs) for name, attrs, _ in groups
-    ]
+    assert [(name, attrs) for name, attrs, _ in meaning(after)[3]] == [(name, attrs) for name, attrs, _ in groups]
 
 
 @given(TEXTS, st.data())
@@ -244,16 +232,13 @@ def test_a_node_is_renamed_wherever_it_is_named_and_back(text, data):
     node_id = a_node(data, before)
     edited = rename_node(tree_of(text), node_id, "brand_new_one")
     after = parse_dot(edited)
-    assert set(known(before, after)[1]) == {
-        "brand_new_one" if name == node_id else name for name in before.nodes
-    }
+    assert set(known(before, after)[1]) == {"brand_new_one" if name == node_id else name for name in before.nodes}
     assert [
-        tuple(node_id if end == "brand_new_one" else end for end in (edge.source, edge.target))
-        for edge in after.edges
+        tuple(node_id if end == "brand_new_one" else end for end in (edge.source, edge.target)) for edge in after.edges
     ] == [(edge.source, edge.target) for edge in before.edges]
-    assert [
-        {node_id if name == "brand_new_one" else name for name in group.members} for group in after.subgraphs
-    ] == [set(group.members) for group in before.subgraphs]
+    assert [{node_id if name == "brand_new_one" else name for name in group.members} for group in after.subgraphs] == [
+        set(group.members) for group in before.subgraphs
+    ]
     if not any(node.is_implicit for graph in (before, after) for node in graph.nodes.values()):
         assert rename_node(tree_of(edited), "brand_new_one", node_id) == text
 
@@ -314,11 +299,7 @@ def changes(edit, *arguments, text=RELEASE):
                 "+         max_retries=2",
             ],
         ),
-        (
-            remove_node_attribute,
-            ("long", "label"),
-            ['-         label="Long",  // its name', "+         // its name"],
-        ),
+        (remove_node_attribute, ("long", "label"), ['-         label="Long",  // its name', "+         // its name"]),
         (
             set_node_attribute,
             ("start", "label", "Go"),
@@ -334,11 +315,7 @@ def changes(edit, *arguments, text=RELEASE):
                 '+     plan -> done [label="[N] No", weight=1, condition="outcome=success"] // again',
             ],
         ),
-        (
-            remove_edge,
-            (0,),
-            ["-     start -> plan -> gate", "+     plan -> gate"],
-        ),
+        (remove_edge, (0,), ["-     start -> plan -> gate", "+     plan -> gate"]),
         (add_edge, ("start", "done", {"label": "Skip"}), ['+     start -> done [label="Skip"]']),
         (add_node, ("test", {"shape": "parallelogram"}), ["+     test [shape=parallelogram]"]),
         (

@@ -74,16 +74,13 @@ def assert_carets_under(error: DotSyntaxError) -> None:
     shown = line[first : last + 1]
     offending = error.span.text.split("\n")[0].rstrip("\r")
     visible = "".join(
-        "    " if char == "\t" else char if char.isprintable() else "\N{SYMBOL FOR SUBSTITUTE}"
-        for char in offending
+        "    " if char == "\t" else char if char.isprintable() else "\N{SYMBOL FOR SUBSTITUTE}" for char in offending
     )
     assert visible.startswith(shown.rstrip()) or not offending
 
 
 def test_half_a_surrogate_pair_is_refused() -> None:
-    assert (
-        refused('digraph G { a [label="\ud800"] }').message == "the text contains half a character (U+D800)"
-    )
+    assert refused('digraph G { a [label="\ud800"] }').message == "the text contains half a character (U+D800)"
 
 
 def test_the_report_names_the_file_and_shows_the_line() -> None:
@@ -154,10 +151,7 @@ def test_hostile_texts_are_refused_with_a_position_and_never_a_recursion_error(t
 def test_groups_may_nest_as_deep_as_the_limit_says_and_no_deeper() -> None:
     parse_dot("digraph G {" + "subgraph {" * 19 + "}" * 19 + "}")
 
-    assert (
-        refused("digraph G {" + "subgraph {" * 20 + "}" * 20 + "}").message
-        == "groups are nested more than 20 deep"
-    )
+    assert refused("digraph G {" + "subgraph {" * 20 + "}" * 20 + "}").message == "groups are nested more than 20 deep"
 
 
 @given(st.text(max_size=200))
@@ -176,11 +170,7 @@ def test_any_text_of_dot_characters_is_read_or_refused(text: str) -> None:
     check_read_or_refused(text)
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, len(VALID)), st.integers(0, 5), st.text(max_size=3)), min_size=1, max_size=4
-    )
-)
+@given(st.lists(st.tuples(st.integers(0, len(VALID)), st.integers(0, 5), st.text(max_size=3)), min_size=1, max_size=4))
 @settings(max_examples=300)
 def test_a_mutated_valid_text_is_read_or_refused(changes: list[tuple[int, int, str]]) -> None:
     text = VALID

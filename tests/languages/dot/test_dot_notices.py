@@ -16,21 +16,9 @@ from attractor_nb.model.diagnostic import Severity, TextEdit
 from attractor_nb.source import SourceText
 
 NOTICES = {
-    "attr_separator": (
-        'a [label="A"\n shape=box\n class=k]',
-        'a [label="A",\n shape=box,\n class=k]',
-        "shape",
-    ),
-    "attr_separator on one line": (
-        'a [label="A" shape=box class=k]',
-        'a [label="A", shape=box, class=k]',
-        "shape",
-    ),
-    "attr_separator before a comment": (
-        "a [label=A /* b */ shape=box]",
-        "a [label=A, /* b */ shape=box]",
-        "shape",
-    ),
+    "attr_separator": ('a [label="A"\n shape=box\n class=k]', 'a [label="A",\n shape=box,\n class=k]', "shape"),
+    "attr_separator on one line": ('a [label="A" shape=box class=k]', 'a [label="A", shape=box, class=k]', "shape"),
+    "attr_separator before a comment": ("a [label=A /* b */ shape=box]", "a [label=A, /* b */ shape=box]", "shape"),
     "attr_separator with semicolons": ("a [label=A; shape=box]", "a [label=A, shape=box]", ";"),
     "attr_separator at the end": ("a [label=A\n shape=box;]", "a [label=A,\n shape=box,]", "shape"),
     "quoted_id": ('"a" -> b', "a -> b", '"a"'),
@@ -149,12 +137,7 @@ def edit(source: SourceText, start: int, end: int, text: str) -> TextEdit:
 def test_edits_are_applied_in_any_order_and_insertions_keep_theirs() -> None:
     source = SourceText("abcdef")
 
-    edits = [
-        edit(source, 4, 5, "E"),
-        edit(source, 0, 1, ""),
-        edit(source, 2, 2, "1"),
-        edit(source, 2, 2, "2"),
-    ]
+    edits = [edit(source, 4, 5, "E"), edit(source, 0, 1, ""), edit(source, 2, 2, "1"), edit(source, 2, 2, "2")]
     assert apply_edits(source, edits) == "b12cdEf"
 
 

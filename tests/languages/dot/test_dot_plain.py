@@ -81,9 +81,7 @@ def test_what_is_made_quickly_is_what_the_constructors_make() -> None:
         assert (made, repr(made)) == (built, repr(built))
         for again in (copy.copy(made), replace(made)):
             assert (type(again), again, repr(again)) == (type(built), built, repr(built))
-        assert [getattr(made, name) for name in built.__slots__] == [
-            getattr(built, name) for name in built.__slots__
-        ]
+        assert [getattr(made, name) for name in built.__slots__] == [getattr(built, name) for name in built.__slots__]
         with pytest.raises(AttributeError):
             made.attrs = {}  # type: ignore[misc]
 

@@ -112,9 +112,7 @@ def test_spec_2_10_edge_defaults_of_a_subgraph_stay_in_it() -> None:
 
 
 def test_spec_2_10_a_label_derives_a_class_wherever_it_stands_in_the_group() -> None:
-    graph = body(
-        'subgraph cluster_a { a [class="code"]; label="Loop A"; subgraph x { b; graph [label="Inner"] } }'
-    )
+    graph = body('subgraph cluster_a { a [class="code"]; label="Loop A"; subgraph x { b; graph [label="Inner"] } }')
 
     assert graph.nodes["a"].classes == ("code", "loop-a")
     assert graph.nodes["b"].derived_classes == ("loop-a", "inner")
@@ -123,14 +121,7 @@ def test_spec_2_10_a_label_derives_a_class_wherever_it_stands_in_the_group() -> 
 
 @pytest.mark.parametrize(
     ("label", "expected"),
-    [
-        ("Loop A", "loop-a"),
-        ("Q&A (v2)", "qa-v2"),
-        ("a\tb", "a-b"),
-        ("Prüfung", "prfung"),
-        ("", ""),
-        ("???", ""),
-    ],
+    [("Loop A", "loop-a"), ("Q&A (v2)", "qa-v2"), ("a\tb", "a-b"), ("Prüfung", "prfung"), ("", ""), ("???", "")],
 )
 def test_spec_2_10_derived_class(label: str, expected: str) -> None:
     assert derived_class(label) == expected
@@ -261,8 +252,7 @@ def test_ruling_2_string_escapes(literal: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "name"),
-    [("digraph {}", ""), ("digraph Simple {}", "Simple"), ('digraph "My pipeline" {}', "My pipeline")],
+    ("text", "name"), [("digraph {}", ""), ("digraph Simple {}", "Simple"), ('digraph "My pipeline" {}', "My pipeline")]
 )
 def test_ruling_3_the_graph_s_name_may_be_quoted_or_absent(text: str, name: str) -> None:
     assert parse_dot(text).name == name
@@ -317,11 +307,7 @@ def test_ruling_4_beyond_a_number_of_comparisons_every_undeclared_id_counts_as_a
 
 
 def test_nodes_are_in_the_order_of_their_statements_and_implicit_ones_follow() -> None:
-    assert list(body("zeta -> implied -> other; other; zeta; implied -> zeta").nodes) == [
-        "other",
-        "zeta",
-        "implied",
-    ]
+    assert list(body("zeta -> implied -> other; other; zeta; implied -> zeta").nodes) == ["other", "zeta", "implied"]
 
 
 def test_crlf_and_lf_files_mean_the_same_graph() -> None:

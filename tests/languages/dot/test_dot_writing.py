@@ -65,9 +65,7 @@ NAMES = st.sampled_from(
         "rank",
     ]
 )
-SEPARATORS = st.sampled_from(
-    [", ", ",\n", "; ", "\n", " ", " /* c */ ", " /* c */ , ", ", // c\n", "\n# c\n"]
-)
+SEPARATORS = st.sampled_from([", ", ",\n", "; ", "\n", " ", " /* c */ ", " /* c */ , ", ", // c\n", "\n# c\n"])
 BETWEEN = st.sampled_from([" ", "\n", ";\n", " // c\n", "\n\n/* c */\n", "; # c\n"])
 
 
@@ -79,9 +77,7 @@ def blocks(draw: st.DrawFn) -> str:
 
 @st.composite
 def statements(draw: st.DrawFn, depth: int) -> str:
-    kind = draw(
-        st.sampled_from(["node", "node", "edge", "defaults", "edge defaults", "graph", "decl", "group"])
-    )
+    kind = draw(st.sampled_from(["node", "node", "edge", "defaults", "edge defaults", "graph", "decl", "group"]))
     optional = st.one_of(st.just(""), blocks())
     if kind == "node":
         return f"{draw(IDS)} {draw(optional)}"
@@ -172,12 +168,7 @@ def test_a_quoted_text_reads_back_as_itself(text: str) -> None:
 
 
 @given(
-    st.one_of(
-        STRINGS,
-        st.booleans(),
-        st.integers(-(10**17), 10**17),
-        st.floats(allow_nan=False, allow_infinity=False),
-    )
+    st.one_of(STRINGS, st.booleans(), st.integers(-(10**17), 10**17), st.floats(allow_nan=False, allow_infinity=False))
 )
 def test_a_spelled_value_reads_back_as_itself(value: object) -> None:
     again = value_of(spell(value))  # type: ignore[arg-type]
@@ -189,9 +180,7 @@ def take_by_graphviz(text: str, *options: str) -> subprocess.CompletedProcess[st
     dot = shutil.which("dot")
     if dot is None:
         pytest.skip("Graphviz is not installed")
-    return subprocess.run(
-        [dot, *options], input=text, capture_output=True, text=True, check=False, timeout=30
-    )
+    return subprocess.run([dot, *options], input=text, capture_output=True, text=True, check=False, timeout=30)
 
 
 @given(sources())

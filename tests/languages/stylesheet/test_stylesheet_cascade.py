@@ -28,9 +28,7 @@ def model(text, node=REVIEW):
         pytest.param(".code { model: b } hexagon { model: a }", "b", id="class-over-shape"),
         pytest.param("#review { model: b } .code { model: a }", "b", id="id-over-class"),
         pytest.param(".code { model: a } .critical { model: b }", "b", id="later-wins"),
-        pytest.param(
-            ".critical { model: a } .code { model: b }", "b", id="later-wins-whatever-the-class-order"
-        ),
+        pytest.param(".critical { model: a } .code { model: b }", "b", id="later-wins-whatever-the-class-order"),
         pytest.param("* { model: a; model: b }", "b", id="later-in-one-rule"),
         pytest.param("* { temperature: 1 }", None, id="unknown-property"),
     ],

@@ -12,9 +12,7 @@ from attractor_nb.languages.dot import embed_value
 from attractor_nb.languages.stylesheet import parse_stylesheet
 from attractor_nb.source import SourceText, render_excerpt
 
-MALFORMED = tomllib.loads((Path(__file__).parents[1] / "malformed" / "stylesheet.toml").read_text("utf-8"))[
-    "case"
-]
+MALFORMED = tomllib.loads((Path(__file__).parents[1] / "malformed" / "stylesheet.toml").read_text("utf-8"))["case"]
 
 
 def plain(text):
@@ -39,9 +37,7 @@ def plain(text):
         ),
         pytest.param('* { llm_model: "two words" }', [("*", [("llm_model", "two words")])], id="quoted"),
         pytest.param("* { llm_model: 'it\\'s' }", [("*", [("llm_model", "it's")])], id="single-quoted"),
-        pytest.param(
-            "* { llm_model: org/m:8b@q4 }", [("*", [("llm_model", "org/m:8b@q4")])], id="bare-signs"
-        ),
+        pytest.param("* { llm_model: org/m:8b@q4 }", [("*", [("llm_model", "org/m:8b@q4")])], id="bare-signs"),
         pytest.param("/* a */ * { llm_model: a /* b */; }", [("*", [("llm_model", "a")])], id="comments"),
         pytest.param(
             "*{llm_model:a}\n.b{llm_model:b}",

@@ -58,11 +58,7 @@ def tools_for(node: Node, scope: StageScope) -> AbstractToolset[Any] | None:
 
     async def find() -> Sequence[CallableTool]:
         own = [function_tool(name, workplace.functions[name]) for name in allowed.own]
-        return [
-            *catalog.built_in_tools(allowed.built_in),
-            *own,
-            *await served_tools(workplace.servers, allowed.served),
-        ]
+        return [*catalog.built_in_tools(allowed.built_in), *own, *await served_tools(workplace.servers, allowed.served)]
 
     return StageToolset(find, ToolCalls(node, scope, workplace))
 
@@ -109,9 +105,6 @@ def tool_inputs(node: Node) -> list[dict[str, Any]]:
             {"name": tool.name, "description": tool.description, "parameters": tool.schema}
             for tool in catalog.built_in_tools(allowed.built_in)
         ),
-        *(
-            function_inputs(name, functions[name]) if name in functions else {"name": name}
-            for name in allowed.own
-        ),
+        *(function_inputs(name, functions[name]) if name in functions else {"name": name} for name in allowed.own),
         *({"name": f"mcp:{server}/{tool}"} for server, tool in allowed.served),
     ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from msgspec import Struct
 
 from attractor_nb.backends.llm.tools.file_tools import MAX_DEPTH
 from attractor_nb.backends.llm.tools.tool_problems import ToolProblem, cut, shown_number
@@ -16,8 +17,7 @@ MAX_COMMAND_SECONDS: Final = 600
 MAX_COMMAND_CHARACTERS: Final = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """An argument of a tool: a text, or a whole number within bounds."""
 
     name: str
@@ -76,8 +76,7 @@ class CallableTool(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class FoundTool:
+class FoundTool(Struct, frozen=True):
     """A tool that is not ours: a function of the caller's own, or a tool of an MCP server.
 
     Attributes:
@@ -96,8 +95,7 @@ class FoundTool:
         """``call`` does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A tool: the word of ``allowed_tools`` that allows it, its name, what it does and what it takes."""
 
     word: str
@@ -155,11 +153,7 @@ TOOLS: Final = (
         (
             Parameter("path", "Directory to list; the working directory by default.", is_required=False),
             Parameter(
-                "depth",
-                "Levels to go down; 2 by default.",
-                is_number=True,
-                is_required=False,
-                maximum=MAX_DEPTH,
+                "depth", "Levels to go down; 2 by default.", is_number=True, is_required=False, maximum=MAX_DEPTH
             ),
         ),
     ),

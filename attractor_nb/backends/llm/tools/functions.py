@@ -57,11 +57,7 @@ def _parameters(name: str, function: Callable[..., Any]) -> list[inspect.Paramet
 
 def function_inputs(name: str, function: Callable[..., Any]) -> dict[str, Any]:
     """What a function brings into a call, for recordings and the cache; needs no library."""
-    return {
-        "name": name,
-        "description": inspect.getdoc(function) or "",
-        "parameters": str(inspect.signature(function)),
-    }
+    return {"name": name, "description": inspect.getdoc(function) or "", "parameters": str(inspect.signature(function))}
 
 
 def function_tool(name: str, function: Callable[..., Any]) -> FoundTool:
@@ -88,9 +84,7 @@ def function_tool(name: str, function: Callable[..., Any]) -> FoundTool:
     return FoundTool(name, made.description or "", dict(schema.json_schema), run)
 
 
-async def _called(
-    name: str, function: Callable[..., Any], validator: Any, arguments: Mapping[str, Any]
-) -> str:
+async def _called(name: str, function: Callable[..., Any], validator: Any, arguments: Mapping[str, Any]) -> str:
     """Call a function; whatever it raises is told to the model, which may do it another way."""
     from pydantic import ValidationError  # noqa: PLC0415 - as above
 

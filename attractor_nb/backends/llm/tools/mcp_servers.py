@@ -54,9 +54,7 @@ class McpServers:
     subject: Final = "an MCP server"
 
     def __init__(
-        self,
-        declared: Mapping[str, ServerDeclaration] | None = None,
-        directory: Callable[[], Path] | None = None,
+        self, declared: Mapping[str, ServerDeclaration] | None = None, directory: Callable[[], Path] | None = None
     ) -> None:
         """Take what is declared.
 
@@ -158,9 +156,7 @@ class _Server:
         """
         await asyncio.wait({self._ready, self.task}, return_when=asyncio.FIRST_COMPLETED)
         if not self._ready.done():
-            raise TerminalError(
-                self.obituary(), hint=f"try its command in a terminal: {self._declared.command}"
-            )
+            raise TerminalError(self.obituary(), hint=f"try its command in a terminal: {self._declared.command}")
         return self._tools
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
@@ -171,9 +167,7 @@ class _Server:
         answer = asyncio.ensure_future(session.call_tool(tool, dict(arguments)))
         try:
             await asyncio.wait(
-                {answer, self.task},
-                timeout=self._declared.timeout_seconds,
-                return_when=asyncio.FIRST_COMPLETED,
+                {answer, self.task}, timeout=self._declared.timeout_seconds, return_when=asyncio.FIRST_COMPLETED
             )
             if answer.done():
                 return _told(answer.result())

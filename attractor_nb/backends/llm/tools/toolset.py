@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from attractor_nb.backends.llm.tools.catalog import CallableTool
     from attractor_nb.backends.llm.tools.tool_calls import ToolCalls
 
-_ANY_OBJECT: Final = SchemaValidator(
-    core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
-)
+_ANY_OBJECT: Final = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
 """What a tool takes we check ourselves, so that a call with anything else is recorded, too."""
 _MAX_RETRIES: Final = 3
 """For arguments that are not even JSON."""
@@ -53,10 +51,7 @@ class StageToolset(AbstractToolset[Any]):
             name: ToolsetTool(
                 toolset=self,
                 tool_def=ToolDefinition(
-                    name=name,
-                    description=tool.description,
-                    parameters_json_schema=tool.schema,
-                    sequential=True,
+                    name=name, description=tool.description, parameters_json_schema=tool.schema, sequential=True
                 ),
                 max_retries=_MAX_RETRIES,
                 args_validator=_ANY_OBJECT,

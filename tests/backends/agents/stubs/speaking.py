@@ -28,13 +28,7 @@ def emit(**event):
 def record(**facts):
     path = os.environ.get("STUB_LOG")
     if path:
-        entry = {
-            "argv": sys.argv[1:],
-            "cwd": str(Path.cwd()),
-            "pid": os.getpid(),
-            "env": dict(os.environ),
-            **facts,
-        }
+        entry = {"argv": sys.argv[1:], "cwd": str(Path.cwd()), "pid": os.getpid(), "env": dict(os.environ), **facts}
         with Path(path).open("a") as file:
             file.write(json.dumps(entry) + "\n")
 
@@ -146,9 +140,7 @@ def secret_failure(agent, task, session, model):
 def report(agent, task, session, model):
     agent.begin(session, model)
     path = re.search(r"in the file (\S+status\.json)", task)[1]
-    Path(path).write_text(
-        '{"outcome": "partial_success", "notes": "half of it", "context_updates": {"review": "ok"}}'
-    )
+    Path(path).write_text('{"outcome": "partial_success", "notes": "half of it", "context_updates": {"review": "ok"}}')
     agent.end("I wrote the file.")
 
 

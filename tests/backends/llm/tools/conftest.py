@@ -46,10 +46,7 @@ class ToolUser:
             if not isinstance(batch, list):
                 return ModelResponse(parts=[ToolCallPart(*batch, tool_call_id=f"call-{number}")])
             return ModelResponse(
-                parts=[
-                    ToolCallPart(*call, tool_call_id=f"call-{number}.{index}")
-                    for index, call in enumerate(batch)
-                ]
+                parts=[ToolCallPart(*call, tool_call_id=f"call-{number}.{index}") for index, call in enumerate(batch)]
             )
 
         toolset = tools_for(node, current_stage())

@@ -20,9 +20,7 @@ SOURCE = """digraph talk {{
 
 
 def source(models, server, shape="openai"):
-    return SOURCE.format(
-        model=models[shape], url=server.base_url(shape), command=f"{sys.executable} {SERVER}"
-    )
+    return SOURCE.format(model=models[shape], url=server.base_url(shape), command=f"{sys.executable} {SERVER}")
 
 
 @pytest.fixture

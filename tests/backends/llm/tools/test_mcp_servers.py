@@ -62,9 +62,7 @@ def told(tool_user, *calls, **options):
 
 def test_a_model_calls_a_tool_of_a_server_that_ends_with_the_run(tool_user, pids, kept, tmp_path):
     (tmp_path / "note.txt").write_text("remember the milk")
-    user = tool_user(
-        [("files_read_file", {"path": str(tmp_path / "note.txt")}), ("files_read_file", {"path": "/no"})]
-    )
+    user = tool_user([("files_read_file", {"path": str(tmp_path / "note.txt")}), ("files_read_file", {"path": "/no"})])
     result, calls = run(user, "mcp:files/read_file, list")
     assert result.status == "success", result.reason
     assert user.offered == ["list_files", "files_read_file"]
@@ -87,8 +85,7 @@ def test_all_tools_of_a_server(tool_user, pids):
 
 def test_one_server_serves_all_stages_of_a_run(tool_user, pids):
     source = SOURCE.format(COMMAND, "", "mcp:files/where", "").replace(
-        "start -> work -> exit",
-        'more [prompt="More.", allowed_tools="mcp:files/where"] start -> work -> more -> exit',
+        "start -> work -> exit", 'more [prompt="More.", allowed_tools="mcp:files/where"] start -> work -> more -> exit'
     )
     user = tool_user([("files_where", {})])
     result = Pipeline(source, backend=user).run(logs_root="run", durability="fast", wait=True, trust=True)
@@ -212,9 +209,7 @@ def test_no_server_outlives_a_program_that_is_killed(number, pids, kept, tmp_pat
     import subprocess
 
     source = SOURCE.format(COMMAND, "", "mcp:files/*", "")
-    code = PROGRAM.format(
-        folder=str(SERVER.parent), conftest=str(SERVER.with_name("conftest.py")), source=source
-    )
+    code = PROGRAM.format(folder=str(SERVER.parent), conftest=str(SERVER.with_name("conftest.py")), source=source)
     program = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.DEVNULL)
     calls = tmp_path / "run" / "work" / "tool_calls.jsonl"
     deadline = time.monotonic() + 60
@@ -246,11 +241,7 @@ def test_a_server_from_elsewhere_is_not_started_untrusted(tool_user, pids):
     assert pids() == []
 
 
-WRONG = {
-    "mcp:fiels/read_file": 'did you mean "mcp:files/read_file"?',
-    "mcp:files": "mcp:files",
-    "mcp:": "mcp:",
-}
+WRONG = {"mcp:fiels/read_file": 'did you mean "mcp:files/read_file"?', "mcp:files": "mcp:files", "mcp:": "mcp:"}
 
 
 @pytest.mark.parametrize("word", WRONG)
@@ -276,10 +267,7 @@ def test_stages_that_are_done_elsewhere_have_no_servers():
     from attractor_nb import ProviderBackend
 
     pipeline = Pipeline(SOURCE.format("x", "", "mcp:files/*", 'llm_model="openai:m"'))
-    with (
-        ThreadPoolExecutor(1) as executor,
-        pytest.raises(OptionError, match="which stay on this machine"),
-    ):
+    with ThreadPoolExecutor(1) as executor, pytest.raises(OptionError, match="which stay on this machine"):
         pipeline.run(backend=ProviderBackend(), executor=executor, trust=True, logs_root="run")
 
 

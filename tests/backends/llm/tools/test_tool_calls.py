@@ -18,7 +18,9 @@ from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS
 from attractor_nb.redaction import learn
 from attractor_nb.testing import try_stage
 
-FRAME = 'digraph d {{ start [shape=Mdiamond] done [shape=Msquare] work [prompt="Work", {attrs}] start -> work -> done }}'
+FRAME = (
+    'digraph d {{ start [shape=Mdiamond] done [shape=Msquare] work [prompt="Work", {attrs}] start -> work -> done }}'
+)
 
 
 def pipeline(attrs='allowed_tools="read,write,list,run"', body=""):
@@ -122,18 +124,14 @@ def test_what_a_tool_cannot_do_is_told_to_the_model_and_ends_nothing(tmp_path, k
 
 
 def test_a_command_whose_time_runs_out_is_ended_and_told(tmp_path, run):
-    user, result, _ = run(
-        tmp_path, ("run_command", {"command": "echo begun; sleep 60", "timeout_seconds": 1})
-    )
+    user, result, _ = run(tmp_path, ("run_command", {"command": "echo begun; sleep 60", "timeout_seconds": 1}))
     assert result.status == "success"
     assert user.told == ["timed out after 1 s, and was ended\nstdout:\nbegun\n"]
 
 
 def test_a_command_has_no_key_and_knows_its_stage(tmp_path, monkeypatch, run):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789abcdef")
-    command = (
-        'echo "${OPENAI_API_KEY-none} $ATTRACTOR_NODE_ID"; [ "$ATTRACTOR_WORKDIR" = "$(pwd)" ] && echo here'
-    )
+    command = 'echo "${OPENAI_API_KEY-none} $ATTRACTOR_NODE_ID"; [ "$ATTRACTOR_WORKDIR" = "$(pwd)" ] && echo here'
     user, _, _ = run(tmp_path, ("run_command", {"command": command}))
     assert user.told == ["exit code 0\nstdout:\nnone work\nhere\n"]
 
@@ -163,9 +161,7 @@ def test_workdir_is_where_tools_and_commands_of_the_graph_work(tmp_path, tool_us
         check [shape=parallelogram, tool_command="cat made.txt; pwd"] start -> work -> check -> done }"""
     )
     user = tool_user([("write_file", {"path": "made.txt", "content": "by a model\n"})])
-    result = made.run(
-        wait=True, backend=user, workdir=place, logs_root=tmp_path / "run", observers=[seen.append]
-    )
+    result = made.run(wait=True, backend=user, workdir=place, logs_root=tmp_path / "run", observers=[seen.append])
     assert result.status == "success"
     assert result.context.get("tool.output") == f"by a model\n{place}\n"
     assert not (tmp_path / "run" / "workspace").exists()
@@ -248,9 +244,7 @@ def test_a_resume_works_where_the_run_did(tmp_path):
         made.resume(tmp_path / "run", rewind_to="two")
 
 
-def test_a_child_works_in_its_parents_workspace_unless_it_has_a_place_of_its_own(
-    tmp_path, monkeypatch, tool_user
-):
+def test_a_child_works_in_its_parents_workspace_unless_it_has_a_place_of_its_own(tmp_path, monkeypatch, tool_user):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own").mkdir()
     child = Pipeline(FRAME.format(attrs='allowed_tools="write,list"'))
@@ -319,9 +313,7 @@ def test_no_secret_reaches_the_model_an_event_or_a_file(tmp_path, monkeypatch, r
     assert result.status == "success"
     assert user.told[0] == "TOKEN=[redacted]\n"
     said = json.dumps([user.told, [event.to_plain() for event in events]])
-    files = "".join(
-        path.read_text("utf-8", "replace") for path in (tmp_path / "run").rglob("*") if path.is_file()
-    )
+    files = "".join(path.read_text("utf-8", "replace") for path in (tmp_path / "run").rglob("*") if path.is_file())
     assert secret not in said + files
     assert "[redacted]" in files
 

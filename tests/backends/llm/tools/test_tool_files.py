@@ -8,10 +8,10 @@ from attractor_nb.backends.llm.tools.file_tools import (
     MAX_LISTED,
     MAX_WRITTEN_BYTES,
     list_files,
+    parts_of,
     read_file,
     write_file,
 )
-from attractor_nb.backends.llm.tools.tool_paths import parts_of
 from attractor_nb.backends.llm.tools.tool_problems import MAX_RESULT_CHARACTERS, ToolProblem
 from attractor_nb.redaction import learn
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.backends.llm.tools.hooks import NOT_STARTED, TIMED_OUT
+from attractor_nb.backends.llm.tools.tool_calls import NOT_STARTED, TIMED_OUT
 from attractor_nb.errors import UntrustedSource
 from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.processes import LocalProcesses
@@ -73,9 +73,7 @@ def test_9_7_a_hook_learns_of_the_call_by_environment_and_stdin(tmp_path, run):
     }
     assert (after["result"], after["error"], after["hook"]) == ("wrote 5 bytes to a.txt", "", "post")
     assert after["duration"] >= 0
-    environment = dict(
-        line.split("=", 1) for line in (tmp_path / "pre.env").read_text().splitlines() if "=" in line
-    )
+    environment = dict(line.split("=", 1) for line in (tmp_path / "pre.env").read_text().splitlines() if "=" in line)
     assert {name: environment[name] for name in environment if name.startswith("ATTRACTOR_TOOL")} == {
         "ATTRACTOR_TOOL_NAME": "write_file",
         "ATTRACTOR_TOOL_CALL_ID": "call-1",
@@ -86,9 +84,7 @@ def test_9_7_a_hook_learns_of_the_call_by_environment_and_stdin(tmp_path, run):
 
 
 def test_9_7_the_nodes_hook_wins_over_the_graphs_and_an_empty_one_is_none(tmp_path, run):
-    assert (
-        run(tmp_path / "a", graph='tool_hooks.pre="false"', node='tool_hooks.pre="true"')[2][0].skipped == ""
-    )
+    assert run(tmp_path / "a", graph='tool_hooks.pre="false"', node='tool_hooks.pre="true"')[2][0].skipped == ""
     assert run(tmp_path / "b", graph='tool_hooks.pre="false"', node='tool_hooks.pre=""')[2][0].hooks == ()
     assert run(tmp_path / "c", graph='tool_hooks.pre="true"', node='tool_hooks.pre="false"')[2][0].skipped
 
@@ -102,10 +98,7 @@ def test_9_7_a_post_hook_that_fails_is_recorded_and_changes_nothing(tmp_path, ru
 def test_9_7_a_post_hook_learns_of_an_error_and_does_not_run_for_a_call_that_was_skipped(tmp_path, run):
     keep = f"cat >> {tmp_path}/after.jsonl; echo >> {tmp_path}/after.jsonl"
     pre = "case $(cat) in *forbidden*) exit 1;; esac"
-    calls = [
-        ("write_file", {"path": "../x", "content": ""}),
-        ("write_file", {"path": "forbidden", "content": ""}),
-    ]
+    calls = [("write_file", {"path": "../x", "content": ""}), ("write_file", {"path": "forbidden", "content": ""})]
     run(tmp_path, *calls, node=f'tool_hooks.pre="{pre}", tool_hooks.post="{keep}"')
     lines = (tmp_path / "after.jsonl").read_text().splitlines()
     assert len(lines) == 1
@@ -168,7 +161,5 @@ def test_a_secret_that_a_hook_prints_is_in_no_event_and_no_file(tmp_path, run):
     script = tmp_path / "leak.sh"
     script.write_text(f"echo {secret} >&2; exit 1\n")
     user, _, events = run(tmp_path, node=f'tool_hooks.pre="sh {script}"')
-    files = "".join(
-        path.read_text("utf-8", "replace") for path in (tmp_path / "run").rglob("*") if path.is_file()
-    )
+    files = "".join(path.read_text("utf-8", "replace") for path in (tmp_path / "run").rglob("*") if path.is_file())
     assert secret not in files + json.dumps([user.told, [event.to_plain() for event in events]])

@@ -1,0 +1,211 @@
+"""Interviewers that need no terminal, and the base of all (spec 6.4).
+
+The interviewer never answers by itself. The code that receives the answer cancels the waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from msgspec.structs import replace
+
+from attractor_nb.calling import call
+from attractor_nb.errors import TerminalError
+from attractor_nb.model.question import Answer, AnswerValue, Option, QuestionType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+
+    from attractor_nb.model.form import Form
+    from attractor_nb.model.question import Question
+    from attractor_nb.protocols import MaybeAwaitable
+
+AnswerLike = Answer | Option | str | bool | Sequence[Any] | None
+"""What ``answer_of`` reads."""
+
+_NAME = "auto-approve"
+_TEXT = "auto-approved"
+
+
+class SequentialInterviewer(ABC):
+    """An interviewer that asks one question at a time; subclasses implement ``ask``."""
+
+    @abstractmethod
+    async def ask(self, question: Question) -> Answer:
+        """Put a question and wait for its answer."""
+
+    async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
+        """Put the questions one after another; answers in the same order."""
+        return [await self.ask(question) for question in questions]
+
+    async def inform(self, message: str, stage: str) -> None:
+        """Ignore a message; subclasses that can show messages override this."""
+        del message, stage
+
+
+async def answer_within(question: Question, waiting: Coroutine[Any, Any, Answer]) -> Answer:
+    """The awaited answer; when the question's time is over, its default or else TIMEOUT (spec 6.5)."""
+    limit = asyncio.timeout(question.timeout_seconds)
+    try:
+        async with limit:
+            return await waiting
+    except TimeoutError:
+        if not limit.expired():
+            raise  # somebody else's: the callback's own network call, for one
+    if question.default is None:
+        return Answer(AnswerValue.TIMEOUT, answered_by="timeout")
+    return replace(question.default, answered_by=question.default.answered_by or "default")
+
+
+def answer_of(value: Any, question: Question, answered_by: str) -> Answer:
+    """The answer that a value means; the caller checks whether it fits the question.
+
+    Args:
+        value: An Answer as it is; an Option; a word (an option's key or label, yes or no, or the
+            free text); True or False; several options or words; None for "skipped".
+        question: What was asked.
+        answered_by: Who answers, unless the Answer says so itself.
+
+    Raises:
+        TerminalError: The value is none of these.
+    """
+    match value:
+        case Answer():
+            return value if value.answered_by else replace(value, answered_by=answered_by)
+        case None:
+            return Answer(AnswerValue.SKIPPED, answered_by=answered_by)
+        case bool():
+            return Answer(AnswerValue.YES if value else AnswerValue.NO, answered_by=answered_by)
+        case Option():
+            return Answer(value.key, selected_option=value, answered_by=answered_by)
+        case str():
+            text = value if question.type is QuestionType.FREEFORM else ""
+            return Answer(value, text=text, answered_by=answered_by)
+        case list() | tuple():
+            parts = cast("Sequence[Any]", value)
+            words = [part.key if isinstance(part, Option) else str(part) for part in parts]
+            return Answer(",".join(words), answered_by=answered_by)
+        case _:
+            raise TerminalError(
+                f"a {type(value).__name__} is not an answer to {question.stage or 'the question'!r}",
+                hint="give an Answer, an Option, a word, True, False, or None to skip; "
+                'what a form asks for is Answer("Y", form={…})',
+            )
+
+
+class AutoApproveInterviewer(SequentialInterviewer):
+    """Approves everything at once. The record of the answer says that no person approved."""
+
+    async def ask(self, question: Question) -> Answer:
+        """YES, the first option, or the text ``auto-approved``; a form is left to its defaults.
+
+        Raises:
+            TerminalError: The form has fields without a default, which nobody fills in.
+        """
+        if question.form is not None:
+            _check_defaults(question.form, question.stage)
+        if question.type in (QuestionType.YES_NO, QuestionType.CONFIRMATION):
+            return Answer(AnswerValue.YES, answered_by=_NAME)
+        if question.options:
+            first = question.options[0]
+            chosen = (first,) if question.type is QuestionType.MULTI_SELECT else ()
+            return Answer(first.key, selected_option=first, selected_options=chosen, answered_by=_NAME)
+        return Answer(_TEXT, text=_TEXT, answered_by=_NAME)
+
+
+def _check_defaults(form: Form, stage: str) -> None:
+    needed = [entry.name for entry in form.fields if entry.is_required]
+    if needed:
+        raise TerminalError(
+            f"the form of gate {stage!r} needs {', '.join(needed)}, but auto-approval fills in no fields",
+            hint='give the fields defaults, or provide answers:  QueueInterviewer([Answer("Y", form={…})])',
+        )
+
+
+class CallbackInterviewer(SequentialInterviewer):
+    """Passes each question to a function. A plain function runs in its own thread, so it may block.
+
+    Args:
+        callback: Plain or async. It receives the question and returns an Answer, an Option, a word, True or
+            False, several of them, or None to skip.
+        on_inform: Receives the message and the stage of each ``inform``; optional.
+    """
+
+    def __init__(
+        self,
+        callback: Callable[[Question], MaybeAwaitable[AnswerLike]] | Callable[..., Any],
+        *,
+        on_inform: Callable[[str, str], MaybeAwaitable[None]] | None = None,
+    ) -> None:
+        self._callback = callback
+        self._on_inform = on_inform
+
+    async def ask(self, question: Question) -> Answer:
+        """The function's answer; within the question's time."""
+        return await answer_within(question, self._called(question))
+
+    async def inform(self, message: str, stage: str) -> None:
+        """Pass news on."""
+        if self._on_inform is not None:
+            await call(self._on_inform, message, stage)
+
+    async def _called(self, question: Question) -> Answer:
+        return answer_of(await call(self._callback, question), question, "callback")
+
+
+class DeferredInterviewer(SequentialInterviewer):
+    """Waits, for the question's time or for ever.
+
+    Attributes:
+        waits_for_others: True: it never answers by itself, and the caller must get the answer elsewhere.
+    """
+
+    waits_for_others = True
+
+    async def ask(self, question: Question) -> Answer:
+        """Wait until cancelled; when the question's time is over, return its default or TIMEOUT."""
+        return await answer_within(question, _forever())
+
+    async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
+        """Wait for all of them at the same time."""
+        return list(await asyncio.gather(*(self.ask(question) for question in questions)))
+
+
+async def _forever() -> Answer:
+    waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    return await waiting
+
+
+class QueueInterviewer(SequentialInterviewer):
+    """Takes answers from a queue, in order. An empty queue skips the question and never approves it."""
+
+    def __init__(self, answers: Iterable[AnswerLike] = ()) -> None:
+        self.answers: deque[AnswerLike] = deque(answers)
+
+    async def ask(self, question: Question) -> Answer:
+        """The next answer."""
+        if not self.answers:
+            return Answer(AnswerValue.SKIPPED, answered_by="queue")
+        return answer_of(self.answers.popleft(), question, "queue")
+
+
+class RefusingInterviewer(SequentialInterviewer):
+    """Fails each question at once, with a message that says how to get it answered."""
+
+    refuses_all = True
+
+    async def ask(self, question: Question) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            TerminalError: Always.
+        """
+        raise TerminalError(
+            f"gate {question.stage!r} needs an answer, and no interviewer can give one",
+            hint='run it at a terminal, give interviewer="auto" (--auto-approve on the command line), '
+            "or answers beforehand: QueueInterviewer([…])",
+        )

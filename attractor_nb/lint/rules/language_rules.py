@@ -1,0 +1,328 @@
+"""Rules about the languages within attributes: conditions (spec 10, ruling 11), stylesheets (spec 8)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import StylesheetSyntaxError
+from attractor_nb.languages.condition import mend_condition
+from attractor_nb.languages.dot import apply_edits
+from attractor_nb.languages.dot.literals import embed_value
+from attractor_nb.languages.stylesheet import SelectorKind
+from attractor_nb.lint.consequences import with_value
+from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.lint.source_places import outward, replacing_value, value_span
+from attractor_nb.model.diagnostic import Fix, Severity, TextEdit
+from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.vocabulary.attributes import Scope
+from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from attractor_nb.languages.stylesheet import Selector
+    from attractor_nb.lint.consequences import Meant
+    from attractor_nb.lint.survey import Survey
+    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.model.graph import Edge, Node
+    from attractor_nb.source import Span
+
+_ATTRIBUTE: Final = "model_stylesheet"
+
+
+@rule(Severity.ERROR)
+def condition_syntax(survey: Survey) -> Iterator[Finding]:
+    """A condition is clauses `key=value` or `key!=value`, joined by `&&`.
+
+    An edge whose condition cannot be read could never be taken with confidence (spec 7.2, 10.2).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="outcome == success"] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="outcome=success"] }
+    """
+    for edge, error in survey.condition_errors:
+        mended = mend_condition(edge.condition)
+        fix = Fix(error.hint) if mended is None else replacing_value(edge, "condition", mended, f"write `{mended}`")
+        message = f"condition `{edge.condition.strip()}`: {error.message}"
+        span = error.span if error.span is not None and error.span.source.host else edge.span
+        yield Finding(message, span, edge=(edge.source, edge.target), fix=fix)
+
+
+def _condition_notices(survey: Survey, name: str) -> Iterator[Finding]:
+    for edge, notice in survey.condition_notices:
+        if notice.rule == name:
+            is_embedded = notice.span is not None and notice.span.source.host
+            span = notice.span if is_embedded else edge.span
+            ends, fix = (edge.source, edge.target), outward(notice.fix)
+            meant = _meant(edge, notice)
+            yield Finding(notice.message, span, edge=ends, fix=fix, severity=notice.severity, meant=meant)
+
+
+def _meant(edge: Edge, notice: Diagnostic) -> Meant | None:
+    """The graph with a condition that is mended as a notice proposes."""
+    if notice.fix is None or not notice.fix.edits or notice.severity is Severity.INFO:
+        return None
+    text = apply_edits(notice.fix.edits[0].span.source, notice.fix.edits)
+    return with_value(Scope.EDGE, "condition", edge.attrs["condition"], text)
+
+
+@rule(Severity.INFO)
+def outcome_alias(survey: Survey) -> Iterator[Finding]:
+    """A condition spells a status as the specification does.
+
+    `succeeded`, `failed`, `SUCCESS` and their like are read as the status they mean; other tools compare
+    them letter by letter, and there the edge is never taken (ruling 11).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="outcome=succeeded"] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="outcome=success"] }
+    """
+    return _condition_notices(survey, "outcome_alias")
+
+
+@rule(Severity.WARNING)
+def outcome_unknown(survey: Survey) -> Iterator[Finding]:
+    """A condition compares `outcome` with a status.
+
+    No stage ends in any other word, so such a comparison has the same answer in every run (spec 10.3).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="outcome=sucess"] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="outcome=success"] }
+    """
+    return _condition_notices(survey, "outcome_unknown")
+
+
+@rule(Severity.WARNING)
+def status_as_key(survey: Survey) -> Iterator[Finding]:
+    """A condition names what it compares.
+
+    A word alone is the key of a context value. `success` alone asks whether the context has something
+    under that name, not how the stage ended (spec 10.4, 10.5).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="success"] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="outcome=success"] }
+    """
+    return _condition_notices(survey, "status_as_key")
+
+
+@rule(Severity.WARNING)
+def literal_unquoted(survey: Survey) -> Iterator[Finding]:
+    r"""A literal of several words is quoted.
+
+    It is read as the words up to the next `&&` (spec 10.5), which the grammar of 10.2 does not have.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="preferred_label=Ship it"] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="preferred_label=\"Ship it\""] }
+    """
+    return _condition_notices(survey, "literal_unquoted")
+
+
+CONDITION_RULES: Final = (condition_syntax, outcome_alias, outcome_unknown, status_as_key, literal_unquoted)
+
+
+@rule(Severity.ERROR)
+def stylesheet_syntax(survey: Survey) -> Iterator[Finding]:
+    """The model stylesheet can be read.
+
+    One that cannot would leave every stage with a model nobody chose (spec 7.2, 8.2).
+
+    Bad:
+
+        digraph { model_stylesheet="* { llm_model }"
+            start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+
+    Good:
+
+        digraph { model_stylesheet="* { llm_model: small }"
+            start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+    """
+    error = survey.stylesheet
+    if isinstance(error, StylesheetSyntaxError):
+        yield Finding(f"stylesheet: {error.message}", _placed(survey, error.span), fix=Fix(error.hint))
+
+
+def _placed(survey: Survey, span: Span | None) -> Span | None:
+    """A span of the stylesheet if it points into the source, else that of the attribute."""
+    return span if span is not None and span.source.host else value_span(survey.graph, _ATTRIBUTE)
+
+
+def _stylesheet_notices(survey: Survey, name: str) -> Iterator[Finding]:
+    if isinstance(survey.stylesheet, StylesheetSyntaxError):
+        return
+    for notice in survey.stylesheet.notices:
+        if notice.rule == name:
+            yield Finding(notice.message, _placed(survey, notice.span), fix=outward(notice.fix))
+
+
+@rule(Severity.WARNING)
+def unknown_property(survey: Survey) -> Iterator[Finding]:
+    """A stylesheet sets model, provider, `reasoning_effort`, `temperature`, `max_tokens` and `base_url`.
+
+    Any other property has no effect (spec 8.4, ruling 10).
+
+    Bad:
+
+        digraph { model_stylesheet="* { llm_modl: small }"
+            start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+
+    Good:
+
+        digraph { model_stylesheet="* { llm_model: small }"
+            start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+    """
+    return _stylesheet_notices(survey, "unknown_property")
+
+
+@rule(Severity.WARNING)
+def style_value(survey: Survey) -> Iterator[Finding]:
+    """A stylesheet's `reasoning_effort` is `low`, `medium` or `high`, its numbers are numbers.
+
+    Providers know these three (spec 8.4); what is no number has no effect.
+
+    Bad:
+
+        digraph { model_stylesheet="* { reasoning_effort: hgh }"
+            start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+
+    Good:
+
+        digraph { model_stylesheet="* { reasoning_effort: high }"
+            start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
+    """
+    return _stylesheet_notices(survey, "style_value")
+
+
+@rule(Severity.WARNING)
+def unused_selector(survey: Survey) -> Iterator[Finding]:
+    """Every id and shape that the stylesheet selects belongs to a node.
+
+    A rule for a node that is not there gives its model to nobody.
+
+    Bad:
+
+        digraph { model_stylesheet="#reveiw { llm_model: large }"
+            start [shape=Mdiamond] review [prompt="Review"] exit [shape=Msquare]
+            start -> review -> exit }
+
+    Good:
+
+        digraph { model_stylesheet="#review { llm_model: large }"
+            start [shape=Mdiamond] review [prompt="Review"] exit [shape=Msquare]
+            start -> review -> exit }
+    """
+    shapes = {node.shape for node in survey.graph.nodes.values()} if _selectors(survey) else set[str]()
+    for selector in _selectors(survey):
+        if selector.kind is SelectorKind.ID and selector.name not in survey.graph.nodes:
+            yield _unmatched(survey, selector, survey.nearest_node(selector.name), "no node has that id")
+        elif selector.kind is SelectorKind.SHAPE and selector.name not in shapes:
+            near = "" if selector.name in SHAPE_TO_TYPE else nearest(selector.name, sorted(shapes))
+            yield _unmatched(survey, selector, near, "no node has that shape")
+
+
+@rule(Severity.WARNING)
+def unused_class(survey: Survey) -> Iterator[Finding]:
+    """Stylesheet and nodes use the same classes.
+
+    A rule for a class that no node has gives its model to nobody, a WARNING. A class on a node that no
+    rule selects, where the stylesheet does select classes, is an INFO (spec 2.12, 8.3).
+
+    Bad:
+
+        digraph { model_stylesheet=".critcal { llm_model: large }"
+            start [shape=Mdiamond] review [prompt="Review", class="critical"] exit [shape=Msquare]
+            start -> review -> exit }
+
+    Good:
+
+        digraph { model_stylesheet=".critical { llm_model: large }"
+            start [shape=Mdiamond] review [prompt="Review", class="critical"] exit [shape=Msquare]
+            start -> review -> exit }
+    """
+    selected = {each.name: each for each in _selectors(survey) if each.kind is SelectorKind.CLASS}
+    if not selected:
+        return
+    carried = {name for node in survey.graph.nodes.values() for name in node.classes}
+    for selector in _selectors(survey):
+        if selector.kind is SelectorKind.CLASS and selector.name not in carried:
+            yield _unmatched(survey, selector, nearest(selector.name, sorted(carried)), "no node has that class")
+    unmatched = selected.keys() - carried
+    seen = set(selected)
+    for node in survey.graph.nodes.values():
+        for name in _own_classes(node):
+            # A slip of the stylesheet was reported there; reporting it here too would mend it twice.
+            if name not in seen and not nearest(name, unmatched):
+                yield _unselected(node, name, selected)
+            seen.add(name)
+
+
+def _selectors(survey: Survey) -> Iterable[Selector]:
+    if isinstance(survey.stylesheet, StylesheetSyntaxError):
+        return ()
+    return [each.selector for each in survey.stylesheet.rules]
+
+
+def _unmatched(survey: Survey, selector: Selector, near: str, reason: str) -> Finding:
+    message = f"the stylesheet selects `{selector}`, but {reason}"
+    span = _placed(survey, selector.span)
+    if not near or selector.span is None:
+        return Finding(message, span, fix=Fix("remove the rule, or select existing nodes"))
+    meant = str(selector)[: len(str(selector)) - len(selector.name)] + near
+    fix = outward(Fix(f"write `{meant}`", (TextEdit(selector.span, meant),)))
+    return Finding(f"{message}; did you mean `{meant}`?", span, fix=fix)
+
+
+def _own_classes(node: Node) -> tuple[str, ...]:
+    return comma_list(node.get("class", str, ""))
+
+
+def _unselected(node: Node, name: str, selected: Iterable[str]) -> Finding:
+    near = nearest(name, selected)
+    hint = f'; did you mean "{near}"?' if near else ""
+    message = f'no rule of the stylesheet selects the class "{name}" of "{node.id}"{hint}'
+    span, fix = value_span(node, "class"), Fix("add a rule for it, or remove it")
+    written = node.attr_spans.get("class")
+    if written is not None:
+        text = embed_value(written.value)
+        if found := re.search(rf"(?:^|,)\s*({re.escape(name)})\s*(?:,|$)", text.text):
+            span = text.span(*found.span(1))
+            if near:
+                fix = outward(Fix(f'write "{near}"', (TextEdit(span, near),)))
+    return Finding(message, span, node.id, fix=fix, severity=Severity.INFO)
+
+
+STYLESHEET_RULES: Final = (stylesheet_syntax, unknown_property, style_value, unused_selector, unused_class)

@@ -1,0 +1,136 @@
+"""How runs and nodes stand: each state once, with its word, its sign and what its row of a table says.
+
+How an attempt ended is ``model.outcome.StageStatus``; what is recorded of a run uses ``RecordedStatus``.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, Literal, Self
+
+RecordedStatus = Literal["running", "resumed", "completed", "failed", "interrupted", "paused", "restarted"]
+"""How a manifest says that its run stands."""
+_RECORDED: Final = {"success": "completed", "fail": "failed"}
+_RESULTS: Final = {recorded: result for result, recorded in _RECORDED.items()}
+LIVE: Final = frozenset({"running", "resumed"})
+"""What is recorded of a run before it ends."""
+ENDED: Final = frozenset(_RESULTS)
+"""What is recorded of a run that came to its own end."""
+
+
+def as_recorded(status: str) -> str:
+    """The word of manifests, records and handles for the status of a result.
+
+    >>> as_recorded("success"), as_recorded("paused")
+    ('completed', 'paused')
+    """
+    return _RECORDED.get(status, status)
+
+
+def as_result(status: str) -> str:
+    """The inverse: the word of results for a status that is recorded.
+
+    >>> as_result("failed"), as_result("interrupted")
+    ('fail', 'interrupted')
+    """
+    return _RESULTS.get(status, status)
+
+
+class RunStatus(StrEnum):
+    """How a run as a whole looks.
+
+    Attributes:
+        letter: Its sign in texts.
+        is_over: It came to its own end: a resume has nothing to go on with, unless it failed.
+        is_ended: Nothing more will happen by itself.
+    """
+
+    letter: str
+    is_over: bool
+    is_ended: bool
+
+    READY = "ready", "\N{EN DASH}"
+    RUNNING = "running", "\N{BLACK CIRCLE}"
+    SUCCESS = "success", "\N{CHECK MARK}"
+    FAIL = "fail", "\N{MULTIPLICATION X}"
+    INTERRUPTED = "interrupted", "\N{DOUBLE VERTICAL LINE}"
+
+    __hash__ = str.__hash__  # that of the word it equals
+
+    def __new__(cls, word: str, letter: str) -> Self:
+        """Make a member."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.letter = letter
+        member.is_over = word in _RECORDED
+        member.is_ended = member.is_over or word == "interrupted"
+        return member
+
+    @classmethod
+    def of(cls, status: str) -> RunStatus:
+        """How a run looks whose status, recorded or of a result, is that.
+
+        >>> [str(RunStatus.of(status)) for status in ("completed", "resumed", "paused", "abandoned")]
+        ['success', 'running', 'interrupted', 'interrupted']
+        """
+        return _RUNS.get(as_result(status), cls.INTERRUPTED)
+
+
+class NodeStatus(StrEnum):
+    """How a node looks.
+
+    Attributes:
+        letter: Its sign in texts.
+        row: How the row of a table about it looks: ``ok``, ``error``, ``warn``, or empty.
+        is_active: Something is going on in it now.
+    """
+
+    letter: str
+    row: str
+    is_active: bool
+
+    PENDING = "pending", "\N{EN DASH}"
+    RUNNING = "running", "\N{BLACK CIRCLE}"
+    WAITING = "waiting", "?", "warn"
+    RETRYING = "retrying", "\N{CLOCKWISE OPEN CIRCLE ARROW}"
+    SUCCESS = "success", "\N{CHECK MARK}", "ok"
+    PARTIAL_SUCCESS = "partial_success", "\N{CHECK MARK}~", "ok"
+    FAIL = "fail", "\N{MULTIPLICATION X}", "error"
+    SKIPPED = "skipped", "\N{EN DASH}"
+    CACHED = "cached", "\N{HIGH VOLTAGE SIGN}", "ok"
+
+    __hash__ = str.__hash__  # as above
+
+    def __new__(cls, word: str, letter: str, row: str = "") -> Self:
+        """Make a member."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.letter, member.row = letter, row
+        member.is_active = word in {"running", "waiting", "retrying"}
+        return member
+
+    @classmethod
+    def of(cls, status: str) -> NodeStatus:
+        """How a node looks with that state, or whose latest attempt ended so; any other word looks like none.
+
+        >>> str(NodeStatus.of("retry")), str(NodeStatus.of("cached")), str(NodeStatus.of(""))
+        ('fail', 'cached', 'pending')
+        """
+        return _NODES.get(status, cls.PENDING)
+
+
+def row_look(status: str) -> str:
+    """How the row of a table about a stage of that state looks: ``ok``, ``error``, ``warn``, or empty."""
+    return "warn" if status == "cut off" else NodeStatus.of(status).row
+
+
+_RUNS: Final[dict[str, RunStatus]] = {
+    **{status.value: status for status in RunStatus},
+    **dict.fromkeys(("waiting", "resumed"), RunStatus.RUNNING),
+    "not_started": RunStatus.READY,
+}
+_NODES: Final[dict[str, NodeStatus]] = {
+    **{status.value: status for status in NodeStatus},
+    "retry": NodeStatus.FAIL,
+    "waits": NodeStatus.RETRYING,
+}

@@ -1,0 +1,126 @@
+"""Answers from other processes of this user: a run takes them while a gate waits, anybody hands them in.
+
+What is taken goes the way of every other answer: the run's gates check it, the first durable one wins.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.errors import AlreadyAnswered, AnswerRefused, AttractorError, NoSuchGate, RunLocked, StorageError
+from attractor_nb.logs import own_logger
+from attractor_nb.model.events import InterviewCompleted
+from attractor_nb.storage.answer_box import PATIENCE_SECONDS, AnswerBox, AnswerReply, BoxedAnswer
+from attractor_nb.storage.log.event_log import read_log
+from attractor_nb.storage.log.lock import process_of
+from attractor_nb.storage.run_store import DirectoryRunStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from attractor_nb.engine.gates import Gates
+
+LOGGER = own_logger(__name__)
+LOOK_SECONDS: Final = 0.25
+"""How often a run looks for answers while a gate waits."""
+_REFUSALS: Final = {kind.__name__: kind for kind in (AlreadyAnswered, NoSuchGate)}
+
+
+class AnswerTaker:
+    """Takes what other processes hand in for the gates of a run, and tells them what became of it.
+
+    Args:
+        gates: The gates.
+    """
+
+    def __init__(self, gates: Gates) -> None:
+        self._gates = gates
+        self._place: Path | None = None
+        self._box: AnswerBox | None = None
+        self._is_warned = False
+
+    def look(self, store: object) -> None:
+        """Take what is there now.
+
+        Args:
+            store: Where the run is stored now; only a run that has a directory can be found by others.
+        """
+        if not self._gates.pending or not isinstance(store, DirectoryRunStore):
+            return
+        if self._box is None or self._place != store.logs_root:  # a restart has a directory of its own
+            self._place, self._box = store.logs_root, AnswerBox(store.logs_root)
+        try:
+            for token, given in self._box.claimed(time.time()):
+                self._box.reply(token, self._reply_to(given))
+        except (OSError, StorageError) as error:  # of the state directory: the run has its other ways to an answer
+            if not self._is_warned:
+                LOGGER.warning("answers of other processes cannot be read: %s", error)
+            self._is_warned = True
+
+    def _reply_to(self, given: BoxedAnswer) -> AnswerReply:
+        form = given.form or None
+        try:
+            self._gates.answer(given.question, given.choice, text=given.text, form=form, answered_by=given.answered_by)
+        except AttractorError as error:
+            fields = error.fields if isinstance(error, AnswerRefused) else {}
+            return AnswerReply(error=type(error).__name__, message=error.message, hint=error.hint, fields=fields)
+        return AnswerReply()
+
+
+def can_be_answered(owner: Mapping[str, Any], logs_root: Path) -> bool:
+    """Whether answers reach the process that works at a run: it is one of this machine and of this user.
+
+    Args:
+        owner: Facts about that process: ``pid``, ``host``.
+        logs_root: The run directory whose log has the question.
+    """
+    return owner.get("host") == socket.gethostname() and AnswerBox(logs_root).is_usable
+
+
+def answer_elsewhere(
+    logs_root: Path,
+    question: str,
+    choice: str,
+    *,
+    owner: Mapping[str, Any],
+    text: str = "",
+    form: Mapping[str, Any] | None = None,
+    answered_by: str,
+    patience: float = PATIENCE_SECONDS,
+) -> InterviewCompleted:
+    """Answer a question of a run that another process works at; what its log has of the answer then.
+
+    Args:
+        logs_root: The run directory whose log has the question.
+        question: The question's id.
+        choice: Key, label or target of a choice, or empty.
+        owner: Facts about the process: ``pid``, ``host``, ``since``.
+        text: Free text.
+        form: What is filled in, by field.
+        answered_by: Who answers, for the record.
+        patience: Seconds to wait for that process.
+
+    Raises:
+        NoSuchGate, AnswerRefused, AlreadyAnswered: As of ``Run.answer``.
+        RunLocked: That process takes no answers from here; this one does not count.
+        StorageError: The answer cannot be handed in, or it is unknown what became of it.
+    """
+    reply = None
+    if can_be_answered(owner, logs_root):
+        given = BoxedAnswer(question, answered_by, time.time() + patience, choice, text, dict(form or {}))
+        reply = AnswerBox(logs_root).hand_in(given, patience)
+    if reply is None:
+        raise RunLocked(
+            f"the run is owned by {process_of(owner)}, which takes no answer from here",
+            owner=dict(owner),
+            hint="answer it there: at its console, in its notebook, or over its server with --server URL",
+        )
+    if not reply.error:
+        recorded = [event for event in read_log(logs_root).events if isinstance(event, InterviewCompleted)]
+        return next(event for event in reversed(recorded) if event.question_id == question)
+    if reply.error == AnswerRefused.__name__:
+        raise AnswerRefused(reply.message, hint=reply.hint, fields=reply.fields)
+    raise _REFUSALS.get(reply.error, StorageError)(reply.message, hint=reply.hint)

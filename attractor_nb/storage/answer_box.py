@@ -1,0 +1,187 @@
+"""Answers that are handed in at a run which another process of this user works at.
+
+They lie in a folder of the user's state directory: an answer until the owner of the run claims it, and the owner's
+reply until it was read.
+
+The rule: the owner claims an answer by renaming the one file that it is, the sender withdraws it by removing that file.
+So of both exactly one happens, and a sender who gave up knows that nobody will act on the answer any more. An
+answer counts for seconds only: what a killed sender left behind answers no question that is asked again later.
+
+Run directories are no place for this: agents and tools work there, and what they write must pass no gate. It knows
+no gates, and what makes an answer right is decided by the owner alone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from attractor_nb.errors import StorageError
+from attractor_nb.model.record import Record, no_values
+from attractor_nb.storage.files.atomic import read_plain_file, write_whole
+from attractor_nb.storage.files.disk import Disk, entry_names, storage_error
+from attractor_nb.storage.files.strict_json import JsonProblem
+from attractor_nb.storage.run_directory import make_directory
+from attractor_nb.storage.sealed_file import seal, unseal
+from attractor_nb.storage.trust_file import is_private, state_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+    from pathlib import Path
+
+PATIENCE_SECONDS: Final = 10.0
+"""How long an answer waits to be claimed, and after that for its reply."""
+_POLL_SECONDS: Final = 0.05
+_MAX_BYTES: Final = 4 * 1024 * 1024
+_FOLDER: Final = "answers"
+_GIVEN, _CLAIMED, _REPLY = ".given", ".claimed", ".reply"
+
+
+class BoxedAnswer(Record, frozen=True):
+    """An answer to a question of another process.
+
+    Attributes:
+        question: The question's id.
+        answered_by: Who answers, for the record.
+        until: When it is over, in seconds since 1970.
+        choice: Key, label or target of a choice, or empty.
+        text: Free text, or empty.
+        form: What is filled in, by field.
+    """
+
+    question: str
+    answered_by: str
+    until: float
+    choice: str = ""
+    text: str = ""
+    form: dict[str, Any] = msgspec.field(default_factory=no_values)
+
+
+class AnswerReply(Record, frozen=True):
+    """What became of an answer.
+
+    Attributes:
+        error: Name of the error that refused it; empty when it counts.
+        message: What is wrong.
+        hint: What helps.
+        fields: What is wrong with the form, by field.
+    """
+
+    error: str = ""
+    message: str = ""
+    hint: str = ""
+    fields: dict[str, str] = msgspec.field(default_factory=no_values)
+
+
+class AnswerBox:
+    """The answers that are handed in at one run directory.
+
+    Args:
+        logs_root: The run directory whose log has the question.
+    """
+
+    def __init__(self, logs_root: Path) -> None:
+        self._disk = Disk()
+        state = state_directory()
+        self._directory = None if state is None else state / _FOLDER
+        self._prefix = sha256(os.fsencode(logs_root.resolve())).hexdigest()[:32] + "-"
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether there is a place in which nobody but this user can put an answer."""
+        if self._directory is None:
+            return False
+        return all(is_private(place) or not place.exists() for place in (self._directory, self._directory.parent))
+
+    def hand_in(self, given: BoxedAnswer, patience: float = PATIENCE_SECONDS) -> AnswerReply | None:
+        """Hand an answer in and wait for what becomes of it; None when nobody claimed it: then it never counts.
+
+        Raises:
+            StorageError: It cannot be handed in, or the owner claimed it and was not heard of again.
+        """
+        if self._directory is None or not self.is_usable:
+            return None
+        token = self._prefix + os.urandom(8).hex()
+        make_directory(self._disk, self._directory, is_synced=False)
+        with self._opened() as parent:
+            write_whole(
+                self._disk, parent, token + _GIVEN, seal(given.to_plain()), directory=self._directory, is_synced=False
+            )
+            try:
+                return self._awaited(parent, token, patience)
+            finally:
+                for ending in (_GIVEN, _CLAIMED, _REPLY):
+                    with suppress(OSError):
+                        self._disk.remove(token + ending, parent)
+
+    def _awaited(self, parent: int, token: str, patience: float) -> AnswerReply | None:
+        give_up = time.monotonic() + patience
+        is_given = True
+        while (plain := self._read(parent, token + _REPLY)) is None:
+            if time.monotonic() > give_up:
+                if not is_given:
+                    raise StorageError(
+                        "the process of the run took the answer and was not heard of again",
+                        hint="look at the run: it shows whether the answer counts",
+                    )
+                is_given = False
+                with suppress(FileNotFoundError):
+                    self._disk.remove(token + _GIVEN, parent)
+                    return None
+                give_up = time.monotonic() + patience  # it was claimed in this moment
+            time.sleep(_POLL_SECONDS)
+        return AnswerReply.from_plain(plain)
+
+    def claimed(self, now: float) -> list[tuple[str, BoxedAnswer]]:
+        """Claim what was handed in; each with the token under which its sender waits for a reply.
+
+        Raises:
+            StorageError: The box cannot be read.
+        """
+        if self._directory is None or not self.is_usable or not self._directory.is_dir():
+            return []
+        found: list[tuple[str, BoxedAnswer]] = []
+        with self._opened() as parent:
+            for name in sorted(entry_names(parent)):
+                token = name.removesuffix(_GIVEN)
+                if token == name or not token.startswith(self._prefix):
+                    continue
+                with suppress(FileNotFoundError, JsonProblem, ValueError):  # withdrawn, or not ours
+                    self._disk.rename(name, token + _CLAIMED, parent)
+                    given = BoxedAnswer.from_plain(self._read(parent, token + _CLAIMED) or {})
+                    if now <= given.until:
+                        found.append((token, given))
+        return found
+
+    def reply(self, token: str, reply: AnswerReply) -> None:
+        """Tell a sender what became of its answer.
+
+        Raises:
+            StorageError: It cannot be told.
+        """
+        assert self._directory is not None, "an answer was claimed there"
+        with self._opened() as parent:
+            write_whole(
+                self._disk, parent, token + _REPLY, seal(reply.to_plain()), directory=self._directory, is_synced=False
+            )
+
+    @contextmanager
+    def _opened(self) -> Generator[int]:
+        assert self._directory is not None, "checked by the callers"
+        try:
+            descriptor = self._disk.open_directory(self._directory)
+        except OSError as error:
+            raise storage_error(error, "open", self._directory) from error
+        try:
+            yield descriptor
+        finally:
+            self._disk.close(descriptor)
+
+    def _read(self, parent: int, name: str) -> Mapping[str, Any] | None:
+        data = read_plain_file(name, parent, directory=self._directory or "", max_bytes=_MAX_BYTES)
+        return None if data is None else unseal(data)

@@ -1,0 +1,120 @@
+"""Answers to the run of another process: claimed or withdrawn, never both; late ones count for nothing."""
+
+import threading
+import time
+
+import pytest
+
+from attractor_nb.errors import StorageError
+from attractor_nb.storage.answer_box import AnswerBox, AnswerReply, BoxedAnswer
+from attractor_nb.storage.trust_file import state_directory
+
+SOON = 60.0
+
+
+def given(choice="A", seconds=SOON):
+    return BoxedAnswer("gate:1", "somebody", time.time() + seconds, choice)
+
+
+@pytest.fixture
+def box(tmp_path):
+    return AnswerBox(tmp_path / "run")
+
+
+def files():
+    return sorted(path.name for path in (state_directory() / "answers").iterdir())
+
+
+def claim(box, seconds=10.0):
+    """Claim the next answer as the owner of a run does: by looking again and again."""
+    give_up = time.monotonic() + seconds
+    while not (found := box.claimed(time.time())):
+        assert time.monotonic() < give_up
+        threading.Event().wait(0.01)
+    return found
+
+
+def handing_in(box, answer, patience=10.0):
+    outcome = []
+
+    def hand_in():
+        try:
+            outcome.append(box.hand_in(answer, patience))
+        except StorageError as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=hand_in)
+    thread.start()
+    return thread, outcome
+
+
+def test_an_answer_is_claimed_once_and_its_sender_told(box, tmp_path):
+    answer = BoxedAnswer("gate:1", "ann", time.time() + SOON, "A", "because", {"score": 7})
+    thread, outcome = handing_in(box, answer)
+    [(token, claimed)] = claim(box)
+    assert claimed == answer
+    assert box.claimed(time.time()) == []
+    assert AnswerBox(tmp_path / "other").claimed(time.time()) == []
+    box.reply(token, AnswerReply("AnswerRefused", "it will not do", "another", {"score": "too low"}))
+    thread.join(10)
+    assert outcome == [AnswerReply("AnswerRefused", "it will not do", "another", {"score": "too low"})]
+    assert files() == []
+
+
+def test_an_answer_that_nobody_claims_is_withdrawn(box):
+    assert box.hand_in(given(), patience=0.1) is None
+    assert files() == []
+    assert box.claimed(time.time()) == []
+
+
+def test_what_a_killed_sender_left_behind_answers_nothing_later(box):
+    thread, outcome = handing_in(box, given(seconds=0.2), patience=1.0)
+    threading.Event().wait(0.4)
+    assert box.claimed(time.time()) == [], "its time is over"
+    thread.join(10)
+    [error] = outcome
+    assert "was not heard of again" in error.message
+
+
+def test_of_claim_and_withdrawal_exactly_one_happens(box):
+    withdrawn = 0
+    for number in range(40):
+        thread, outcome = handing_in(box, given(str(number)), patience=0.01 * (number % 8))
+        found = []
+        while thread.is_alive() and not found:
+            found = box.claimed(time.time())
+        for token, _ in found:
+            box.reply(token, AnswerReply())
+        thread.join(10)
+        assert (outcome == [None]) == (not found)  # where it was claimed, the reply may be too late
+        withdrawn += not found
+        for path in (state_directory() / "answers").glob("*.reply"):
+            path.unlink()
+    assert 0 < withdrawn < 40
+    assert files() == []
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"question": "gate:1"}'])
+def test_what_is_not_ours_is_no_answer(box, tmp_path, content):
+    assert box.hand_in(given(), patience=0.05) is None  # makes the folder
+    (state_directory() / "answers" / f"{box._prefix}x.given").write_bytes(content)
+    assert box.claimed(time.time()) == []
+
+
+def test_a_folder_in_which_others_may_write_is_not_used(box):
+    assert box.hand_in(given(), patience=0.05) is None
+    assert box.is_usable
+    (state_directory() / "answers").chmod(0o777)
+    assert not box.is_usable
+    assert box.hand_in(given(), patience=0.05) is None
+    assert box.claimed(time.time()) == []
+
+
+def test_the_files_are_the_user_s_alone(box):
+    thread, _ = handing_in(box, given(), patience=0.5)
+    folder = state_directory() / "answers"
+    while thread.is_alive() and not (folder.exists() and list(folder.glob("*.given"))):
+        threading.Event().wait(0.01)
+    [file] = folder.glob("*.given")
+    assert (folder.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o600)
+    thread.join(10)
