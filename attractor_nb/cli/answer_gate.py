@@ -24,10 +24,8 @@ from attractor_nb.model.redacted import redact_event
 from attractor_nb.model.vocabulary.labels import label_text
 from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
 from attractor_nb.storage.log.event_log import read_log
-from attractor_nb.storage.manifest_file import read_manifest
-from attractor_nb.storage.run_status import standing_of
 from attractor_nb.storage.run_store import DirectoryRunStore
-from attractor_nb.storage.stored_run import check_directory
+from attractor_nb.storage.stored_run import check_directory, standing_place
 from attractor_nb.views.columns import one_line
 
 if TYPE_CHECKING:
@@ -78,10 +76,15 @@ def _hand_over(logs_root: Path, given: GivenAnswer, owner: Mapping[str, Any]) ->
         NoSuchGate, AlreadyAnswered, AnswerRefused: The answer does not count.
         RunLocked, StorageError: That process takes none from here, or it is unknown what became of it.
     """
-    place = _standing_place(logs_root)
-    asked = find_question(read_log(place).events, given.gate)
+    asked = find_question(read_log(standing_place(logs_root)).events, given.gate)
     return answer_elsewhere(
-        place, asked.question_id, given.choice, owner=owner, text=given.text, form=given.fields, answered_by=ANSWERED_BY
+        logs_root,
+        asked.question_id,
+        given.choice,
+        owner=owner,
+        text=given.text,
+        form=given.fields,
+        answered_by=ANSWERED_BY,
     )
 
 
@@ -109,12 +112,7 @@ def record_answer(logs_root: Path, given: GivenAnswer) -> InterviewCompleted:
 
 def _own(logs_root: Path, clock: SystemClock) -> DirectoryRunStore:
     """Own the directory in which the run stands: its latest restart's, where there was one."""
-    return DirectoryRunStore.open(_standing_place(logs_root), durability="full", clock=clock)
-
-
-def _standing_place(logs_root: Path) -> Path:
-    manifest, _ = read_manifest(logs_root)
-    return standing_of(logs_root, manifest or {}).logs_root
+    return DirectoryRunStore.open(standing_place(logs_root), durability="full", clock=clock)
 
 
 def find_question(events: Sequence[Event], gate: str) -> InterviewStarted:

@@ -16,6 +16,7 @@ from attractor_nb.storage.answer_box import PATIENCE_SECONDS, AnswerBox, AnswerR
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.run_store import DirectoryRunStore
+from attractor_nb.storage.stored_run import standing_place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,9 +76,12 @@ def can_be_answered(owner: Mapping[str, Any], logs_root: Path) -> bool:
 
     Args:
         owner: Facts about that process: ``pid``, ``host``.
-        logs_root: The run directory whose log has the question.
+        logs_root: The run directory; behind a restart the question stands in that of the latest.
+
+    Raises:
+        CheckpointCorrupt, StorageError: Where the run stands cannot be read.
     """
-    return owner.get("host") == socket.gethostname() and AnswerBox(logs_root).is_usable
+    return owner.get("host") == socket.gethostname() and AnswerBox(standing_place(logs_root)).is_usable
 
 
 def answer_elsewhere(
@@ -94,7 +98,7 @@ def answer_elsewhere(
     """Answer a question of a run that another process works at; what its log has of the answer then.
 
     Args:
-        logs_root: The run directory whose log has the question.
+        logs_root: The run directory; behind a restart the question stands in that of the latest.
         question: The question's id.
         choice: Key, label or target of a choice, or empty.
         owner: Facts about the process: ``pid``, ``host``, ``since``.
@@ -109,9 +113,10 @@ def answer_elsewhere(
         StorageError: The answer cannot be handed in, or it is unknown what became of it.
     """
     reply = None
-    if can_be_answered(owner, logs_root):
+    place = standing_place(logs_root)
+    if can_be_answered(owner, place):
         given = BoxedAnswer(question, answered_by, time.time() + patience, choice, text, dict(form or {}))
-        reply = AnswerBox(logs_root).hand_in(given, patience)
+        reply = AnswerBox(place).hand_in(given, patience)
     if reply is None:
         raise RunLocked(
             f"the run is owned by {process_of(owner)}, which takes no answer from here",
@@ -119,7 +124,7 @@ def answer_elsewhere(
             hint="answer it there: at its console, in its notebook, or over its server with --server URL",
         )
     if not reply.error:
-        recorded = [event for event in read_log(logs_root).events if isinstance(event, InterviewCompleted)]
+        recorded = [event for event in read_log(place).events if isinstance(event, InterviewCompleted)]
         return next(event for event in reversed(recorded) if event.question_id == question)
     if reply.error == AnswerRefused.__name__:
         raise AnswerRefused(reply.message, hint=reply.hint, fields=reply.fields)

@@ -128,6 +128,15 @@ def read_facts(logs_root: Path) -> dict[str, Any]:
     return manifest or manifest_from_events(read_log(logs_root).events)
 
 
+def standing_place(logs_root: Path) -> Path:
+    """The directory in which a run stands, with its open questions: its own, or that of its latest restart.
+
+    Raises:
+        CheckpointCorrupt, StorageError: As of `read_facts`.
+    """
+    return standing_of(logs_root, read_facts(logs_root)).logs_root
+
+
 def read_run(logs_root: Path, scan: LogScan | None = None) -> StoredRun:
     """Read a run directory.
 

@@ -165,9 +165,9 @@ class Review(BaseModel):
     score: int
 
 
-def source(name, more=""):
+def source(name, more="", on_again=""):
     return f"""digraph {name} {{ start [shape=Mdiamond] review [shape=hexagon, label="Is <b>{name}</b> good?"{more}]
-      done [shape=Msquare] start -> review review -> done [label="[A] Approve"] review -> review [label="[R] Again"] }}"""
+      done [shape=Msquare] start -> review review -> done [label="[A] Approve"] review -> review [label="[R] Again"{on_again}] }}"""
 
 
 @pytest.fixture
@@ -175,8 +175,8 @@ def start(tmp_path):
     """Starts a run that waits at its gate."""
     started = []
 
-    def start(name, more="", **options):
-        pipeline = Pipeline(source(name, more), backend=ScriptedBackend(), schemas={"Review": Review})
+    def start(name, more="", on_again="", **options):
+        pipeline = Pipeline(source(name, more, on_again), backend=ScriptedBackend(), schemas={"Review": Review})
         run = pipeline.run(interviewer="deferred", logs_root=tmp_path / "runs" / name, **options)
         run.wait_for_gate("review", timeout=30)
         started.append(run)
@@ -223,6 +223,18 @@ def test_a_question_of_a_run_that_stands_still_is_listed_with_how_to_go_on(start
     with pytest.raises(NoSuchGate) as refused:
         asked.answer("A")
     assert "Run.load(" in str(refused.value)
+
+
+def test_the_question_that_a_run_asks_behind_a_restart_is_listed(start, tmp_path):
+    run = start("again", on_again=", loop_restart=true")
+    run.answer("review", "R")
+    second = run.wait_for_gate("review", timeout=30)
+    run.cancel()
+    run.result(timeout=30)
+    (asked,) = gates(tmp_path / "runs")
+    assert asked.event.question_id == second.id
+    assert asked.event.time >= second.since
+    assert asked.logs_root == tmp_path / "runs" / "again"
 
 
 def test_a_run_that_cannot_be_read_is_said_and_the_others_are_shown(start, tmp_path):

@@ -120,15 +120,22 @@ OWNER = """import sys
 from attractor_nb import Pipeline
 run = Pipeline(sys.argv[1]).run(logs_root=sys.argv[2], interviewer="deferred")
 run.wait_for_gate("gate", 60)
+for choice in sys.argv[3:]:
+    run.answer("gate", choice)
+    run.wait_for_gate("gate", 60)
 print("waits", flush=True)
 print(run.result(60).status, flush=True)
 """
 
 
+RESTARTING = GATE.replace("done\n}", 'done\n    gate -> gate [label="[R] Again", loop_restart=true]\n}')
+
+
 @pytest.fixture
-def owner(tmp_path):
-    """A process whose run waits at its gate."""
-    command = [sys.executable, "-c", OWNER, GATE, str(tmp_path / "runs/one")]
+def owner(request, tmp_path):
+    """A process whose run waits at its gate: the first time, or behind a restart."""
+    choices = getattr(request, "param", ())
+    command = [sys.executable, "-c", OWNER, RESTARTING, str(tmp_path / "runs/one"), *choices]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == "waits\n"
@@ -137,6 +144,7 @@ def owner(tmp_path):
             process.kill()
 
 
+@pytest.mark.parametrize("owner", [(), ("R",)], ids=["at first", "behind a restart"], indirect=True)
 def test_a_question_of_another_process_is_answered_from_the_inbox(owner, tmp_path):
     inbox = gates(tmp_path / "runs")
     [asked] = inbox
@@ -148,7 +156,7 @@ def test_a_question_of_another_process_is_answered_from_the_inbox(owner, tmp_pat
     assert owner.stdout.readline() == "success\n"
     with pytest.raises((AlreadyAnswered, RunLocked, NoSuchGate)):
         asked.answer("Y")
-    log = (tmp_path / "runs/one/events.jsonl").read_text()
+    [*_, log] = (path.read_text() for path in sorted((tmp_path / "runs/one").rglob("events.jsonl")))
     assert log.count("InterviewCompleted") == 1
     assert "[N] No" in log
 

@@ -14,8 +14,7 @@ from attractor_nb.server.server_runs import locked_elsewhere
 from attractor_nb.server.streams.event_trail_reader import Trail
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
-from attractor_nb.storage.run_status import standing_of
-from attractor_nb.storage.stored_run import read_facts
+from attractor_nb.storage.stored_run import standing_place
 from attractor_nb.views.shown_questions import plain_question
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def questions_of(desk: RunDesk, run_id: str) -> list[WaitingQuestion]:
     """
     if run := desk.live(run_id):
         return [_here(run_id, gate) for gate in run.gates]
-    return _stored(desk, run_id, desk.summary(run_id))
+    return _stored(run_id, desk.summary(run_id))
 
 
 def questions_here(desk: RunDesk) -> list[WaitingQuestion]:
@@ -60,7 +59,7 @@ def all_questions(desk: RunDesk, summaries: Sequence[RunSummary]) -> list[Waitin
             continue
         known = before.get(run_id)
         if known is None or known[0] is not summary:
-            known = summary, _readable(desk, run_id, summary)
+            known = summary, _readable(run_id, summary)
         kept[run_id] = known
         found += known[1]
     desk.left_open = kept
@@ -82,15 +81,20 @@ def take_answer(desk: RunDesk, run_id: str, question: str, given: Answer) -> Ans
         gate = run.answer(question, given.choice, text=given.text, form=given.form, answered_by=answered_by)
         return AnswerTaken(pipeline=run_id, question=gate.id, stage=gate.stage, status="accepted")
     summary = desk.summary(run_id)
-    waiting = _stored(desk, run_id, summary)
+    waiting = _stored(run_id, summary)
     asked = next((one for one in waiting if question in {one.id, one.stage}), None)
     if asked is None or not summary.is_live:
         raise _not_waiting(desk, run_id, question, summary, is_left=asked is not None)
-    place = _standing_place(desk, run_id)
-    if not _takes_answers(summary, place):
+    if not _takes_answers(summary):
         raise locked_elsewhere(run_id, summary.owner)
     answer_elsewhere(
-        place, asked.id, given.choice, owner=summary.owner, text=given.text, form=given.form, answered_by=answered_by
+        summary.logs_root,
+        asked.id,
+        given.choice,
+        owner=summary.owner,
+        text=given.text,
+        form=given.form,
+        answered_by=answered_by,
     )
     return AnswerTaken(pipeline=run_id, question=asked.id, stage=asked.stage, status="accepted")
 
@@ -124,34 +128,27 @@ def _here(run_id: str, gate: Gate) -> WaitingQuestion:
     return _question(run_id, event, how="")
 
 
-def _readable(desk: RunDesk, run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
+def _readable(run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     try:
-        return _stored(desk, run_id, summary)
+        return _stored(run_id, summary)
     except AttractorError:  # its own pages say what is wrong with it
         return []
 
 
-def _stored(desk: RunDesk, run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
+def _stored(run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     """What the log of a run that nobody works on here has open."""
     if not (summary.is_live or summary.is_resumable) or summary.kind != "run":
         return []
     how = f"POST /pipelines/{run_id}/resume asks it again"
-    place = _standing_place(desk, run_id)
     if summary.is_live:
-        how = "" if _takes_answers(summary, place) else f"it is asked by {process_of(summary.owner)}"
-    waiting = open_questions(read_log(place).events)
+        how = "" if _takes_answers(summary) else f"it is asked by {process_of(summary.owner)}"
+    waiting = open_questions(read_log(standing_place(summary.logs_root)).events)
     return [_question(run_id, event, how=how) for event in waiting.values()]
 
 
-def _takes_answers(summary: RunSummary, place: Path) -> bool:
+def _takes_answers(summary: RunSummary) -> bool:
     """Whether another process works at a run and takes answers; runs of this one that just begin do not yet."""
-    return summary.owner.get("pid") != os.getpid() and can_be_answered(summary.owner, place)
-
-
-def _standing_place(desk: RunDesk, run_id: str) -> Path:
-    """The directory whose log has the questions: behind a restart the latest one."""
-    first = desk.place(run_id)
-    return standing_of(first, read_facts(first)).logs_root
+    return summary.owner.get("pid") != os.getpid() and can_be_answered(summary.owner, summary.logs_root)
 
 
 def _question(run_id: str, event: InterviewStarted, *, how: str) -> WaitingQuestion:

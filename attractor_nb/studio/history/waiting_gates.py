@@ -18,6 +18,7 @@ from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.storage.run_lists.run_index import list_runs
+from attractor_nb.storage.stored_run import standing_place
 from attractor_nb.views.table import Column, Table, table_html, table_text
 
 if TYPE_CHECKING:
@@ -171,15 +172,15 @@ def _questions_of(summary: RunSummary) -> list[WaitingGate]:
     Raises:
         CheckpointCorrupt, StorageError: Its log is damaged or cannot be read.
     """
-    waiting = open_questions(read_log(summary.logs_root).events)
+    waiting = open_questions(read_log(standing_place(summary.logs_root)).events)
     how, owner = resume_call(summary.logs_root), None
     if summary.is_live:
         who = process_of(summary.owner)
         how = f"answer it where it runs: {who}"
         if can_be_answered(summary.owner, summary.logs_root):
             how, owner = f"gates(…).answer(…) hands the answer to {who}", summary.owner
-    name, place = summary.pipeline_name, summary.logs_root
-    return [WaitingGate(event, name, place, None, how, owner) for event in waiting.values()]
+    name = summary.pipeline_name
+    return [WaitingGate(event, name, summary.logs_root, None, how, owner) for event in waiting.values()]
 
 
 def shown_place(path: Path) -> str:
