@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from attractor_nb.redaction.redactor import REDACTOR
 from attractor_nb.runtime.handles import presenters
+from tests.hung_tests import pytest_configure, pytest_runtest_setup, pytest_runtest_teardown, pytest_sessionfinish  # noqa: F401 - hooks of pytest
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A job of a script's background ignores Ctrl-C, and so would every process that a test starts.

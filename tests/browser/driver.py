@@ -112,8 +112,7 @@ class JupyterServer:
 
     def __enter__(self) -> JupyterServer:
         for plugin, values in self._settings.items():
-            extension, _, name = plugin.partition(":")
-            file = self._folder / "settings" / extension / f"{name}.jupyterlab-settings"
+            file = self._settings_file(plugin)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(values))
         folders = {
@@ -147,6 +146,17 @@ class JupyterServer:
 
     def __exit__(self, *_: object) -> None:
         self._stop()
+
+    def _settings_file(self, plugin: str) -> Path:
+        extension, _, name = plugin.partition(":")
+        return self._folder / "settings" / extension / f"{name}.jupyterlab-settings"
+
+    def forget_theme(self) -> None:
+        """Pages to come are light again; the server keeps the theme that was chosen last.
+
+        Behind the back of the page that chose it: a script in one that a test has broken may never end.
+        """
+        self._settings_file("@jupyterlab/apputils-extension:themes").unlink(missing_ok=True)
 
     def _is_up(self) -> bool:
         assert self._process is not None
@@ -205,9 +215,8 @@ class JupyterServer:
                 kept[self.port] = page
         finally:
             if kept.get(self.port) is not page:
-                with suppress(Exception):  # the test that broke the page has the word
-                    browser.lighten()
                 page.close()
+                self.forget_theme()
 
 
 _RUNNING: dict[str, Any] = {}
@@ -290,18 +299,14 @@ class Browser:
         wait_until(lambda: notebook.kernel_status == "idle", START_SECONDS, "the kernel")
         return notebook
 
-    def lighten(self) -> None:
-        """Go back to the light theme: a server keeps the one that was chosen last for all pages and tests to come."""
-        self.page.evaluate(LIGHTEN)
-        self.page.wait_for_function("() => document.body.dataset.jpThemeLight !== 'false'", timeout=5_000)
-
     def tidy(self) -> bool:
         """Close all that is open in JupyterLab and forget what the page was told; false where that cannot be."""
         for event, listener in self._listeners.items():
             self.page.remove_listener(event, listener)
-        self.lighten()
         if not self.page.url.startswith(f"{self._server.url}/lab"):
             return False
+        self.page.evaluate(LIGHTEN)
+        self.page.wait_for_function("() => document.body.dataset.jpThemeLight !== 'false'", timeout=5_000)
         self.page.unroute_all(behavior="ignoreErrors")
         return self.page.evaluate(TIDY)
 
