@@ -15,7 +15,7 @@ digraph Review {
     start -> plan -> write -> done
     done [shape=Msquare]
 }"""
-BUSY = "import time; time.sleep(600)"
+BUSY = "import time; print('begun', flush=True); time.sleep(600)"
 MARKED = "kind => [...document.querySelectorAll(`.cm-attractor-${kind}`)].map(each => each.textContent)"
 SOURCE = "panel.context.model.cells.get(0).sharedModel.source"
 PANEL = ".cm-attractor-panel"
@@ -129,6 +129,7 @@ def test_findings_come_while_the_kernel_is_busy_and_go_when_the_text_is_right(ty
     page.wait_for_function("() => !document.querySelector('.cm-attractor-error')")
     typed.script(f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE}.replace('-> done', '-> don'))")
     page.wait_for_function("() => document.querySelector('.cm-attractor-error')?.textContent === 'don'")
+    typed.wait_for_text("begun")
     typed.script("panel.sessionContext.session.kernel.interrupt()")
     typed.wait_until_idle()
 

@@ -43,7 +43,7 @@ def contents(jupyter, driver, request):
         nbformat.v4.new_markdown_cell("# After"),
         nbformat.v4.new_code_cell(LONG),
         nbformat.v4.new_markdown_cell("## Slow"),
-        nbformat.v4.new_code_cell("import time; time.sleep(600)"),
+        nbformat.v4.new_code_cell("import time; print('begun', flush=True); time.sleep(600)"),
     ]
     nbformat.write(notebook, jupyter.root / "outline.ipynb")
     with jupyter.browser() as browser:
@@ -108,6 +108,7 @@ def test_the_heading_of_a_cell_that_runs_is_the_one_that_says_so(contents):
     running = "[...document.querySelectorAll('.jp-tocItem-content')].filter(each => Number(each.dataset.running) > -0.6).map(each => each.textContent)"
     page.wait_for_function("() => document.body.innerText.includes('[*]')")
     page.wait_for_function(f"() => {running}.join() === 'Slow'")
+    contents.wait_for_text("begun")  # a kernel that has yet to begin a cell does not hear an interrupt
     contents.script("panel.sessionContext.session.kernel.interrupt()")
     contents.wait_until_idle()
 

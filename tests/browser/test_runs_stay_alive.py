@@ -129,6 +129,7 @@ def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(jupyte
     with jupyter.browser(**look.window, is_new=True) as browser:
         again = browser.open(notebook.path.name)
         page = browser.page
+        look.dress(page)
         again.wait_for(PICTURE)
         assert page.locator(LIVE).count() == 0
         again.shoot(pictures / f"stay-reopened-{jupyter.app}-{look.name}.png")
