@@ -65,6 +65,8 @@ def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
     everybody = (1 << len(starts)) - 1
     if not starts:
         return Join()
+    # A set of branches is one number, bit n for branch n, so that thousands of them are joined and compared in one
+    # step. `arrived` has who has ever come to a node, `coming` who comes to it in this turn and was not there before.
     arrived: dict[str, int] = {}
     coming: dict[str, int] = {}
     for number, start in enumerate(starts):
@@ -79,6 +81,7 @@ def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
         if complete and not ordinary:
             ordinary = min(complete)
         if ordinary:
+            # All branches are at one node and go on together: what they come to first needs no more walking.
             if len(coming) == 1 and complete and (fan_in := _only_way(complete[0], node_id, ahead)):
                 return Join(fan_in, is_fan_in=True)
             coming = {name: branches for name, branches in coming.items() if name in ahead}
@@ -142,6 +145,8 @@ class _Ahead(NamedTuple):
 
 def _fan_ins_ahead(graph: Graph) -> dict[str, _Ahead]:
     """For each node from which a fan-in can be reached, the nearest; walked backwards from all of them."""
+    # Breadth first from all fan-ins at once, against the edges: whoever meets a node first is the nearest to it, and
+    # of several in one turn the least id wins, whatever order the edges have.
     level = {name: name for name, kind in graph.handler_types.items() if kind == FAN_IN_TYPE}
     found: dict[str, _Ahead] = {}
     distance = 0

@@ -86,6 +86,8 @@ def fold_event(view: RunView, event: Event) -> tuple[RunView, Delta]:
         did.
     """
     delta: Delta = {}
+    # What an event changes is taken from the view after the fold, and only for what it says it changed: so the delta
+    # is as long as the change, and folding it elsewhere gives the same view.
     if isinstance(event, ChildEvent):
         changed = _fold_in_child(view, event, delta)
     elif isinstance(event, ChildStarted):
@@ -180,6 +182,7 @@ def _fold_ended(view: RunView, event: StageEnd) -> tuple[str, ...]:
         count_saved(view, event)
     elif outcome.usage is not None:
         count_attempt(view, event, outcome.usage)
+    # Only an attempt that ends its stage is a stage, and only that one went on by an edge.
     if status is not NodeStatus.RETRYING:
         view.stages += 1
         if event.edge is not None:
@@ -272,6 +275,7 @@ def _fold_end(view: RunView, event: PipelineCompleted | PipelineFailed | Pipelin
             view.status, view.reason, view.bound = RunStatus.FAIL, event.error, event.bound
         case PipelineInterrupted():
             view.status, view.reason, view.next_node = RunStatus.INTERRUPTED, event.reason, event.next_node
+    # A resume does again what the end cut off: it is pending from now on, with its visit and attempt kept.
     stopped = view.active_nodes
     view.going.clear()
     view.under_way.clear()

@@ -97,6 +97,9 @@ class Lexer:
         """
         self._look_for_forbidden_characters()
         text, match, may_be_plain = self.text, _STATEMENT.match, _PLAIN_AHEAD.match
+        # Three readings, the fastest first: a run of plain statements (most of a large file) in one go, a single
+        # token by `_STATEMENT`, and `name = value` outside of brackets, which is also where mistakes are named. The
+        # parser asks for one token at a time, so its state says which of them may come here.
         position, kind = 0, ""
         while True:
             is_statement = states[-1] in plain_states

@@ -165,6 +165,9 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
     events: list[Event] = []
     ends: list[int] = []
     position = owner = disbelieved = 0
+    # Line by line, each judged in this order: written by an owner who had lost the run (left out: it was never
+    # acknowledged to anybody); no record (the end of what was written before a power loss, or damage); a number that
+    # does not follow (damage). Only a record that passes all three is believed.
     while (end := data.find(b"\n", position)) >= 0:
         line = data[position:end]
         token, event = read_record(line, owner)
@@ -190,6 +193,8 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
     )
     if not rest:
         return found
+    # What is left has no line end. It counts when its seal is right: it was written whole, and only the last byte of
+    # the write is missing. Otherwise it was never finished, and nobody was told that it was.
     whole = _SEAL.search(rest)
     if whole and b"\n" not in rest and (token := token_of(rest[: whole.end()])) >= max(owner, FIRST_OWNER):
         if whole.end() != len(rest):

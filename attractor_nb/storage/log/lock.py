@@ -90,6 +90,9 @@ class OwnerLock:
         # Made first, and looked at before and after: the lock is then known to be on that very file.
         path = self._root.path / LOCK_NAME
         os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FILE_MODE))
+        # Two might hold locks on two files that had this name one after the other. The number of the file is read
+        # before the lock is taken and once more after it: the lock is on what the name means only if both are the
+        # same.
         self._file = self._present_file()
         try:
             self._lock.acquire(poll_interval=0.01)
@@ -103,6 +106,9 @@ class OwnerLock:
 
     def _exchange(self, disk: Disk, held: int) -> None:
         """Put a lock file of our own, locked already, in the place of the one that is held."""
+        # The new file is locked before it gets the name, so nobody can find it free. Of two who take over at once
+        # both may come to the rename; the later one wins it, and the earlier one loses at its next look, if not at
+        # the one with which `_acquire` ends.
         name = temporary_name()
         mine = _new_lock(self._root.path / name)
         mine.acquire(blocking=False)

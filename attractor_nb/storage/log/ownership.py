@@ -84,6 +84,8 @@ class Ownership:
         root = self._root
         if self.is_fenced:
             is_synced = self._durability == "full"
+            # The log is closed first and temporary files are swept after it: an earlier owner looks at the log before
+            # each rename, so what he can still rename was swept before he looked, or he sees the fence.
             fence_log(self._bare_disk, self.disk, root, EVENT_LOG_NAME, is_synced=is_synced)
             sweep_stages(self.disk, root, except_with=LOCK_NAME)
         log = EventLog(

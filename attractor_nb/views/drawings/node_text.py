@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from attractor_nb.views.scene import Box, Direction
     from attractor_nb.views.state import NodeState
 
-ICON_WIDTH: Final = 11.0
+ICON_WIDTH: Final = 10.0
 """What the sign before a number of visits takes."""
-_SIGN_MIDDLE: Final = 4.2
-"""It stands to the left in that."""
 GAP: Final = 12.0
 """Between counts and news; bold faces differ more in width than others."""
 LEAST_WORDS: Final = 20.0
@@ -122,7 +120,7 @@ def _small_line(box: Box, state: NodeState, counts: Counts, y: float) -> list[Ma
 
 def _counts(counts: Counts, middle: float, y: float) -> list[Markup]:
     left = middle - counts.width / 2
-    sign = "".join((path_data("M", left + _SIGN_MIDDLE, y - 3.6), AGAIN_PATH)) if counts.visits else ""
+    sign = "".join((path_data("M", left + ICON_WIDTH / 2, y - 3.6), AGAIN_PATH)) if counts.visits else ""
     x = left + counts.width - counts.text_width / 2
     return [
         element("path", {"class": "again", "d": sign}),

@@ -56,6 +56,8 @@ def assign_positions(
         has_branches_only = len(lower[above]) == len(upper[below])
         blocked |= _outer_edges(above, lower, layers, has_middle=has_branches_only)
         blocked |= _outer_edges(below, upper, layers, has_middle=True)
+    # Four times the same: from above or from below, pushed to the left or to the right. Mirrored and reversed layers
+    # make one rule of all four. Each assignment leans to its corner; the middle of the four leans to none.
     kept = [pair for pair, priority in priorities.items() if priority >= MAIN]
     next_ones, last_ones = dict(kept), {b: a for a, b in kept}
     candidates: list[dict[int, float]] = []
@@ -69,6 +71,7 @@ def assign_positions(
             closing = {roots[vertex] for vertex, side in borders.items() if side != is_mirrored}
             distance = _mirrored(separation) if is_mirrored else separation
             joined = _joined(rows, roots, fans)
+            # With the two blocks of a fan as one it may be impossible to keep all orders; then without.
             places = _compacted(rows, joined, closing, distance) or _compacted(rows, roots, closing, distance)
             candidates.append({v: -x for v, x in places.items()} if is_mirrored else places)
     return _balanced(candidates)
@@ -138,6 +141,8 @@ def _conflicts(
             for a in upper.get(b, ())
         ]
         least = LONG if len(segments) <= _MANY_SEGMENTS else MAIN
+        # Two edges cross when their upper and their lower ends stand in opposite orders: the product of the
+        # differences is negative. The one that counts less gives way.
         for high in (segment for segment in segments if segment[4] >= least):
             for a_place, b_place, a, b, priority in segments:
                 if priority < high[4] and (a_place - high[0]) * (b_place - high[1]) < 0:
@@ -196,6 +201,8 @@ def _compacted(
             if b not in after[a]:
                 waiting[b] += 1
             after[a][b] = max(distance, after[a].get(b, 0.0))
+    # Blocks are the vertices of a graph, with an edge from each to its right neighbours in all its layers, as long as
+    # their distance. In topological order each stands behind the longest path to it: the leftmost that it can.
     order = [block for block in after if not waiting[block]]
     place: dict[int, float] = dict.fromkeys(after, 0.0)
     for block in order:
@@ -206,6 +213,7 @@ def _compacted(
                 order.append(other)
     if len(order) < len(after):
         return {}
+    # Pushed to the left alone, a block that could stand under its right neighbours would hang at the margin.
     for block in reversed(order):
         if after[block] and block not in closing:
             place[block] = max(place[block], min(place[other] - distance for other, distance in after[block].items()))

@@ -55,6 +55,8 @@ def _turned(numbers: list[int]) -> int:
     """How many pairs of numbers stand in the wrong order."""
     if numbers == sorted(numbers):
         return 0
+    # Each number is compared with all before it by one look into those, sorted: the pairs that stand in the wrong
+    # order are those in which the earlier number is the larger.
     total = 0
     seen: list[int] = []
     for number in numbers:
@@ -71,9 +73,14 @@ def improved(rows: Rows, neighbours: Neighbours, chains: Sequence[Sequence[int]]
     best, fewest = rows, neighbours.crossings(rows)
     if not fewest or sum(len(row) ** 2 for row in rows) > _TOO_WIDE:
         return best
+    # Down, up, down, …: a sweep sorts by medians, which moves vertices far and may make some crossings worse; swaps
+    # of neighbours then take away what they can. The best order of all that were met is kept, and the search ends
+    # with the first sweep that finds none better.
     most = _MOST_SWEEPS if sum(map(len, rows)) < _MANY_VERTICES else _PATIENCE
     rows = [list(row) for row in rows]
     patience = _PATIENCE
+    # Long edges are led anew in the first two rounds only, and once more at the end: it costs as much as a sweep, and
+    # later rounds rarely gain by it.
     for sweep in range(most + 1):
         if sweep:
             _sweep(rows, neighbours, is_down=sweep % 2 == 1)
@@ -116,6 +123,8 @@ def _median(ends: Sequence[int]) -> float:
     if len(ends) == 2:
         return (ends[0] + ends[1]) / 2
     left, right = ends[middle - 1] - ends[0], ends[-1] - ends[middle]
+    # As Gansner and others do for dot: the closer the ends at one side are to each other, the more of them pull the
+    # vertex to that side.
     if left + right == 0:
         return (ends[middle - 1] + ends[middle]) / 2
     return (ends[middle - 1] * right + ends[middle] * left) / (left + right)
@@ -132,6 +141,8 @@ def swap_neighbours(rows: Rows, neighbours: Neighbours, homes: Mapping[int, int 
     place = {vertex: number for row in rows for number, vertex in enumerate(row)}
     changed = {rank for rank, row in enumerate(rows) if len(row) > 1}
     for _ in range(12):
+        # A swap in a layer changes what swaps in it and in the layers beside it would save, and nothing else: only
+        # those are looked at again.
         todo, changed = changed, set[int]()
         for rank in sorted(todo):
             if _swap_in(rows[rank], place, neighbours, homes):
@@ -203,6 +214,9 @@ def _crossing_vertices(rows: Rows, neighbours: Neighbours) -> set[int]:
             for number, upper in enumerate(above)
             for lower in neighbours.below.get(upper, ())
         ]
+        # Sorted by their upper ends, an edge crosses an earlier one just when its lower end lies before the furthest
+        # lower end so far. That finds the later edge of each pair; the same from the other side finds the earlier
+        # one.
         edges.sort(key=lambda edge: (edge[1], edge[0]))
         furthest = -1
         for end, _, upper, lower in edges:
@@ -224,6 +238,9 @@ def _cheapest_gaps(
 
     No way is followed further than to where it crosses as many edges as the old one does.
     """
+    # A place is a number in halves: vertex n of a layer stands at 2n + 1, the gap before it at 2n. Layer by layer it
+    # is found for each gap how few edges a way crosses that comes there, and from which place of the layer before: a
+    # shortest path by dynamic programming, for all ways together.
     upper, lower = neighbours.above[chain[0]][0], neighbours.below[chain[-1]][0]
     chained = set(chain)
     segments = [_segments(rows, rank, neighbours, chained) for rank in range(touched[0], touched[-1] + 2)]
@@ -241,6 +258,8 @@ def _cheapest_gaps(
         for start, cost in costs.items():
             for gap, crossed in enumerate(_crossed(between, start, width)):
                 if cost + crossed < most:
+                    # A thousandth for each place: of equal ways the one nearest to the old one, and never one
+                    # crossing more.
                     total = cost + crossed + 0.001 * abs(gap - before)
                     if total < best.get(2 * gap, most):
                         best[2 * gap], way[2 * gap] = total, start
@@ -276,6 +295,9 @@ def _segments(rows: Rows, rank: int, neighbours: Neighbours, left_out: set[int])
 
 def _crossed(segments: Sequence[tuple[int, int]], start: int, width: int) -> list[int]:
     """How many edges one crosses that goes from a place to each gap of the next layer."""
+    # Edge (a, b) is crossed in all gaps up to b when it begins left of the start, and in all after b when it begins
+    # right of it. So each edge adds one to a stretch of gaps: noted where the stretch begins and ends, and added up
+    # once at the end.
     change = [0] * (width + 1)
     for a, b in segments:
         if a < start:
