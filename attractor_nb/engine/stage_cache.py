@@ -25,7 +25,7 @@ from attractor_nb.decisions.replays.cache_rules import (
     refusal,
 )
 from attractor_nb.errors import AttractorError, StorageError
-from attractor_nb.model.calls.cached import INPUTS_FILE, CachedStage, CacheLook
+from attractor_nb.model.calls.cached import INPUTS_FILE, CachedStage, CacheLook, file_values
 from attractor_nb.model.calls.call_content import CallInputs, StageCall
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import StageStatus
@@ -126,7 +126,7 @@ class StageCache(msgspec.Struct, frozen=True):
         """
         entry = look.entry
         assert entry is not None and look.inputs is not None, "only a hit is restored"  # noqa: PT018 - one fact
-        for path, data in entry.files.items():
+        for path, data in entry.file_contents.items():
             if path not in look.present:
                 scope.files.write_bytes(path, data)
         for name, text in look.call.files.items():
@@ -167,15 +167,17 @@ class StageCache(msgspec.Struct, frozen=True):
         said = scope.conversation.read() if scope.conversation else ""
         try:
             entry = CachedStage(
-                look.inputs,
-                structs.replace(outcome, usage=None),
-                outcome.usage,
-                context.own_changes,
-                context.own_logs,
-                _own_files(look),
-                said if said != look.conversation else "",
-                scope.run_id,
-                now,
+                run_id=scope.run_id,
+                time=now,
+                kind=look.inputs.kind,
+                node_id=look.inputs.node_id,
+                values=look.inputs.values,
+                outcome=structs.replace(outcome, usage=None),
+                usage=outcome.usage,
+                changes=context.own_changes,
+                logs=context.own_logs,
+                files=file_values(_own_files(look)),
+                conversation=said if said != look.conversation else "",
             )
         except StorageError as error:
             return error.message
@@ -235,7 +237,7 @@ class StageCache(msgspec.Struct, frozen=True):
                 entry = CachedStage.from_plain(plain)
             except ValueError:
                 continue
-            found.append((entry.inputs.values, entry.run_id))
+            found.append((entry.values, entry.run_id))
         return found
 
     def _note(self, inputs: CallInputs, scope: StageScope) -> None:

@@ -11,6 +11,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec import structs
+
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.graph import Edge, Graph
 from attractor_nb.model.vocabulary.attributes import Scope, attribute, coerce
@@ -108,7 +110,7 @@ def with_ends(name: str, meant: str) -> Meant:
 
     def mend(graph: Graph) -> Graph:
         edges = [
-            replace(edge, source=end(edge.source), target=end(edge.target))
+            structs.replace(edge, source=end(edge.source), target=end(edge.target))
             if name in {edge.source, edge.target}
             else edge
             for edge in graph.edges
@@ -123,7 +125,7 @@ def with_node_named(name: str, meant: str) -> Meant:
 
     def mend(graph: Graph) -> Graph:
         nodes = {
-            (meant if node_id == name else node_id): replace(node, id=meant) if node_id == name else node
+            (meant if node_id == name else node_id): structs.replace(node, id=meant) if node_id == name else node
             for node_id, node in graph.nodes.items()
         }
         return replace(graph, nodes=nodes)
@@ -168,12 +170,12 @@ def _each(scope: Scope, change: Callable[[Mapping[str, AttrValue]], Mapping[str,
             return graph if changed is None else replace(graph, attrs=changed)
         if scope is Scope.EDGE:
             edges = [
-                edge if (changed := change(edge.attrs)) is None else replace(edge, attrs=changed)
+                edge if (changed := change(edge.attrs)) is None else structs.replace(edge, attrs=changed)
                 for edge in graph.edges
             ]
             return replace(graph, edges=tuple(edges))
         nodes = {
-            node_id: node if (changed := change(node.attrs)) is None else replace(node, attrs=changed)
+            node_id: node if (changed := change(node.attrs)) is None else structs.replace(node, attrs=changed)
             for node_id, node in graph.nodes.items()
         }
         return replace(graph, nodes=nodes)

@@ -182,7 +182,7 @@ def _row_result(task: RowTask, result: RunResult) -> RowResult:
         run_id=result.run_id,
         directory=_directory_name(task),
         stages=len(result.completed_nodes),
-        duration=result.duration,
+        duration=round(result.duration, 3),
         usage=result.usage,
         outputs={key: result.context.get(key) for key in task.outputs if key in result.context},
     )

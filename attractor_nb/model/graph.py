@@ -12,7 +12,9 @@ import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
 
 from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS, Attributed
 from attractor_nb.model.vocabulary.attributes import Scope
@@ -28,8 +30,22 @@ if TYPE_CHECKING:
     from attractor_nb.source import SourceText, Span
 
 
-@dataclass(frozen=True, slots=True)
-class Node(Attributed):
+class _Placed(Attributed, msgspec.Struct, frozen=True, eq=False, gc=False):
+    """What stands somewhere in a source. Where it stands counts neither in comparisons nor in its ``repr``."""
+
+    def _meaning(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name not in {"span", "attr_spans"}}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._meaning() == other._meaning()
+
+    __hash__ = None  # type: ignore[assignment] - its attributes are a mapping
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._meaning().items())})"
+
+
+class Node(_Placed, frozen=True):
     """A stage of the pipeline (spec 2.6).
 
     Attributes:
@@ -44,14 +60,14 @@ class Node(Attributed):
     """
 
     id: str
-    attrs: Mapping[str, AttrValue] = field(default_factory=lambda: NO_ATTRS)
+    attrs: Mapping[str, AttrValue] = msgspec.field(default_factory=lambda: NO_ATTRS)
     explicit: frozenset[str] = frozenset()
     derived_classes: tuple[str, ...] = ()
     is_implicit: bool = False
-    span: Span | None = field(default=None, compare=False, repr=False)
-    attr_spans: Mapping[str, AttrSpan] = field(default_factory=lambda: NO_SPANS, compare=False, repr=False)
+    span: Span | None = None
+    attr_spans: Mapping[str, AttrSpan] = msgspec.field(default_factory=lambda: NO_SPANS)
 
-    _scope = Scope.NODE
+    _scope: ClassVar[Scope] = Scope.NODE
 
     @property
     def label(self) -> str:
@@ -153,11 +169,12 @@ class Node(Attributed):
     def with_attrs(self, changes: Mapping[str, AttrValue], *, explicit: bool = False) -> Node:
         """A copy with attributes added or replaced; ``explicit`` counts them as the node's own."""
         names = self.explicit | changes.keys() if explicit else self.explicit
-        return replace(self, attrs=MappingProxyType({**self.attrs, **changes}), explicit=frozenset(names))
+        return msgspec.structs.replace(
+            self, attrs=MappingProxyType({**self.attrs, **changes}), explicit=frozenset(names)
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Edge(Attributed):
+class Edge(_Placed, frozen=True):
     """A route from one node to another (spec 2.7).
 
     Attributes:
@@ -170,11 +187,11 @@ class Edge(Attributed):
 
     source: str
     target: str
-    attrs: Mapping[str, AttrValue] = field(default_factory=lambda: NO_ATTRS)
-    span: Span | None = field(default=None, compare=False, repr=False)
-    attr_spans: Mapping[str, AttrSpan] = field(default_factory=lambda: NO_SPANS, compare=False, repr=False)
+    attrs: Mapping[str, AttrValue] = msgspec.field(default_factory=lambda: NO_ATTRS)
+    span: Span | None = None
+    attr_spans: Mapping[str, AttrSpan] = msgspec.field(default_factory=lambda: NO_SPANS)
 
-    _scope = Scope.EDGE
+    _scope: ClassVar[Scope] = Scope.EDGE
 
     @property
     def label(self) -> str:
@@ -260,7 +277,7 @@ class Graph(Attributed):
     attr_spans: Mapping[str, AttrSpan] = field(default_factory=lambda: NO_SPANS, compare=False, repr=False)
     source: SourceText | None = field(default=None, compare=False, repr=False)
 
-    _scope = Scope.GRAPH
+    _scope: ClassVar[Scope] = Scope.GRAPH
 
     @property
     def goal(self) -> str:

@@ -24,9 +24,10 @@ no_values: Final[Callable[[], dict[str, Any]]] = dict
 """An empty dict, as a default: written as ``dict`` itself, whose empty values msgspec leaves out."""
 
 
-def always(value: _T) -> _T:
-    """The default of a field that is written even when it has its default."""
-    return cast("_T", msgspec.field(default_factory=partial(type(value), value)))  # type: ignore[call-overload]
+def always(value: _T, *, name: str | None = None) -> _T:
+    """The default of a field that is written even when it has its default; its name in JSON, if it has another."""
+    made = partial(type(value), value)  # type: ignore[call-overload]
+    return cast("_T", msgspec.field(default_factory=made, name=name))
 
 
 class _Plain:

@@ -250,7 +250,7 @@ class MemoryRunStore:
     def save_thread(self, thread: str, entry: str, text: str, *, after: str) -> None:
         """Keep a whole conversation as an entry of a thread, without its secrets."""
         with self._lock:
-            before = self._threads.get(thread) or Thread(thread)
+            before = self._threads.get(thread) or Thread(thread=redacted(thread))
             self._threads[thread] = before.with_entry(entry, text, after=after)
 
     def is_checkpoint_due(self) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import structs
+
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
@@ -94,7 +96,8 @@ def inside_of(graph: Graph, prefix: str) -> Inside:
     settled = _settled(graph)
     ends = {start, exit_id}
     edges = tuple(
-        replace(edge, source=prefix + edge.source, target=prefix + edge.target, span=None) for edge in settled.edges
+        structs.replace(edge, source=prefix + edge.source, target=prefix + edge.target, span=None)
+        for edge in settled.edges
     )
     start, exit_id = prefix + start, prefix + exit_id
     if any(edge.source == start and edge.target == exit_id for edge in edges):
@@ -167,7 +170,7 @@ def _prefixed(node: Node, graph: Graph, prefix: str, inside: Inside) -> Node:
     explicit = node.explicit | changes.keys()
     if "label" not in node.attrs and not node.prompt:
         changes["label"] = node.id  # a model gets it for a prompt: the prefix is none of its business
-    return replace(node.with_attrs(changes), id=prefix + node.id, explicit=frozenset(explicit))
+    return structs.replace(node.with_attrs(changes), id=prefix + node.id, explicit=frozenset(explicit))
 
 
 def _prefixed_group(group: Subgraph, prefix: str, ends: set[str]) -> Subgraph:

@@ -1,13 +1,14 @@
 """A cache directory: whole entries or none, whoever else writes there."""
 
+import json
 import os
 import threading
 
 import pytest
 
 from attractor_nb.errors import StorageError
-from attractor_nb.model.calls.cached import CachedStage, CacheLook
-from attractor_nb.model.calls.call_content import CallInputs, InputChange
+from attractor_nb.model.calls.cached import CachedStage, CacheLook, file_values
+from attractor_nb.model.calls.call_content import InputChange
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.storage.cache_store import MAX_ENTRY_BYTES, CacheSize, CacheStore
 from attractor_nb.storage.files.strict_json import JsonProblem
@@ -93,18 +94,41 @@ def test_many_writers_of_one_entry_leave_a_whole_one(store):
 
 
 def test_a_stage_is_the_same_after_the_disk():
+    contents = {"response.md": b"fine", "out/plot.bin": b"\x00\xff"}
     stage = CachedStage(
-        CallInputs("model", "plan", {"prompt": "Plan."}),
-        Outcome.success("done", context_updates={"a": [1]}),
-        Usage(1, 2, None, 1),
-        {"rows": 3},
-        ("counted",),
-        {"response.md": b"fine", "out/plot.bin": b"\x00\xff"},
-        "[]",
-        "r1",
-        12.5,
+        run_id="r1",
+        time=12.5,
+        kind="model",
+        node_id="plan",
+        values={"prompt": "Plan."},
+        outcome=Outcome.success("done", context_updates={"a": [1]}),
+        usage=Usage(1, 2, None, 1),
+        changes={"rows": 3},
+        logs=("counted",),
+        files=file_values(contents),
+        conversation="[]",
     )
-    assert CachedStage.from_plain(stage.to_plain()) == stage
+    again = CachedStage.from_plain(stage.to_plain())
+    assert again == stage
+    assert again.file_contents == contents
+
+
+def test_an_entry_of_an_earlier_version_is_read_and_written_as_it_was():
+    plain = {
+        "schema_version": 1,
+        "run_id": "r1",
+        "time": 12.5,
+        "kind": "model",
+        "node": "plan",
+        "inputs": {"prompt": "Plan."},
+        "outcome": {"outcome": "success", "notes": "done", "context_updates": {"a": [1]}},
+        "usage": {"input_tokens": 1, "output_tokens": 2, "calls": 1},
+        "changes": {"rows": 3},
+        "logs": ["counted"],
+        "files": {"response.md": "fine", "out/plot.bin": {"base64": "AP8="}},
+        "conversation": "[]",
+    }
+    assert json.loads(json.dumps(CachedStage.from_plain(plain).to_plain())) == plain
 
 
 @pytest.mark.parametrize(
@@ -123,7 +147,7 @@ def test_a_stage_is_the_same_after_the_disk():
     ids=lambda change: "-".join(f"{name}" for name in change) + str(change)[:40],
 )
 def test_an_entry_of_another_shape_is_none(change):
-    plain = CachedStage(CallInputs("model", "plan", {}), Outcome.success()).to_plain()
+    plain = CachedStage(kind="model", node_id="plan", values={}, outcome=Outcome.success()).to_plain()
     with pytest.raises(ValueError):
         CachedStage.from_plain({**plain, **change})
 

@@ -58,14 +58,37 @@ def test_a_conversation_that_grows_is_kept_once(create):
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.text("ab\ud800", max_size=8), st.integers(0, 8)), max_size=12))
 def test_whatever_is_saved_in_whatever_order_is_read_back(steps):
-    thread, saved = Thread("t"), {"": ""}
+    thread, saved = Thread(thread="t"), {"": ""}
     for number, (base, text, kept) in enumerate(steps):
         after = list(saved)[base % len(saved)]
         saved[f"e:{number}"] = whole = saved[after][:kept] + text
         thread = thread.with_entry(f"e:{number}", whole, after=after)
-        thread = Thread.from_plain("t", thread.to_plain())
+        thread = Thread.from_plain(thread.to_plain())
     del saved[""]
     assert {entry: thread.text_of(entry) for entry in saved} == saved
+
+
+def test_a_stored_thread_is_read_and_written_as_it_was():
+    plain = {"schema_version": 1, "thread": "t", "entries": {"a:1.1": ["", 0, "[1]"], "b:1.1": ["a:1.1", 2, ", 2]"]}}
+    thread = Thread.from_plain(plain)
+    assert thread.text_of("b:1.1") == "[1, 2]"
+    assert thread.to_plain() == plain
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema_version": 2},
+        {"entries": {"a:1.1": ["", 0]}},
+        {"entries": {"a:1.1": ["", "0", "text"]}},
+        {"entries": {"a:1.1": ["", 0, 3]}},
+        {"entries": {"a:1.1": ["b:1.1", 2, "text"]}},
+        {"entries": None},
+    ],
+)
+def test_a_thread_of_another_shape_is_none(change):
+    with pytest.raises(ValueError):
+        Thread.from_plain({**Thread(thread="t").to_plain(), **change})
 
 
 @pytest.mark.parametrize("thread", ["../../x", "Plan", "CON", "a b", "", "ü" * 300, ".", "plan.json/"])

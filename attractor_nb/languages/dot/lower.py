@@ -19,8 +19,7 @@ from attractor_nb.languages.dot.attr_spans import AttrSpans
 from attractor_nb.languages.dot.nearness import slips
 from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.languages.dot.typing_rules import read_unknown, readings
-from attractor_nb.model.graph import Graph, Subgraph
-from attractor_nb.model.quick import quick_edge, quick_node
+from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
 from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS
 from attractor_nb.model.vocabulary.attributes import AttrValue, Scope, literal_text
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.languages.dot.syntax import Attr, Block, DotTree, Name, Statement, SubgraphStatement
     from attractor_nb.languages.dot.typing_rules import Reading
-    from attractor_nb.model.graph import Edge, Node
 
 _Values = dict[str, AttrValue]
 _Written = dict[str, "Attr"]
@@ -202,7 +200,7 @@ class _Lowering:
             if node_id not in mentioned:
                 mentioned[node_id] = name, scope.inner()
             if tail_start >= 0:
-                edges.append(quick_edge(tail_id, node_id, attrs, source.span(tail_start, end), spans))
+                edges.append(Edge(tail_id, node_id, attrs, source.span(tail_start, end), spans))
             tail_id, tail_start = node_id, start
 
     def graph(self) -> Graph:
@@ -233,7 +231,7 @@ class _Lowering:
             values = {**said.scope_values, **own} if own else said.scope_values
             written = {**said.scope_written, **written} if own else said.scope_written
         name = said.name
-        return quick_node(
+        return Node(
             name.text,
             MappingProxyType(values) if values else NO_ATTRS,
             frozenset(own) if own else _NO_NAMES,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -12,78 +11,75 @@ from attractor_nb.model.calls.call_content import CallInputs, InputChange
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.model.record import Record, always
 
-SCHEMA_VERSION: Final = 1
 INPUTS_FILE: Final = "inputs.json"
 """What a stage's directory says of its look into the cache."""
 _NO_PARTS: Final = frozenset({"", ".", "..", "visits"})
 
 
-class CachedStage(msgspec.Struct, frozen=True):
+class FileBytes(Record, frozen=True):
+    """What a file holds that is no text."""
+
+    base64: bytes
+
+
+class CachedStage(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The result of a stage that succeeded.
 
     Attributes:
-        inputs: What went into it.
+        schema_version: Version of this form.
+        run_id: The run that executed it.
+        time: When, in seconds since 1970 (UTC).
+        kind: What kind of stage it is.
+        node_id: Its node; ``node`` in the entry.
+        values: What went into it, by name; ``inputs`` in the entry.
         outcome: How it ended, without usage.
         usage: What it had consumed; None when it did not say.
         changes: Context values that its handler set by itself, beside those of the outcome.
         logs: Entries that it appended to the run log.
         files: What it left in its directory, by path.
         conversation: Under ``full`` fidelity: what its thread had said then; empty when it saved nothing.
-        run_id: The run that executed it.
-        time: When, in seconds since 1970 (UTC).
     """
 
-    inputs: CallInputs
+    schema_version: Literal[1] = 1
+    run_id: str = ""
+    time: float = 0.0
+    kind: str
+    node_id: str = msgspec.field(name="node")
+    values: Mapping[str, Any] = msgspec.field(name="inputs")
     outcome: Outcome
     usage: Usage | None = None
     changes: Mapping[str, Any] = {}
     logs: tuple[str, ...] = ()
-    files: Mapping[str, bytes] = {}
+    files: Mapping[str, str | FileBytes] = {}
     conversation: str = ""
-    run_id: str = ""
-    time: float = 0.0
 
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values; files as text where they are text."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "run_id": self.run_id,
-            "time": self.time,
-            "kind": self.inputs.kind,
-            "node": self.inputs.node_id,
-            "inputs": dict(self.inputs.values),
-            "outcome": self.outcome.to_plain(),
-            "usage": None if self.usage is None else self.usage.to_plain(),
-            "changes": dict(self.changes),
-            "logs": list(self.logs),
-            "files": {path: _packed(data) for path, data in self.files.items()},
-            "conversation": self.conversation,
-        }
+    def __post_init__(self) -> None:
+        """Refuse files outside the stage's directory, and in that of its earlier visits."""
+        for path in self.files:
+            if not path or any(part in _NO_PARTS or "\0" in part for part in path.split("/")):
+                raise ValueError(f"names the file {path!r}")
 
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> CachedStage:
-        """The inverse of ``to_plain``.
+    @property
+    def inputs(self) -> CallInputs:
+        """What went into it."""
+        return CallInputs(self.kind, self.node_id, self.values)
 
-        Raises:
-            ValueError: It has another form; the message completes "it …".
-        """
-        if plain.get("schema_version") != SCHEMA_VERSION:
-            raise ValueError(f"is of another version than {SCHEMA_VERSION}")
-        try:
-            usage = plain["usage"]
-            return cls(
-                CallInputs(str(plain["kind"]), str(plain["node"]), dict(plain["inputs"])),
-                Outcome.from_plain(plain["outcome"]),
-                None if usage is None else Usage.from_plain(usage),
-                dict(plain["changes"]),
-                tuple(str(entry) for entry in plain["logs"]),
-                {_checked(path): _unpacked(data) for path, data in plain["files"].items()},
-                str(plain["conversation"]),
-                str(plain["run_id"]),
-                float(plain["time"]),
-            )
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise ValueError(f"has a wrong shape ({type(error).__name__}: {error})") from None
+    @property
+    def file_contents(self) -> dict[str, bytes]:
+        """What it left in its directory, by path."""
+        return {path: data.encode() if isinstance(data, str) else data.base64 for path, data in self.files.items()}
+
+
+def file_values(contents: Mapping[str, bytes]) -> dict[str, str | FileBytes]:
+    """Files as an entry has them, by path: as text where they are text."""
+    return {path: _file_value(data) for path, data in contents.items()}
+
+
+def _file_value(data: bytes) -> str | FileBytes:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return FileBytes(data)
 
 
 class CacheLook(Record, frozen=True):
@@ -106,21 +102,3 @@ class CacheLook(Record, frozen=True):
     changes: tuple[InputChange, ...] = ()
     compared_with: str = ""
     not_kept: str = ""
-
-
-def _checked(path: str) -> str:
-    """A path that stays in the stage's directory, and out of its earlier visits."""
-    if not path or any(part in _NO_PARTS or "\0" in part for part in path.split("/")):
-        raise ValueError(f"names the file {path!r}")
-    return path
-
-
-def _packed(data: bytes) -> str | dict[str, str]:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(data).decode()}
-
-
-def _unpacked(data: Any) -> bytes:
-    return data.encode() if isinstance(data, str) else base64.b64decode(data["base64"], validate=True)

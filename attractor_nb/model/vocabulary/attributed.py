@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, ClassVar, TypeVar, overload
 
 import msgspec
 
@@ -34,7 +34,7 @@ class Attributed:
 
     __slots__ = ()
     attrs: Mapping[str, AttrValue]
-    _scope: Scope
+    _scope: ClassVar[Scope]
 
     @overload
     def get(self, name: str, kind: type[T]) -> T | None: ...

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Literal
 
 from attractor_nb.errors import StorageError
+from attractor_nb.model.record import Count, Record
 from attractor_nb.redaction import holds_secret, redacted
 from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.files.disk import storage_error
@@ -24,13 +24,12 @@ from attractor_nb.storage.run_directory import THREADS_NAME
 from attractor_nb.storage.stages.stage_names import escaped_name, is_safe_name
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator
     from pathlib import Path
 
     from attractor_nb.storage.files.disk import Disk
     from attractor_nb.storage.run_directory import RunDirectory
 
-SCHEMA_VERSION = 1
 _SUFFIX = ".json"
 
 
@@ -44,7 +43,7 @@ def thread_file_name(thread: str) -> str:
     return (thread if is_kept else escaped_name(thread)) + _SUFFIX
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _Entry(Record, frozen=True, array_like=True, omit_defaults=False):
     """What one attempt saved.
 
     Attributes:
@@ -54,64 +53,52 @@ class _Entry(msgspec.Struct, frozen=True):
     """
 
     after: str
-    kept: int
+    kept: Count
     text: str
 
 
-class Thread:
-    """What a thread's attempts have saved, by the names of their entries."""
+class Thread(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """What a thread's attempts have saved.
 
-    def __init__(self, key: str, entries: Mapping[str, _Entry] | None = None) -> None:
-        self.key = key
-        self._entries = dict(entries or {})
+    Attributes:
+        schema_version: Version of this form.
+        thread: Its name, without secrets.
+        entries: What was saved, by the names of the entries.
+    """
 
-    def text_of(self, entry: str) -> str | None:
+    schema_version: Literal[1] = 1
+    thread: str
+    entries: Mapping[str, _Entry] = {}
+
+    def __post_init__(self) -> None:
+        """Refuse an entry that goes on from one that is not there."""
+        for name, entry in self.entries.items():
+            if entry.kept and entry.after not in self.entries:
+                raise ValueError(f"entry {name} goes on from {entry.after!r}, which is not there")
+
+    def text_of(self, name: str) -> str | None:
         """The whole text of an entry; None when there is none."""
-        if entry not in self._entries:
+        found = self.entries.get(name)
+        if found is None:
             return None
-        found = self._entries[entry]
         pieces, needed = [found.text], found.kept
-        for _ in self._entries:  # no more steps than that, whatever a strange file says
+        for _ in self.entries:  # no more steps than that, whatever a strange file says
             if not needed:
                 break
-            found = self._entries[found.after]
+            found = self.entries[found.after]
             if found.kept < needed:
                 pieces.append(found.text[: needed - found.kept])
                 needed = found.kept
         return "".join(reversed(pieces))
 
-    def with_entry(self, entry: str, text: str, *, after: str) -> Thread:
+    def with_entry(self, name: str, text: str, *, after: str) -> Thread:
         """The thread with a text in place of what the entry had."""
         text = redacted(text)
-        kept = _common(self.text_of(after) or "", text) if after != entry else 0
+        kept = _common(self.text_of(after) or "", text) if after != name else 0
         if holds_secret(text[kept:]):  # what was none in the whole must not look like one in the piece
             kept = 0
         new = _Entry(after if kept else "", kept, text[kept:])
-        return Thread(self.key, {**self._entries, entry: new})
-
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "thread": redacted(self.key),
-            "entries": {name: [entry.after, entry.kept, entry.text] for name, entry in self._entries.items()},
-        }
-
-    @classmethod
-    def from_plain(cls, key: str, plain: Mapping[str, Any]) -> Thread:
-        """The inverse of ``to_plain``.
-
-        Raises:
-            KeyError, TypeError, ValueError: It has a foreign shape.
-        """
-        if plain["schema_version"] != SCHEMA_VERSION:
-            raise ValueError(f"has schema_version {plain['schema_version']!r}, not {SCHEMA_VERSION}")
-        entries: dict[str, _Entry] = {}
-        for name, (after, kept, text) in plain["entries"].items():
-            if type(kept) is not int or type(text) is not str or (kept and after not in plain["entries"]):
-                raise ValueError(f"has an entry {name} of a wrong shape")
-            entries[name] = _Entry(after, kept, text)
-        return cls(key, entries)
+        return Thread(thread=self.thread, entries={**self.entries, name: new})
 
 
 def _common(before: str, now: str) -> int:
@@ -190,9 +177,9 @@ class ThreadDirectory:
         except FileNotFoundError:
             data = None
         if data is None:
-            return Thread(thread)
+            return Thread(thread=redacted(thread))
         try:
-            return Thread.from_plain(thread, _unsealed(data))
+            return Thread.from_plain(_unsealed(data))
         except (KeyError, TypeError, ValueError) as problem:
             words = str(problem) if isinstance(problem, ValueError) else "has a wrong shape"
             path = str(self._path / name)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -14,9 +11,6 @@ from hypothesis import strategies as st
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot import DotTree, parser
 from attractor_nb.languages.dot.lower import lower
-from attractor_nb.model.graph import Edge, Node
-from attractor_nb.model.quick import quick_edge, quick_node
-from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS
 from attractor_nb.source import SourceText, Span
 
 WORDS = [
@@ -64,35 +58,3 @@ def test_a_comment_between_two_runs_leaves_the_bound_where_it_is() -> None:
         parser.parse_syntax(SourceText("digraph { a b c // d\n e f g h }"))
     assert refused.value.span is not None
     assert refused.value.span.text == "f"
-
-
-def test_what_is_made_quickly_is_what_the_constructors_make() -> None:
-    source = SourceText("a -> b")
-    span = source.span(0, 6)
-    assert (type(span), span, hash(span)) == (Span, Span(source, 0, 6), hash(Span(source, 0, 6)))
-    for made, built in (
-        (quick_edge("a", "b", NO_ATTRS, span, NO_SPANS), Edge("a", "b", NO_ATTRS, span, NO_SPANS)),
-        (
-            quick_node("a", NO_ATTRS, frozenset({"x"}), ("c",), True, span, NO_SPANS),
-            Node("a", NO_ATTRS, frozenset({"x"}), ("c",), True, span, NO_SPANS),
-        ),
-    ):
-        assert type(made) is type(built)
-        assert (made, repr(made)) == (built, repr(built))
-        for again in (copy.copy(made), replace(made)):
-            assert (type(again), again, repr(again)) == (type(built), built, repr(built))
-        assert [getattr(made, name) for name in built.__slots__] == [getattr(built, name) for name in built.__slots__]
-        with pytest.raises(AttributeError):
-            made.attrs = {}  # type: ignore[misc]
-
-
-def test_what_is_made_quickly_is_pickled_as_what_the_constructors_make() -> None:
-    span = SourceText("a -> b").span(0, 6)
-    assert pickle.loads(pickle.dumps(span)) == span
-    assert copy.deepcopy(span) == span
-    edge = quick_edge("a", "b", {"label": "x"}, span, {})
-    node = quick_node("a", {"label": "x"}, frozenset({"label"}), (), False, span, {})
-    for made in (edge, node):
-        for again in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
-            assert type(again) is type(made)
-            assert (again, again.span, again.attr_spans) == (made, span, {})
