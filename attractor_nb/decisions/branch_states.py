@@ -14,16 +14,8 @@ import msgspec
 from attractor_nb.model.branch import enclosing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.model.events import (
-        DebuggerChanged,
-        Event,
-        ParallelBranchCompleted,
-        ParallelBranchStarted,
-        StageEnd,
-    )
+    from attractor_nb.model.events import DebuggerChanged, ParallelBranchCompleted, StageEnd
 
 
 class BranchState(msgspec.Struct):
@@ -74,17 +66,10 @@ class BranchStates(msgspec.Struct):
     numbers: dict[str, dict[str, int]] = {}
     steps: int = 0
 
-    def begin(self, event: ParallelBranchStarted, state: RunState) -> None:
-        """A branch begins."""
-        self._add(BranchState(event.branch, event.id, event.name, event.index, state))
-
-    def _add(self, branch: BranchState) -> None:
+    def add(self, branch: BranchState) -> None:
+        """A branch is under way."""
         self.open[branch.path] = branch
         self._of_fan_outs.setdefault((enclosing(branch.path), branch.fan_out), []).append(branch)
-
-    def of(self, event: Event) -> BranchState | None:
-        """The branch in which an event happened; None when it is over, and the event came late."""
-        return self.open.get(event.branch)
 
     def use(self, path: str, node_id: str, visit: int) -> None:
         """A visit of a node in a branch begins: its number is used up."""
@@ -96,54 +81,3 @@ class BranchStates(msgspec.Struct):
             self.open.pop(branch.path, None)
             for inner, node_id in [key for key in self._of_fan_outs if key[0] == branch.path]:
                 self.let_go(inner, node_id)
-
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values, for the checkpoint."""
-        return {
-            "open": [
-                {
-                    "path": branch.path,
-                    "id": branch.id,
-                    "fan_out": branch.fan_out,
-                    "index": branch.index,
-                    "context": branch.context,
-                    "logs": branch.logs,
-                    "end": branch.end and branch.end.to_plain(),
-                    **branch.state.checkpoint_entries(),
-                }
-                for branch in self.open.values()
-            ],
-            "numbers": self.numbers,
-            "steps": self.steps,
-        }
-
-    @classmethod
-    def from_plain(
-        cls,
-        plain: Mapping[str, Any],
-        state_of: Callable[[Mapping[str, Any], str], RunState],
-        event_of: Callable[[Mapping[str, Any]], Any],
-    ) -> BranchStates:
-        """The inverse of ``to_plain``.
-
-        Args:
-            plain: What it gave; empty for a checkpoint from before there were branches.
-            state_of: Makes the state of a branch from its entries and its path.
-            event_of: Makes an event of its plain form.
-        """
-        branches = cls(steps=plain.get("steps", 0))
-        branches.numbers = {path: dict(numbers) for path, numbers in plain.get("numbers", {}).items()}
-        for entry in plain.get("open", ()):
-            branches._add(
-                BranchState(
-                    entry["path"],
-                    entry["id"],
-                    entry["fan_out"],
-                    entry["index"],
-                    state_of(entry, entry["path"]),
-                    dict(entry["context"]),
-                    list(entry["logs"]),
-                    entry["end"] and event_of(entry["end"]),
-                )
-            )
-        return branches

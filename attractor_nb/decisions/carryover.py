@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
 from attractor_nb.decisions.joins import FAN_IN_TYPE
-from attractor_nb.decisions.preamble import StageSummary, ToldPast, beginning_of, build_preamble
+from attractor_nb.decisions.preambles.preamble import beginning_of, build_preamble
+from attractor_nb.decisions.preambles.told_past import StageSummary, ToldPast
 from attractor_nb.model.branch import parts_of
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_VALUE_CHARACTERS = 80
 
 
-class Seen(msgspec.Struct, frozen=True):
+class Seen(msgspec.Struct, frozen=True, array_like=True):
     """What conditions and labels see: for a diamond, the stage before it (ruling 16)."""
 
     status: StageStatus

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from attractor_nb.decisions.branch_states import BranchStates
+from attractor_nb.decisions.branch_states import BranchState, BranchStates
 from attractor_nb.decisions.fidelity import entry_name
 from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.decisions.notes import HEARD, Note, with_note
-from attractor_nb.decisions.preamble import BRANCHES_KEY, TOOL_ERRORS_KEY, TOOL_OUTPUT_KEY, StageSummary
+from attractor_nb.decisions.preambles.told_past import StageSummary
+from attractor_nb.decisions.recent_stages import RECENT_STAGES, remember_keys, stage_summary
 from attractor_nb.decisions.routing import Seen, seen_of
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
@@ -36,9 +37,7 @@ from attractor_nb.model.events import (
     StageEnd,
     StageFailed,
     StageStarted,
-    event_from_plain,
 )
-from attractor_nb.model.excerpts import last_lines
 from attractor_nb.model.outcome import StageStatus, Usage
 
 if TYPE_CHECKING:
@@ -46,14 +45,9 @@ if TYPE_CHECKING:
 
 GoesOn = PipelineStarted | PipelineResumed | PipelineRewound | PipelineForked | PipelineRestarted
 GOES_ON = (PipelineStarted, PipelineResumed, PipelineRewound, PipelineForked, PipelineRestarted)
-RECENT_STAGES = 30
-RECENT_KEYS = 50
-KEYS_OF_A_STAGE = 12
-EXCERPT_LENGTH = 1000
-NOTES_LENGTH = 2000
 
 
-class InFlight(msgspec.Struct):
+class InFlight(msgspec.Struct, array_like=True):
     """A visit that was started and not committed.
 
     Attributes:
@@ -214,7 +208,7 @@ class RunState:
         """Take in values that somebody set by hand; other changes of a debugger are no part of a state."""
         if self.root is not None and (branch := self.root.branches.open.get(self.branch)):
             branch.take_edit(event)
-        self._remember_keys(event.context)
+        remember_keys(self.recent_keys, event.context)
 
     def _start(self, event: StageStarted) -> None:
         flight = self.in_flight
@@ -251,9 +245,9 @@ class RunState:
     def _apply_in_branch(self, event: Event, *, is_passed_through: bool) -> None:
         """Take in what happened in a branch."""
         if isinstance(event, ParallelBranchStarted):
-            self.branches.begin(event, self._branched(event))
-        elif (branch := self.branches.of(event)) is None:
-            return
+            self.branches.add(BranchState(event.branch, event.id, event.name, event.index, self._branched(event)))
+        elif (branch := self.branches.open.get(event.branch)) is None:
+            return  # it is over, and the event came late
         elif isinstance(event, ParallelBranchCompleted):
             branch.end = event
         else:
@@ -288,7 +282,7 @@ class RunState:
         if isinstance(event, PipelineForked):  # what its parent spent is its parent's
             self.usage, self.usage_by_node, self.elapsed_seconds = Usage(), {}, 0.0
         if isinstance(event, PipelineForked | PipelineRewound):
-            self._remember_keys(event.context)
+            remember_keys(self.recent_keys, event.context)
 
     def spend(self, node_id: str, usage: Usage) -> None:
         """Count what an attempt consumed, whether it succeeded or not; a branch's counts for the run, too."""
@@ -325,7 +319,7 @@ class RunState:
         self.last_notes = outcome.notes
         has_news = outcome.notes or outcome.failure_reason or "last_response" in event.context
         if has_news and not is_passed_through:
-            self._remember(event)
+            self.recent.append(stage_summary(event, remember_keys(self.recent_keys, event.context)))
 
     def _commit_to_run(self, run: RunState, event: StageEnd) -> None:
         """What all around must know of a stage of this branch: its place in the count, its status."""
@@ -343,39 +337,6 @@ class RunState:
             self.stale_gates.discard(name)
         elif name not in self.outcomes:
             self.skipped[name] = None
-
-    def _remember(self, event: StageEnd) -> None:
-        changed = event.context
-        keys = self._remember_keys(changed)
-        main = f"{event.name}.response"
-        if main not in changed:
-            main = next((key for key in _OUTPUT_KEYS if key in changed), "")
-        output, is_end = changed.get(main, changed.get("last_response", "")), main == TOOL_OUTPUT_KEY
-        text = output if isinstance(output, str) else ""
-        self.recent.append(
-            StageSummary(
-                node_id=event.name,
-                label=event.name,
-                status=event.outcome.status.value,
-                notes=(event.outcome.failure_reason or event.outcome.notes)[:NOTES_LENGTH],
-                excerpt=last_lines(text, EXCERPT_LENGTH) if is_end else text[:EXCERPT_LENGTH],
-                size=len(text),
-                keys=(main, *_MORE_KEYS.get(main, ()), *keys)[:KEYS_OF_A_STAGE] if main else tuple(keys),
-            )
-        )
-
-    def _remember_keys(self, changed: Mapping[str, Any]) -> list[str]:
-        """Take in which keys were set, of those that have no other place in a preamble; these."""
-        keys, recent = list[str](), self.recent_keys
-        for key in changed:
-            if key in _NOT_CARRIED or key.startswith(_HIDDEN_PREFIXES) or key.endswith(_HIDDEN_ENDINGS):
-                continue
-            recent.pop(key, None)
-            recent[key] = None
-            keys.append(key)
-        while len(recent) > RECENT_KEYS:
-            del recent[next(iter(recent))]
-        return keys[-KEYS_OF_A_STAGE:]
 
     def _stop(self, event: PipelineCompleted | PipelineFailed | PipelineInterrupted) -> None:
         self.elapsed_seconds = event.duration
@@ -415,7 +376,7 @@ class RunState:
             self.restarts = carried["restarts"]
             self.elapsed_seconds = carried["elapsed_seconds"]
             self.usage = Usage.from_plain(carried["usage"])
-            self.usage_by_node = _usages(carried["usage_by_node"])
+            self.usage_by_node = {name: Usage.from_plain(usage) for name, usage in carried["usage_by_node"].items()}
             self.numbers = dict(carried["visits"])
             used = carried.get("branch_visits", {})  # records of before know no branches
             self.branches = BranchStates(
@@ -426,128 +387,11 @@ class RunState:
         """Go on after an end that allows it: a bound that was raised."""
         self.ended, self.reason, self.is_resumable, self.bound = "", "", False, ""
 
-    def to_plain(self) -> dict[str, Any]:
-        """JSON values: what the keys of a checkpoint that the spec names do not say already."""
-        flight = self.in_flight
-        return {
-            "stale_gates": sorted(self.stale_gates),
-            "skipped": list(self.skipped),
-            "redirects": self.redirects,
-            "restarts": self.restarts,
-            "elapsed_seconds": self.elapsed_seconds,
-            "seen": [self.seen.status.value, self.seen.preferred_label],
-            "last": [self.last_status.value, self.last_route, self.last_reason],
-            "last_notes": self.last_notes,
-            "incoming_edge": self.incoming_edge,
-            "in_flight": flight
-            and [
-                flight.node_id,
-                flight.visit,
-                flight.attempt,
-                flight.failures,
-                flight.is_started,
-                flight.fidelity,
-                flight.complaint,
-            ],
-            "ended": [self.ended, self.reason, self.is_resumable],
-            "bound": self.bound,
-            "usage_by_node": {name: usage.to_plain() for name, usage in self.usage_by_node.items()},
-            "restart": [self.restart_target, self.restart_logs_root],
-            "recent": [
-                [entry.node_id, entry.label, entry.status, entry.notes, entry.excerpt, entry.size, entry.keys]
-                for entry in self.recent
-            ],
-            "inputs": self.inputs,
-            "recent_keys": list(self.recent_keys),
-            "notes": [list(note) for note in self.notes],
-            "fidelity": self.fidelity,
-            "threads": self.threads,
-            "numbers": self.numbers,
-            "branches": {} if self.root is not None else self.branches.to_plain(),
-        }
-
-    def checkpoint_entries(self) -> dict[str, Any]:
-        """The entries of a checkpoint that say where the run, or a branch of it, stands."""
-        return {
-            "next_node": self.next_node,
-            "completed_nodes": self.completed,
-            "node_retries": self.retries,
-            "node_outcomes": {name: str(status) for name, status in self.outcomes.items()},
-            "visits": self.visits,
-            "usage": self.usage.to_plain(),
-            "state": self.to_plain(),
-        }
-
     def totals(self) -> dict[str, Any]:
         """What a list of runs says of an ended run, for its manifest: seconds, stages, what was consumed."""
         return {"duration": round(self.elapsed_seconds, 3), "stages": self.steps, "usage": self.usage.to_plain()}
-
-    @classmethod
-    def from_checkpoint(
-        cls, checkpoint: Mapping[str, Any], *, branch: str = "", root: RunState | None = None
-    ) -> RunState:
-        """The state that a checkpoint holds.
-
-        Args:
-            checkpoint: All its entries; ``state`` is what ``to_plain`` gave.
-            branch: For the state of a branch in it: the branch's path.
-            root: Then: the state of the run.
-
-        Raises:
-            KeyError, TypeError, ValueError: It has a foreign shape.
-        """
-        plain: Mapping[str, Any] = checkpoint["state"]
-        state = cls(checkpoint["next_node"], branch=branch, root=root)
-        state.completed = list(checkpoint["completed_nodes"])
-        state.outcomes = {name: StageStatus(status) for name, status in checkpoint["node_outcomes"].items()}
-        state.visits = dict(checkpoint["visits"])
-        state.retries = dict(checkpoint["node_retries"])
-        state.usage = Usage.from_plain(checkpoint["usage"])
-        state.stale_gates = set(plain["stale_gates"])
-        state.skipped = dict.fromkeys(plain.get("skipped", ()))
-        state.redirects, state.restarts = plain["redirects"], plain["restarts"]
-        state.elapsed_seconds = plain["elapsed_seconds"]
-        status, label = plain["seen"]
-        state.seen = Seen(StageStatus(status), label)
-        status, state.last_route, state.last_reason = plain["last"]
-        state.last_status = StageStatus(status)
-        state.last_notes = plain.get("last_notes", "")
-        state.incoming_edge = plain["incoming_edge"]
-        if plain["in_flight"]:
-            state.in_flight = InFlight(*plain["in_flight"])
-        state.ended, state.reason, state.is_resumable = plain["ended"]
-        state.bound = plain.get("bound", "")  # checkpoints of before know neither of these two
-        state.usage_by_node = _usages(plain.get("usage_by_node", {}))
-        state.restart_target, state.restart_logs_root = plain["restart"]
-        state.recent.extend(StageSummary(*told, keys=tuple(keys)) for *told, keys in plain["recent"])
-        state.inputs = tuple(plain["inputs"])
-        state.recent_keys = dict.fromkeys(plain["recent_keys"])
-        state.notes = tuple(Note(kind, text) for kind, text in plain.get("notes", ()))
-        state.fidelity = plain["fidelity"]
-        state.threads = dict(plain.get("threads", {}))
-        state.numbers = dict(plain.get("numbers", {}))
-        state.branches = BranchStates.from_plain(
-            plain.get("branches", {}),
-            lambda entry, path: cls.from_checkpoint(entry, branch=path, root=state),
-            event_from_plain,
-        )
-        return state
 
     def apply_all(self, events: Sequence[Event], diamonds: frozenset[str]) -> None:
         """Fold the events of a log that count; ``diamonds`` are the nodes that pass the outcome through."""
         for event in way_taken(events):
             self.apply(event, is_passed_through=bool(diamonds) and event.node_id in diamonds)
-
-
-_NOT_CARRIED = frozenset({"outcome", "preferred_label", "current_node", "last_stage", "last_response"})
-_HIDDEN_PREFIXES = ("internal.", "graph.", "parallel.", "tool.", "human.gate.")
-"""Keys that are the engine's own, or that are told with the stage that has set them."""
-_HIDDEN_ENDINGS = (".response", ".run_id", ".logs_root")
-"""Of keys that are told with their stage, or that are other values in each run."""
-_OUTPUT_KEYS = (TOOL_OUTPUT_KEY, BRANCHES_KEY, "human.gate.text", "human.gate.form")
-"""Keys of what a stage came to, beside its response; it has one of them."""
-_MORE_KEYS = {TOOL_OUTPUT_KEY: (TOOL_ERRORS_KEY,), "human.gate.text": ("human.gate.form",)}
-
-
-def _usages(plain: Mapping[str, Any]) -> dict[str, Usage]:
-    return {name: Usage.from_plain(usage) for name, usage in plain.items()}

@@ -16,6 +16,7 @@ import msgspec
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.effects import RunEnd
+from attractor_nb.decisions.kept_state import checkpoint_entries
 from attractor_nb.decisions.notes import HEARD
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.decisions.traversal import traverse
@@ -344,7 +345,7 @@ class Runner(msgspec.Struct):
                 "current_node": state.completed[-1] if state.completed else "",
                 "context": values,
                 "logs": list(logs),
-                **state.checkpoint_entries(),
+                **checkpoint_entries(state),
             },
             is_forced=is_forced,
         )

@@ -34,7 +34,7 @@ class Checkpoint(Record, frozen=True, kw_only=True):
         usage: What model calls consumed.
         log_sequence: Number of the last record of the event log that is in here.
         log_offset: Byte offset after that record.
-        state: What the traversal keeps, in its own form.
+        state: What the traversal keeps, in its own form (``decisions.kept_state``).
     """
 
     schema_version: Literal[1] = 1

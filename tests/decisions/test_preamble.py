@@ -10,15 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.decisions.notes import Note
-from attractor_nb.decisions.preamble import (
-    MAX_CARRIED_CHARACTERS,
-    TOKEN_BUDGETS,
-    StageSummary,
-    ToldPast,
-    beginning_of,
-    build_preamble,
-    without_incidents,
-)
+from attractor_nb.decisions.preambles.preamble import beginning_of, build_preamble, without_incidents
+from attractor_nb.decisions.preambles.told_amounts import TOKEN_BUDGETS
+from attractor_nb.decisions.preambles.told_past import StageSummary, ToldPast
+from attractor_nb.decisions.preambles.told_values import MAX_CARRIED_CHARACTERS
 from attractor_nb.model.calls.prompt_sections import outside_fences
 from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.model.vocabulary.attributes import FIDELITY_MODES

@@ -429,7 +429,7 @@ def standing(pipeline, stored):
     """State and context, as a resume would read them."""
     plan = compile_plan(pipeline.graph)
     context = restored_context(plan, stored, {}, store=None)
-    return restored_state(plan, stored).to_plain(), restored_state(plan, stored), context.snapshot()
+    return restored_state(plan, stored), context.snapshot()
 
 
 @settings(max_examples=25, deadline=None)

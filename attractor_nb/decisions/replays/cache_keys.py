@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from attractor_nb.decisions.preamble import without_incidents
+from attractor_nb.decisions.preambles.preamble import without_incidents
 from attractor_nb.model.calls.attachment import without_bytes
 from attractor_nb.model.calls.call_content import COMMAND_CALL, HANDLER_CALL, MODEL_CALL, CallInputs
 from attractor_nb.model.calls.prompt_sections import split_context

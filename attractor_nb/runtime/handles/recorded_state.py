@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.context import Context, is_reference
+from attractor_nb.decisions.kept_state import state_of
 from attractor_nb.decisions.log_history import displaced, reaches_behind, way_taken
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
@@ -58,8 +59,8 @@ def restored_state(plan: Plan, stored: StoredRun, before: RunState | None = None
         state, events = before or RunState(plan.start), way_taken(stored.events)
     else:
         try:
-            state = RunState.from_checkpoint(checkpoint)
-        except (KeyError, TypeError, ValueError) as error:
+            state = state_of(checkpoint)
+        except ValueError as error:
             raise CheckpointCorrupt(
                 f"{stored.logs_root}: the state in checkpoint.json has a foreign shape ({error})",
                 hint="remove checkpoint*.json: the log alone is enough to go on",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.decisions.fidelity import resolve_thread
-from attractor_nb.decisions.preamble import budget_tokens
+from attractor_nb.decisions.preambles.told_amounts import budget_tokens
 from attractor_nb.decisions.reach import likely_path, most_visits
 from attractor_nb.model.outcome import Usage
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from attractor_nb.decisions.kept_state import checkpoint_entries
 from attractor_nb.errors import RunNotFound, StorageError
 from attractor_nb.model.events import PipelineCompleted, PipelineFailed
 from attractor_nb.runtime.handles.recorded_state import StoredValues, restored_context, restored_state
@@ -93,8 +94,8 @@ def wrong_sight(scene: LifeScene, plan: Plan, before: Sight, sight: Sight, bound
         previous = whole = restored_state(plan, _without_checkpoint(place), _beginning(previous))
         wrong += _different(_plain(short), _plain(whole), "checkpoint and log", "log alone")
         said = {
-            "completed": walk.path,
-            "outcomes": walk.statuses,
+            "completed_nodes": walk.path,
+            "node_outcomes": walk.statuses,
             "stale_gates": sorted(walk.stale),
             "redirects": walk.redirects,
         }
@@ -121,15 +122,8 @@ def _without_checkpoint(place: SightedDirectory) -> Any:
 
 
 def _plain(state: RunState) -> dict[str, Any]:
-    plain = state.to_plain() | {
-        "next_node": state.next_node,
-        "completed": state.completed,
-        "outcomes": {name: str(status) for name, status in state.outcomes.items()},
-        "visits": state.visits,
-        "retries": state.retries,
-        "usage": state.usage.to_plain(),
-    }
-    return {name: value for name, value in plain.items() if name not in _NOT_IN_LOGS}
+    plain = checkpoint_entries(state)
+    return {name: value for name, value in (plain.pop("state") | plain).items() if name not in _NOT_IN_LOGS}
 
 
 def _context(plan: Plan, place: SightedDirectory) -> Context:

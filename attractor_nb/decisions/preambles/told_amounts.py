@@ -1,0 +1,59 @@
+"""How much each fidelity mode tells of a run (spec 5.4). Estimates without a tokenizer (``model.tokens``)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+
+class ToldAmount(msgspec.Struct, frozen=True):
+    """How much a mode tells.
+
+    Attributes:
+        tokens: In all.
+        notes: Characters of a stage's notes in a list.
+        value: Characters of a value that no stage before has just set; 0 for none told.
+        stages: How many of the stages before.
+        events: Notable events.
+        incidents: Attempts and tool calls.
+        kept: Hundredths of the budget that only these may take.
+        has_tools: Tool calls are among these.
+        has_counts: It is told how many stages ended how.
+    """
+
+    tokens: int
+    notes: int = 0
+    value: int = 0
+    stages: int = 1000
+    events: int = 0
+    incidents: int = 0
+    kept: int = 0
+    has_tools: bool = False
+    has_counts: bool = False
+
+
+_COMPACT: Final = ToldAmount(4000, notes=300, value=600)
+_AMOUNTS: Final = {
+    "truncate": ToldAmount(350),
+    "compact": _COMPACT,
+    "summary:low": ToldAmount(600, notes=120, stages=3, has_counts=True),
+    "summary:medium": ToldAmount(1500, notes=300, value=400, events=8, incidents=4, kept=10),
+    "summary:high": ToldAmount(3000, notes=600, value=800, events=20, incidents=20, kept=20, has_tools=True),
+}
+TOKEN_BUDGETS: Final = {mode: amount.tokens for mode, amount in _AMOUNTS.items()}
+"""How many tokens a preamble has at most, by mode, beside what ``carry`` names; ``full`` has none."""
+
+
+def amount_of(mode: str) -> ToldAmount:
+    """How much a mode tells; a word that is none counts as ``compact``."""
+    return _AMOUNTS.get(mode, _COMPACT)
+
+
+def budget_tokens(mode: str) -> int:
+    """The most tokens that a mode's preamble takes; a word that is no mode counts as ``compact``.
+
+    >>> [budget_tokens(mode) for mode in ("full", "truncate", "compact", "summary:high")]
+    [0, 350, 4000, 3000]
+    """
+    return 0 if mode == "full" else amount_of(mode).tokens
