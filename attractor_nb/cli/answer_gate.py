@@ -76,15 +76,10 @@ def _hand_over(logs_root: Path, given: GivenAnswer, owner: Mapping[str, Any]) ->
         NoSuchGate, AlreadyAnswered, AnswerRefused: The answer does not count.
         RunLocked, StorageError: That process takes none from here, or it is unknown what became of it.
     """
-    asked = find_question(read_log(standing_place(logs_root)).events, given.gate)
+    place = standing_place(logs_root)
+    asked = find_question(read_log(place).events, given.gate)
     return answer_elsewhere(
-        logs_root,
-        asked.question_id,
-        given.choice,
-        owner=owner,
-        text=given.text,
-        form=given.fields,
-        answered_by=ANSWERED_BY,
+        place, asked.question_id, given.choice, owner=owner, text=given.text, form=given.fields, answered_by=ANSWERED_BY
     )
 
 

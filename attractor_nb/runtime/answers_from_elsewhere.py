@@ -16,7 +16,6 @@ from attractor_nb.storage.answer_box import PATIENCE_SECONDS, AnswerBox, AnswerR
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.run_store import DirectoryRunStore
-from attractor_nb.storage.stored_run import standing_place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,21 +70,18 @@ class AnswerTaker:
         return AnswerReply()
 
 
-def can_be_answered(owner: Mapping[str, Any], logs_root: Path) -> bool:
+def can_be_answered(owner: Mapping[str, Any], place: Path) -> bool:
     """Whether answers reach the process that works at a run: it is one of this machine and of this user.
 
     Args:
         owner: Facts about that process: ``pid``, ``host``.
-        logs_root: The run directory; behind a restart the question stands in that of the latest.
-
-    Raises:
-        CheckpointCorrupt, StorageError: Where the run stands cannot be read.
+        place: The directory whose log has the question (``standing_place``).
     """
-    return owner.get("host") == socket.gethostname() and AnswerBox(standing_place(logs_root)).is_usable
+    return owner.get("host") == socket.gethostname() and AnswerBox(place).is_usable
 
 
 def answer_elsewhere(
-    logs_root: Path,
+    place: Path,
     question: str,
     choice: str,
     *,
@@ -98,7 +94,7 @@ def answer_elsewhere(
     """Answer a question of a run that another process works at; what its log has of the answer then.
 
     Args:
-        logs_root: The run directory; behind a restart the question stands in that of the latest.
+        place: The directory whose log has the question (``standing_place``).
         question: The question's id.
         choice: Key, label or target of a choice, or empty.
         owner: Facts about the process: ``pid``, ``host``, ``since``.
@@ -113,7 +109,6 @@ def answer_elsewhere(
         StorageError: The answer cannot be handed in, or it is unknown what became of it.
     """
     reply = None
-    place = standing_place(logs_root)
     if can_be_answered(owner, place):
         given = BoxedAnswer(question, answered_by, time.time() + patience, choice, text, dict(form or {}))
         reply = AnswerBox(place).hand_in(given, patience)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
 from attractor_nb.errors import AttractorError, RunError
-from attractor_nb.model.states import LIVE
 from attractor_nb.model.vocabulary.isolation import WORKSPACE
 from attractor_nb.pipeline.run import Run
 from attractor_nb.runtime.workspace.worktree_changes import place_facts
@@ -143,7 +142,7 @@ class RunDesk:
     def _spoken(self, found: RunSummary) -> RunSummary:
         """The line of a run with what is said of it here, until it has ended."""
         words = self.words.get(found.logs_root.name)
-        if not words or found.status not in {ABANDONED, *LIVE}:
+        if not words or not (found.is_live or found.status == ABANDONED):
             return found
         return replace(found, note=", ".join(filter(None, (found.note, words))))
 

@@ -5,7 +5,8 @@ reply until it was read.
 
 The rule: the owner claims an answer by renaming the one file that it is, the sender withdraws it by removing that file.
 So of both exactly one happens, and a sender who gave up knows that nobody will act on the answer any more. An
-answer counts for seconds only: what a killed sender left behind answers no question that is asked again later.
+answer counts for seconds only: what a killed sender left behind answers no question that is asked again later, and
+whoever opens the box an hour later sweeps it.
 
 Run directories are no place for this: agents and tools work there, and what they write must pass no gate. It knows
 no gates, and what makes an answer right is decided by the owner alone.
@@ -23,7 +24,7 @@ import msgspec
 
 from attractor_nb.errors import StorageError
 from attractor_nb.model.record import Record, no_values
-from attractor_nb.storage.files.atomic import read_plain_file, write_whole
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, entry_names, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem
 from attractor_nb.storage.run_directory import make_directory
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS: Final = 10.0
 """How long an answer waits to be claimed, and after that for its reply."""
 _POLL_SECONDS: Final = 0.05
+_STRAY_SECONDS: Final = 3600.0
+"""Nobody waits for what is older than that: by far longer than for an answer and its reply."""
 _MAX_BYTES: Final = 4 * 1024 * 1024
 _FOLDER: Final = "answers"
 _GIVEN, _CLAIMED, _REPLY = ".given", ".claimed", ".reply"
@@ -90,6 +93,7 @@ class AnswerBox:
         state = state_directory()
         self._directory = None if state is None else state / _FOLDER
         self._prefix = sha256(os.fsencode(logs_root.resolve())).hexdigest()[:32] + "-"
+        self._is_swept = False
 
     @property
     def is_usable(self) -> bool:
@@ -153,7 +157,9 @@ class AnswerBox:
                     continue
                 with suppress(FileNotFoundError, JsonProblem, ValueError):  # withdrawn, or not ours
                     self._disk.rename(name, token + _CLAIMED, parent)
-                    given = BoxedAnswer.from_plain(self._read(parent, token + _CLAIMED) or {})
+                    plain = self._read(parent, token + _CLAIMED) or {}
+                    self._disk.remove(token + _CLAIMED, parent)  # its sender waits for the reply alone
+                    given = BoxedAnswer.from_plain(plain)
                     if now <= given.until:
                         found.append((token, given))
         return found
@@ -178,9 +184,21 @@ class AnswerBox:
         except OSError as error:
             raise storage_error(error, "open", self._directory) from error
         try:
+            self._sweep(descriptor)
             yield descriptor
         finally:
             self._disk.close(descriptor)
+
+    def _sweep(self, parent: int) -> None:
+        """Remove, once for each box, what killed processes left there, whatever the run."""
+        if self._is_swept:
+            return
+        self._is_swept = True
+        for name in entry_names(parent):
+            if name.startswith(TEMPORARY_PREFIX) or name.endswith((_GIVEN, _CLAIMED, _REPLY)):
+                with suppress(OSError):
+                    if time.time() - os.stat(name, dir_fd=parent, follow_symlinks=False).st_mtime > _STRAY_SECONDS:
+                        self._disk.remove(name, parent)
 
     def _read(self, parent: int, name: str) -> Mapping[str, Any] | None:
         data = read_plain_file(name, parent, directory=self._directory or "", max_bytes=_MAX_BYTES)

@@ -5,13 +5,26 @@ Cheap enough for a list of runs: of the log only the end is looked at.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from attractor_nb.decisions.open_questions import fold_question
 from attractor_nb.errors import StorageError
-from attractor_nb.model.events import PipelineCompleted, PipelineFailed, PipelineInterrupted, PipelineRestarted
+from attractor_nb.model.events import (
+    InterviewStarted,
+    PipelineCompleted,
+    PipelineFailed,
+    PipelineForked,
+    PipelineInterrupted,
+    PipelineRestarted,
+    PipelineResumed,
+    PipelineRewound,
+    PipelineStarted,
+    StageEnd,
+)
 from attractor_nb.model.states import LIVE
 from attractor_nb.storage.files.atomic import read_plain_file
 from attractor_nb.storage.log.event_lines import decode_line, token_of
@@ -21,7 +34,7 @@ from attractor_nb.storage.manifest_file import read_manifest
 from attractor_nb.storage.run_directory import utc_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
 
     from attractor_nb.model.events import Event
 
@@ -30,8 +43,15 @@ DAMAGED = "damaged"
 GOES_ON = frozenset({"interrupted", "paused", ABANDONED})
 """How a run stands that a resume takes to its end."""
 RESTARTED = "restarted"
+WAITING = "waiting"
+UNDER_WAY = LIVE | {WAITING}
+"""How a run is listed that a process works at."""
 _MAX_RESTART_HOPS = 10_000
 _FIRST_TAIL_BYTES = 16 * 1024
+_MAX_ASKING_BYTES = 1024 * 1024
+_ASKS = InterviewStarted.__name__.encode()
+_BEGINS_ANEW = (PipelineStarted, PipelineResumed, PipelineRewound, PipelineForked)
+"""Before such a record nobody waits any more: who goes on with a run asks again."""
 
 
 class RunStanding(msgspec.Struct, frozen=True):
@@ -113,21 +133,53 @@ def _restart_of(logs_root: Path, manifest: Mapping[str, Any], restart: str) -> t
 
 def read_last_event(logs_root: Path) -> Event | None:
     """The last event that is whole in a run's log; None when there is none."""
+    return next((decode_line(lines[-1]) for lines in _tails(logs_root, MAX_LOG_BYTES) if lines), None)
+
+
+def asking_stages(logs_root: Path) -> tuple[str, ...]:
+    """The stages whose questions wait in a run that is under way, in the order in which they asked.
+
+    Of its log only the end is read, mostly back to the latest commit outside branches: one that was asked longer ago
+    than a mebibyte is not seen.
+    """
+    for number, lines in enumerate(_tails(logs_root, _MAX_ASKING_BYTES)):
+        if number and not any(_ASKS in line for line in lines):  # many records of branches: not one is decoded
+            continue
+        events: list[Event] = []
+        for event in filter(None, map(decode_line, reversed(lines))):
+            if isinstance(event, _BEGINS_ANEW) or (isinstance(event, StageEnd) and not event.branch):
+                return _asking(events)
+            events.append(event)
+        if found := _asking(events):
+            return found
+    return ()
+
+
+def _asking(latest_first: list[Event]) -> tuple[str, ...]:
+    waiting: dict[str, InterviewStarted] = {}
+    for event in reversed(latest_first):
+        fold_question(waiting, event)
+    return tuple(asked.stage for asked in waiting.values())
+
+
+def _tails(logs_root: Path, max_bytes: int) -> Generator[list[bytes]]:
+    """The lines at the end of a log that are whole, of longer and longer stretches; none when it cannot be read."""
     path = logs_root / EVENT_LOG_NAME
-    try:
+    with suppress(OSError, StorageError):
         size, window = path.lstat().st_size, _FIRST_TAIL_BYTES
-        while True:
+        while window <= max_bytes:
             offset = max(0, size - window)
             data = read_plain_file(path, max_bytes=MAX_LOG_BYTES, offset=offset) or b""
             lines = data.rstrip(b"\0").split(b"\n")
-            # Without the beginning of the window, which is the end of a line; and those of lost owners.
-            last, owner = b"", 1
+            # Without the beginning of the stretch, which is the end of a line; and those of lost owners.
+            whole: list[bytes] = []
+            owner = 1
             for line in lines if offset == 0 else lines[1:]:
                 token = token_of(line)
                 if token >= owner:
-                    last, owner = line, token
-            if last or offset == 0:
-                return decode_line(last)
+                    whole.append(line)
+                    owner = token
+            yield whole
+            if offset == 0:
+                return
             window *= 8
-    except (OSError, StorageError):
-        return None

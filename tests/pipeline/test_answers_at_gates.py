@@ -9,12 +9,15 @@ import threading
 
 import pytest
 
-from attractor_nb import Run, gates
+from attractor_nb import Run, gates, runs
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, RunLocked
 from attractor_nb.interviewers import QueueInterviewer
 from attractor_nb.interviewers.unattended import SequentialInterviewer
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
+from attractor_nb.server.answers.gate_answers import all_questions, take_answer
+from attractor_nb.server.desk import RunDesk
+from attractor_nb.server.requests import Answer
 
 LIMIT_SECONDS = 20
 GATE = """digraph g {
@@ -142,6 +145,20 @@ def owner(request, tmp_path):
             yield process
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize("owner", [(), ("R",)], ids=["at first", "behind a restart"], indirect=True)
+def test_a_run_that_waits_in_another_process_is_listed_so_and_looked_at_once(owner, tmp_path, monkeypatch):
+    [row] = runs(tmp_path / "runs")
+    assert (row.status, row.owner["pid"]) == ("waiting", owner.pid)
+    assert "? waiting" in str(row)
+    monkeypatch.setattr("attractor_nb.storage.stored_run.standing_of", lambda *_: pytest.fail("the list knows"))
+    [asked] = gates(tmp_path / "runs")
+    desk = RunDesk(tmp_path / "runs", max_runs=1)
+    [question] = all_questions(desk, desk.summaries())
+    assert (question.id, question.is_answerable) == (asked.event.question_id, True)
+    take_answer(desk, "one", question.id, Answer(choice="N"))
+    assert owner.stdout.readline() == "success\n"
 
 
 @pytest.mark.parametrize("owner", [(), ("R",)], ids=["at first", "behind a restart"], indirect=True)

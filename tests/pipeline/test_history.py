@@ -87,7 +87,9 @@ def test_a_live_run_is_followed_and_never_deleted():
     ).run(logs_root="kept/live", interviewer="deferred")
     run.wait_for_gate("ask", timeout=60)
     (row,) = runs("kept")
-    assert (row.status, row.note, row.is_live) == ("running", "waits at ask", True)
+    assert (row.status, row.note, row.is_live) == ("waiting", "waits at ask", True)
+    assert "? waiting" in str(row)
+    assert len(runs("kept").where(status="running")) == len(runs("kept").where(status="waiting")) == 1
     with pytest.raises(RunLocked):
         row.delete(confirm=True)
     run.answer("ask", "Go")

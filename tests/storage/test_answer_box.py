@@ -1,5 +1,6 @@
 """Answers to the run of another process: claimed or withdrawn, never both; late ones count for nothing."""
 
+import os
 import threading
 import time
 
@@ -7,6 +8,7 @@ import pytest
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.answer_box import AnswerBox, AnswerReply, BoxedAnswer
+from attractor_nb.storage.sealed_file import seal
 from attractor_nb.storage.trust_file import state_directory
 
 SOON = 60.0
@@ -92,6 +94,31 @@ def test_of_claim_and_withdrawal_exactly_one_happens(box):
             path.unlink()
     assert 0 < withdrawn < 40
     assert files() == []
+
+
+def test_a_claimed_answer_whose_sender_was_killed_leaves_nothing(box, tmp_path):
+    assert box.hand_in(given(), patience=0.05) is None  # makes the folder
+    left = state_directory() / "answers" / f"{box._prefix}x.given"
+    left.write_bytes(seal(given().to_plain()))
+    [(token, _)] = box.claimed(time.time())
+    assert files() == []
+    box.reply(token, AnswerReply())
+    assert files() == [f"{token}.reply"]
+
+
+@pytest.mark.parametrize("opened", ["claimed", "hand_in"])
+def test_whoever_opens_the_box_sweeps_what_nobody_waits_for_any_more(box, tmp_path, opened):
+    assert box.hand_in(given(), patience=0.05) is None  # makes the folder
+    endings = ("a.given", "b.claimed", "c.reply")
+    names = [*(f"{prefix}-{end}" for prefix in ("old", "new") for end in endings), ".attractor-tmp-old", "other"]
+    for name in names:
+        path = state_directory() / "answers" / name
+        path.write_bytes(b"")
+        if not name.startswith("new"):
+            os.utime(path, (1, 1))
+    another = AnswerBox(tmp_path / "another")
+    another.claimed(time.time()) if opened == "claimed" else another.hand_in(given(), patience=0.05)
+    assert files() == sorted(["other", *(name for name in names if name.startswith("new"))])
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"question": "gate:1"}'])

@@ -5,8 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec import structs
 
-from attractor_nb.model.outcome import Usage
+from attractor_nb.model.events import (
+    InterviewCompleted,
+    InterviewStarted,
+    PipelineResumed,
+    StageCompleted,
+    StageStarted,
+)
+from attractor_nb.model.outcome import Outcome, Usage
+from attractor_nb.storage import run_status
 from attractor_nb.storage.run_lists import listing
 from attractor_nb.storage.run_lists.run_index import list_runs
 from attractor_nb.storage.run_lists.run_tags import change_tags
@@ -46,6 +55,43 @@ def test_a_run_without_totals_in_its_manifest_is_counted_by_its_checkpoint(creat
     assert row.is_live
     assert row.stages is not None
     store.close()
+
+
+ASKED = InterviewStarted(question="Ship?", stage="ask", question_id="ask:1", branch="fan/left")
+ANSWERED = InterviewCompleted(question="Ship?", answer="Y", duration=1.0, question_id="ask:1", stage="ask")
+BESIDE = StageStarted(name="build", visit=1, branch="fan/right")
+BRANCH_END = StageCompleted(name="build", visit=1, duration=1.0, outcome=Outcome.success(), branch="fan/right")
+MAIN_END = StageCompleted(name="fan", visit=1, duration=1.0, outcome=Outcome.success())
+
+
+@pytest.mark.parametrize(
+    ("events", "status", "note"),
+    [
+        ([ASKED], "waiting", "waits at ask"),
+        ([ASKED, BESIDE, *[BRANCH_END] * 100], "waiting", "waits at ask"),
+        ([ASKED, ANSWERED, BESIDE], "running", "at build"),
+        ([ASKED, MAIN_END], "running", "at fan"),
+        ([ASKED, PipelineResumed(next_node="fan"), BESIDE], "running", "at build"),
+        ([MAIN_END, PipelineResumed(next_node="fan"), ASKED], "waiting", "waits at ask"),
+    ],
+    ids=["now", "beside another branch", "answered", "ended", "cut off", "asked again"],
+)
+def test_a_run_under_way_whose_question_is_open_waits(create, tmp_path, events, status, note):
+    store = create("runs/a")
+    for number, event in enumerate(events, 1):
+        store.append(structs.replace(event, sequence=number), is_synced=False)
+    row = one(tmp_path)
+    assert (row.status, row.note, row.is_live) == (status, note, True)
+    store.close()
+    assert one(tmp_path).status == "abandoned"
+
+
+def test_only_the_end_of_a_long_log_is_searched_for_an_open_question(create, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_status, "_MAX_ASKING_BYTES", run_status._FIRST_TAIL_BYTES)
+    store = create("runs/a")
+    for number, event in enumerate([ASKED, *[BRANCH_END] * 100], 1):
+        store.append(structs.replace(event, sequence=number), is_synced=False)
+    assert one(tmp_path).status == "running"
 
 
 def test_no_long_log_is_read_as_a_whole(create, event_of, tmp_path, monkeypatch):

@@ -338,7 +338,7 @@ def test_a_line_whose_stamp_does_not_fit_is_not_shown_whatever_it_says(base):
 
 
 def test_all_of_a_line_is_kept(base):
-    kept = {entry.name for entry in fields(RunSummary)} - {"logs_root", "owner"}
+    kept = {entry.name for entry in fields(RunSummary)} - {"logs_root", "owner", "restart_root"}
     assert set(SUMMARY_NAMES) == kept
     list_runs(base)
     (line, *_) = read_index((base / INDEX_NAME).read_bytes(), base).values()
@@ -423,7 +423,8 @@ def test_a_restart_is_told_by_the_directory_in_which_it_went_on(create, tmp_path
     base = tmp_path / "runs"
     assert [line.status for line in list_runs(base)] == ["completed"]
     made.clear()
-    assert [line.lineage for line in list_runs(base)] == ["went on in restart-1"]
+    (line,) = list_runs(base)
+    assert (line.lineage, line.standing_place) == ("went on in restart-1", base / "a/restart-1")
     assert made == []
     rewrite(base / "a/restart-1", status="failed", reason="late")
     forget_lists()

@@ -14,7 +14,6 @@ from attractor_nb.server.server_runs import locked_elsewhere
 from attractor_nb.server.streams.event_trail_reader import Trail
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
-from attractor_nb.storage.stored_run import standing_place
 from attractor_nb.views.shown_questions import plain_question
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def take_answer(desk: RunDesk, run_id: str, question: str, given: Answer) -> Ans
     if not _takes_answers(summary):
         raise locked_elsewhere(run_id, summary.owner)
     answer_elsewhere(
-        summary.logs_root,
+        summary.standing_place,
         asked.id,
         given.choice,
         owner=summary.owner,
@@ -142,13 +141,13 @@ def _stored(run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     how = f"POST /pipelines/{run_id}/resume asks it again"
     if summary.is_live:
         how = "" if _takes_answers(summary) else f"it is asked by {process_of(summary.owner)}"
-    waiting = open_questions(read_log(standing_place(summary.logs_root)).events)
+    waiting = open_questions(read_log(summary.standing_place).events)
     return [_question(run_id, event, how=how) for event in waiting.values()]
 
 
 def _takes_answers(summary: RunSummary) -> bool:
     """Whether another process works at a run and takes answers; runs of this one that just begin do not yet."""
-    return summary.owner.get("pid") != os.getpid() and can_be_answered(summary.owner, summary.logs_root)
+    return summary.owner.get("pid") != os.getpid() and can_be_answered(summary.owner, summary.standing_place)
 
 
 def _question(run_id: str, event: InterviewStarted, *, how: str) -> WaitingQuestion:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.events import InterviewCompleted, InterviewTimeout
-from attractor_nb.model.states import NodeStatus
 from attractor_nb.redaction import redacted
 from attractor_nb.server.answers.gate_answers import all_questions
 from attractor_nb.server.answers.run_status_answers import stored_run
 from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.server.response_models import ComparisonState, Drawing, PastAnswers, ReplayState, Rows, TimelineState
 from attractor_nb.server.streams.event_trail_reader import Trail
-from attractor_nb.studio.history.history_table import has_words, run_plain
+from attractor_nb.studio.history.history_table import has_words, mark_of, run_plain, state_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.views.drawings.marks import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
@@ -116,9 +115,7 @@ def _row(desk: RunDesk, index: int, summary: RunSummary) -> dict[str, Any]:
     row["is_readable"] = row["is_readable"] and summary.kind == "run"
     if live is None or live.is_done:
         return row
-    is_waiting = NodeStatus.of(live.status) is NodeStatus.WAITING
-    letter = (NodeStatus.WAITING if is_waiting else NodeStatus.RUNNING).letter
-    going = {"status": live.status, "mark": letter, "state": "warn" if is_waiting else ""}
+    going = {"status": live.status, "mark": mark_of(live.status), "state": state_of(live.status)}
     return {**row, **going, "is_live": True, "is_resumable": False, "is_deletable": False}
 
 

@@ -38,7 +38,7 @@ SUMMARY_NAMES: Final = (
     *("run_id", "pipeline_name", "status", "start_time", "end_time", "kind", "duration", "stages", "usage"),
     *("tags", "is_simulated", "lineage", "note"),
 )
-"""What is kept of a summary: all but its place, which the index knows, and its owner, for it has none."""
+"""What is kept of a summary: all but its places, which index and grounds know, and its owner, for it has none."""
 _FORM: Final = b'{"schema_version":2,"checksum":"%b"}\n'
 """The first line. The version is another one as soon as a line of the list is made in another way."""
 _TEXTS: Final = itemgetter("run_id", "pipeline_name", "start_time", "lineage", "note")
@@ -108,7 +108,7 @@ def _decoded(raw: bytes, base: Path) -> tuple[str, KeptLine]:
     grounds = _grounds(word, tuple(places), asks_lock)
     count = len(grounds.places) * (1 + len(grounds.names)) * STAMP_LENGTH
     _check(len(stamp) == count and {*map(type, (begun, *stamp))} == {int})
-    return name, KeptLine(_summary(base / name, plain), begun, grounds, tuple(stamp))
+    return name, KeptLine(_summary(base / name, grounds, plain), begun, grounds, tuple(stamp))
 
 
 @lru_cache(maxsize=1024)
@@ -119,7 +119,7 @@ def _grounds(word: str, places: tuple[str, ...], asks_lock: object) -> Grounds:
     return Grounds(places, _FILES[word], asks_lock is True)
 
 
-def _summary(path: Path, plain: dict[str, Any]) -> RunSummary:
+def _summary(path: Path, grounds: Grounds, plain: dict[str, Any]) -> RunSummary:
     _check({*map(type, _TEXTS(plain))} == {str})
     _check(plain["status"] in LASTING and plain["kind"] in {"run", "map"})
     _check(plain["end_time"] is None or type(plain["end_time"]) is str)
@@ -134,7 +134,7 @@ def _summary(path: Path, plain: dict[str, Any]) -> RunSummary:
         _check(type(usage) is dict)
         plain["usage"] = Usage.from_plain(usage)
         _check(not usage_problem(plain["usage"]))
-    return RunSummary(path, **plain)
+    return RunSummary(path, **plain, restart_root=path / grounds.places[-1] if grounds.places[-1] else None)
 
 
 def _check(is_so: object) -> None:

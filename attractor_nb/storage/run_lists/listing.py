@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from attractor_nb.errors import RunError, StorageError
-from attractor_nb.model.events import InterviewStarted, PipelineRestarted
+from attractor_nb.model.events import PipelineRestarted
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import ENDED, LIVE
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
@@ -29,12 +29,21 @@ from attractor_nb.storage.older_checkpoints import find_legacy_checkpoints
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.run_lists.removal import is_remains
 from attractor_nb.storage.run_lists.run_tags import TAGS_NAME, read_tags
-from attractor_nb.storage.run_status import ABANDONED, DAMAGED, GOES_ON, RESTARTED, standing_of
+from attractor_nb.storage.run_status import (
+    ABANDONED,
+    DAMAGED,
+    GOES_ON,
+    RESTARTED,
+    UNDER_WAY,
+    WAITING,
+    asking_stages,
+    standing_of,
+)
 from attractor_nb.storage.sealed_file import previous_name, unseal
 from attractor_nb.storage.stored_run import read_facts, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from attractor_nb.storage.run_status import RunStanding
@@ -59,10 +68,10 @@ class RunSummary:
         logs_root: The run directory.
         run_id: The run.
         pipeline_name: Name of the pipeline.
-        status: As in the manifest; ``abandoned`` when its owner died; ``damaged`` when unreadable or
-            cut short; ``half-written``, ``half-deleted``, ``newer`` (of a newer version of this library) or
-            ``foreign`` (of another engine). Of a run that went on in a restart directory, how it stands
-            there.
+        status: As in the manifest; ``waiting`` while a question of it waits for an answer; ``abandoned``
+            when its owner died; ``damaged`` when unreadable or cut short; ``half-written``, ``half-deleted``,
+            ``newer`` (of a newer version of this library) or ``foreign`` (of another engine). Of a run that
+            went on in a restart directory, how it stands there.
         start_time: ISO 8601 UTC, or empty.
         end_time: ISO 8601 UTC, or None while it goes on.
         owner: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
@@ -74,6 +83,7 @@ class RunSummary:
         is_simulated: What models said in it is made up.
         lineage: Where it comes from, and where it went on, in words; empty for most.
         note: Where a live run is, why one failed, or what is wrong with the directory and what to do.
+        restart_root: The directory of its latest restart; None when there was none.
     """
 
     logs_root: Path
@@ -91,11 +101,17 @@ class RunSummary:
     is_simulated: bool = False
     lineage: str = ""
     note: str = ""
+    restart_root: Path | None = None
+
+    @property
+    def standing_place(self) -> Path:
+        """The directory in which it stands, with its open questions."""
+        return self.restart_root or self.logs_root
 
     @property
     def is_live(self) -> bool:
         """Whether a process works at it now."""
-        return self.status in LIVE
+        return self.status in UNDER_WAY
 
     @property
     def is_resumable(self) -> bool:
@@ -157,11 +173,13 @@ def _summary_of_run(path: Path) -> tuple[RunSummary, Grounds | None]:
     except RunError as error:
         return _damaged(path, error.message), None
     standing = standing_of(path, manifest)
-    status, note = standing.status, ""
+    status, note, asking = standing.status, "", ()
     if standing.status == DAMAGED:
         note = "its log has lost records"
     elif standing.status in GOES_ON and (problem := _what_keeps_it(path)):
         status, note = DAMAGED, problem
+    elif standing.status in LIVE and (asking := asking_stages(standing.logs_root)):
+        status = WAITING
     tags, tags_problem = read_tags(path)
     duration, stages, usage = _totals(standing)
     summary = RunSummary(
@@ -178,7 +196,8 @@ def _summary_of_run(path: Path) -> tuple[RunSummary, Grounds | None]:
         tags=tags,
         is_simulated=manifest.get("is_simulated") is True,
         lineage=_lineage(manifest, standing),
-        note=_with_remedy(note, path) if note else _news(standing) or tags_problem,
+        note=_with_remedy(note, path) if note else _news(standing, asking) or tags_problem,
+        restart_root=standing.logs_root if len(standing.places) > 1 else None,
     )
     return summary, _grounds_of_run(summary, manifest, standing) if is_whole else None
 
@@ -307,12 +326,12 @@ def _place(value: Any) -> str:
     return value.rstrip("/").rpartition("/")[2] if isinstance(value, str) else ""
 
 
-def _news(standing: RunStanding) -> str:
+def _news(standing: RunStanding, asking: Sequence[str]) -> str:
     """Where a live run is, or why one ended that did not succeed."""
     last = standing.last
     if standing.status in LIVE:
-        if isinstance(last, InterviewStarted):
-            return f"waits at {last.stage}"
+        if asking:
+            return f"waits at {', '.join(asking)}"
         return f"at {last.node_id}" if last is not None and last.node_id else ""
     if standing.status == "completed":
         return ""

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.states import LIVE, RunStatus, as_result, row_look
+from attractor_nb.model.states import NodeStatus, RunStatus, as_result, row_look
 from attractor_nb.model.vocabulary.duration import parse_duration
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.run_directory import utc_text
 from attractor_nb.storage.run_lists.listing import HALF_DELETED, LASTING, UNREADABLE
-from attractor_nb.storage.run_status import GOES_ON
+from attractor_nb.storage.run_status import GOES_ON, UNDER_WAY, WAITING
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text
@@ -45,7 +45,7 @@ _COLUMNS: Final = (
 _SEARCHED: Final = ("status", "pipeline", "note", "start_time", "took", "stages", "tokens", "price", "tags", "key")
 _VOLATILE: Final = frozenset({"started", "took"})
 
-STATUSES = tuple(sorted(LIVE | LASTING | UNREADABLE))
+STATUSES = tuple(sorted(UNDER_WAY | LASTING | UNREADABLE))
 KINDS = ("run", "map")
 RowT = TypeVar("RowT", bound="RunSummary")
 
@@ -130,6 +130,8 @@ def has_words(row: Mapping[str, Any], words: str) -> bool:
 
 def mark_of(status: str) -> str:
     """The sign of a status, so that it is not told by colour alone."""
+    if status == WAITING:
+        return NodeStatus.WAITING.letter
     return "!" if status in UNREADABLE else RunStatus.of(status).letter
 
 
@@ -189,7 +191,7 @@ class Filter:
     """Conditions that all must hold; an empty one holds for all.
 
     Attributes:
-        status: Words of which the status is one; ``running`` means resumed ones too.
+        status: Words of which the status is one; ``running`` means resumed and waiting ones too.
         pipeline: Name of the pipeline, whatever its case.
         since: It began then or later, ISO 8601 UTC.
         text: Occurs in any column, whatever its case.
@@ -252,7 +254,7 @@ def _read_statuses(value: object) -> tuple[str, ...]:
         if word not in STATUSES:
             near = did_you_mean(word, STATUSES)
             raise OptionError(f"there is no status {word!r}{near}", hint=f"one of {', '.join(STATUSES)}")
-    return (*words, *(LIVE - {*words} if "running" in words else ()))
+    return (*words, *(UNDER_WAY - {*words} if "running" in words else ()))
 
 
 def _read_kind(value: object) -> str:

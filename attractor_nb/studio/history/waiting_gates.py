@@ -70,7 +70,13 @@ class WaitingGate:
             raise NoSuchGate(f"gate {self.gate} of {self.pipeline} waits in another place", hint=self.how)
         asked = self.event
         answer_elsewhere(
-            self.logs_root, asked.question_id, choice, owner=self.owner, text=text, form=form, answered_by="call"
+            standing_place(self.logs_root),
+            asked.question_id,
+            choice,
+            owner=self.owner,
+            text=text,
+            form=form,
+            answered_by="call",
         )
         return Gate(asked.question_id, asked.stage, question_of(asked), asked.deadline, asked.time)
 
@@ -172,12 +178,12 @@ def _questions_of(summary: RunSummary) -> list[WaitingGate]:
     Raises:
         CheckpointCorrupt, StorageError: Its log is damaged or cannot be read.
     """
-    waiting = open_questions(read_log(standing_place(summary.logs_root)).events)
+    waiting = open_questions(read_log(summary.standing_place).events)
     how, owner = resume_call(summary.logs_root), None
     if summary.is_live:
         who = process_of(summary.owner)
         how = f"answer it where it runs: {who}"
-        if can_be_answered(summary.owner, summary.logs_root):
+        if can_be_answered(summary.owner, summary.standing_place):
             how, owner = f"gates(…).answer(…) hands the answer to {who}", summary.owner
     name = summary.pipeline_name
     return [WaitingGate(event, name, summary.logs_root, None, how, owner) for event in waiting.values()]
