@@ -57,7 +57,7 @@ class Served:
         self.line = ""
 
     def start(self, *options):
-        command = [sys.executable, "-m", "attractor_nb.cli", "serve", "--runs-dir", self.root]
+        command = [sys.executable, "-m", "attractor_nb", "serve", "--runs-dir", self.root]
         command += ["--port", str(self.port), *options]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment()
@@ -134,7 +134,7 @@ def is_of_a_lost_server(line):
 @contextmanager
 def watching(server, run):
     """``attractor-nb watch`` beside the page; what it has printed, and its exit code, when it has ended."""
-    command = [sys.executable, "-m", "attractor_nb.cli", "watch", run, "--server", server.base]
+    command = [sys.executable, "-m", "attractor_nb", "watch", run, "--server", server.base]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment())
     lines, has_begun = [], threading.Event()
 

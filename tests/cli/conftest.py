@@ -103,7 +103,7 @@ def started(tmp_path):
     def start(*arguments, **options):
         defaults = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         process = subprocess.Popen(
-            [sys.executable, "-m", "attractor_nb.cli", *(str(argument) for argument in arguments)],
+            [sys.executable, "-m", "attractor_nb", *(str(argument) for argument in arguments)],
             cwd=tmp_path,
             **(defaults | options),
         )

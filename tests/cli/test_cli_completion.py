@@ -28,7 +28,7 @@ def asked(words, position):
     """What bash is told to offer behind these words."""
     environment = {"_ATTRACTOR_NB_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(position)}
     done = subprocess.run(
-        [sys.executable, "-m", "attractor_nb.cli"], env=os.environ | environment, capture_output=True, text=True
+        [sys.executable, "-m", "attractor_nb"], env=os.environ | environment, capture_output=True, text=True
     )
     assert done.stderr == ""
     return done.stdout.split()

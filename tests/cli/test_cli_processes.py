@@ -67,7 +67,7 @@ class Screen:
         self._end, other = pty.openpty()
         environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "attractor_nb.cli", *arguments],
+            [sys.executable, "-m", "attractor_nb", *arguments],
             cwd=directory,
             stdin=other,
             stdout=other,
@@ -280,7 +280,7 @@ SHOWING = [
 def hostile(tmp_path):
     text = HOSTILE.replace("ESC", "\x1b").replace("DEL", "\x7f").replace("C1", "\x9b").replace("BIDI", "\u202e")
     (tmp_path / "hostile.dot").write_text(text)
-    command = [sys.executable, "-m", "attractor_nb.cli", "run", "hostile.dot", "--trust", "--logs-root", "r"]
+    command = [sys.executable, "-m", "attractor_nb", "run", "hostile.dot", "--trust", "--logs-root", "r"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
     assert ran.returncode == 1
     return tmp_path, ran
@@ -305,14 +305,14 @@ def test_ruling_38_no_command_lets_a_text_steer_the_terminal(hostile, words):
     assert "\x1b[31m DEL" not in screen.text
     assert "\x1b[2J" not in screen.text
     piped = subprocess.run(
-        [sys.executable, "-m", "attractor_nb.cli", *words], cwd=directory, capture_output=True, check=False
+        [sys.executable, "-m", "attractor_nb", *words], cwd=directory, capture_output=True, check=False
     )
     assert not STEERING_LEFT.search((piped.stdout + piped.stderr).decode())
 
 
 def test_ruling_38_json_escapes_by_itself_and_a_text_asked_for_is_raw_in_a_pipe(hostile):
     directory, _ = hostile
-    ask = [sys.executable, "-m", "attractor_nb.cli"]
+    ask = [sys.executable, "-m", "attractor_nb"]
     listed = subprocess.run([*ask, "resume", "r", "--json"], cwd=directory, capture_output=True, check=False)
     assert not STEERING_LEFT.search(listed.stdout.decode())
     assert "\x1b]0;PWN" in json.dumps(json.loads(listed.stdout), ensure_ascii=False).replace("\\u001b", "\x1b")

@@ -49,7 +49,7 @@ def served(tmp_path_factory):
     root = tmp_path_factory.mktemp("served") / "runs"
     arguments = ["serve", "--port", "0", "--runs-dir", str(root), "--json"]
     with subprocess.Popen(
-        [sys.executable, "-m", "attractor_nb.cli", *arguments],
+        [sys.executable, "-m", "attractor_nb", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -158,7 +158,7 @@ def test_at_a_terminal_a_run_of_a_server_moves_as_it_is_answered(command, served
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
     environment |= {"TERM": "xterm-256color", "COLUMNS": "90", "LINES": "30", "ATTRACTOR_TOKEN": served.token}
     process = subprocess.Popen(
-        [sys.executable, "-m", "attractor_nb.cli", "watch", asking, "--server", served.url],
+        [sys.executable, "-m", "attractor_nb", "watch", asking, "--server", served.url],
         stdin=other,
         stdout=other,
         stderr=other,

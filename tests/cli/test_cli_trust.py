@@ -34,7 +34,7 @@ def at_a_terminal(tmp_path):
     def run(*arguments, answer):
         master, slave = os.openpty()
         process = subprocess.Popen(
-            [sys.executable, "-m", "attractor_nb.cli", *arguments],
+            [sys.executable, "-m", "attractor_nb", *arguments],
             cwd=tmp_path,
             stdin=slave,
             stderr=slave,

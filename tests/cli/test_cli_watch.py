@@ -115,7 +115,7 @@ def test_at_a_terminal_a_table_moves_and_its_last_state_stays(session_dir):
     end, other = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "attractor_nb.cli", "watch"],
+        [sys.executable, "-m", "attractor_nb", "watch"],
         stdin=other,
         stdout=other,
         stderr=other,

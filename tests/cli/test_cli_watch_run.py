@@ -140,7 +140,7 @@ def test_at_a_terminal_a_table_moves_and_its_last_state_stays(gates):
     end, other = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "attractor_nb.cli", "watch", "out"],
+        [sys.executable, "-m", "attractor_nb", "watch", "out"],
         stdin=other,
         stdout=other,
         stderr=other,

@@ -101,7 +101,7 @@ def draw_live_run(driver: Any, folder: Path) -> None:
 @contextmanager
 def served(folder: Path, port: int) -> Iterator[str]:
     """The printed line of a server of its own."""
-    command = [sys.executable, "-m", "attractor_nb.cli", "serve", "--runs-dir", str(folder), "--port", str(port)]
+    command = [sys.executable, "-m", "attractor_nb", "serve", "--runs-dir", str(folder), "--port", str(port)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment

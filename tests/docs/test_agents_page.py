@@ -36,7 +36,7 @@ def test_the_pipeline_on_the_page_has_no_findings():
 def test_the_command_on_the_page_runs(stubbed):
     command = shlex.split(re.search(r"^```\n(attractor-nb run .*)\n```", PAGE, re.MULTILINE)[1])
     done = subprocess.run(
-        [sys.executable, "-m", "attractor_nb.cli", *command[1:], "--trust"], capture_output=True, text=True
+        [sys.executable, "-m", "attractor_nb", *command[1:], "--trust"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

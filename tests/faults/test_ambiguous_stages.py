@@ -152,7 +152,7 @@ def test_who_approves_the_first_choice_of_everything_records_a_failure(cut, tmp_
     """Protected by the order of the choices: with "run it again" first, --auto-approve repeats the command."""
     root = copy_of(cut, tmp_path / "case")
     ended = subprocess.run(
-        [sys.executable, "-P", "-m", "attractor_nb.cli", "resume", str(root), "--auto-approve", "--trust", "--json"],
+        [sys.executable, "-P", "-m", "attractor_nb", "resume", str(root), "--auto-approve", "--trust", "--json"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -174,7 +174,7 @@ def test_with_nobody_to_ask_nothing_is_run_and_nothing_written(cut, tmp_path):
     root = copy_of(cut, tmp_path / "case")
     before = events_of(root.parent)
     ended = subprocess.run(
-        [sys.executable, "-P", "-m", "attractor_nb.cli", "resume", str(root), "--trust"],
+        [sys.executable, "-P", "-m", "attractor_nb", "resume", str(root), "--trust"],
         capture_output=True,
         stdin=subprocess.DEVNULL,
         text=True,

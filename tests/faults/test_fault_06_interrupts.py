@@ -327,7 +327,7 @@ def test_the_command_is_interrupted_while_a_tool_runs(tmp_path, figures, numbers
     (tmp_path / "it.dot").write_text(COMMAND)
     (tmp_path / "tool.sh").write_text(TOOL)
     os.mkfifo(tmp_path / "ready")
-    command = [sys.executable, "-m", "attractor_nb.cli"]
+    command = [sys.executable, "-m", "attractor_nb"]
     environment = {**os.environ, "CAMPAIGN_FOLDER": str(tmp_path)}
     process = subprocess.Popen(
         [*command, "run", "it.dot", "--trust", "--logs-root", "out"],

@@ -108,7 +108,7 @@ def shown(kernel):
 def listed_at_the_terminal(driver, folder):
     """What ``attractor-nb runs`` says."""
     environment = {**os.environ, "PYTHONPATH": str(driver.REPOSITORY)}
-    command = [sys.executable, "-m", "attractor_nb.cli", "runs", "--runs-dir", "out"]
+    command = [sys.executable, "-m", "attractor_nb", "runs", "--runs-dir", "out"]
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=60)
     return ended.stdout + ended.stderr
 

@@ -160,7 +160,7 @@ def test_the_command_line_tells_how_to_go_on_from_a_bound(tmp_path):
 
     def command(*arguments):
         return subprocess.run(
-            [sys.executable, "-P", "-m", "attractor_nb.cli", *arguments],
+            [sys.executable, "-P", "-m", "attractor_nb", *arguments],
             capture_output=True,
             text=True,
             timeout=60,

@@ -361,7 +361,7 @@ def test_the_command_line_prints_no_key(planted, tmp_path, figures):
         "graph x.dot --format text",
         f"run {planted['environment']}",
     ):
-        command = [sys.executable, "-P", "-m", "attractor_nb.cli", *arguments.split()]
+        command = [sys.executable, "-P", "-m", "attractor_nb", *arguments.split()]
         ended = subprocess.run(
             command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(root)}
         )

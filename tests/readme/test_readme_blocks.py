@@ -66,7 +66,7 @@ def test_each_make_target_exists(target):
 def test_each_command_succeeds(arguments, tmp_path):
     (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
     done = subprocess.run(
-        [sys.executable, "-m", "attractor_nb.cli", *arguments],
+        [sys.executable, "-m", "attractor_nb", *arguments],
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
         capture_output=True,
