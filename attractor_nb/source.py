@@ -12,9 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
-
-import msgspec
+from typing import TYPE_CHECKING, NamedTuple
 
 from attractor_nb.redaction import MARK, secret_places
 
@@ -104,7 +102,7 @@ class SourceText:
         return SourceText(text, self.name, host=host, host_offsets=host_offsets)
 
 
-class Span(msgspec.Struct, frozen=True, gc=False):
+class Span(NamedTuple):
     """A half-open range of offsets in a source text. Spans compare by text and offsets."""
 
     source: SourceText

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -16,18 +17,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS, Attributed
-from attractor_nb.model.vocabulary.attributes import Scope
+from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS, Attributed, AttrSpan
+from attractor_nb.model.vocabulary.attributes import AttrValue, Scope
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, type_of_shape
+from attractor_nb.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from attractor_nb.model.vocabulary.attributed import AttrSpan
-    from attractor_nb.model.vocabulary.attributes import AttrValue
-    from attractor_nb.source import SourceText, Span
+    from attractor_nb.source import SourceText
 
 
 class _Placed(Attributed, msgspec.Struct, frozen=True, eq=False, gc=False):

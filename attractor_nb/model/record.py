@@ -9,6 +9,7 @@ writes or reads one field by field. A field that has its default is left out of 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any, Final, Self, TypeVar, cast
@@ -47,7 +48,7 @@ class _Plain:
             ValueError: A value is missing, of another type or out of bounds; the message says where.
         """
         try:
-            return msgspec.convert(plain, cls)
+            return converted(plain, cls)
         except msgspec.ValidationError as error:
             raise in_words(error) from None
 
@@ -58,6 +59,33 @@ class Record(_Plain, msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 class OpenRecord(_Plain, msgspec.Struct, omit_defaults=True, gc=False):
     """A value that is completed after it was made."""
+
+
+_known: Final = set[object]()
+_first: Final = threading.RLock()
+
+
+def converted(plain: object, kind: Any) -> Any:
+    """JSON values as a record, checked.
+
+    msgspec finds out what a class consists of when one is read for the first time, and another thread that reads one
+    meanwhile finds half of it and ends the process. So whoever reads the first of a kind does so alone.
+
+    Raises:
+        msgspec.ValidationError: They are no such record.
+    """
+    if kind in _known:
+        return msgspec.convert(plain, kind)
+    with _first:
+        record = msgspec.convert(plain, kind)
+        _known.add(kind)
+        return record
+
+
+def decoder_of(kind: Any) -> msgspec.json.Decoder[Any]:
+    """What reads records of a kind from JSON texts; see ``converted`` for why it is made here."""
+    with _first:
+        return msgspec.json.Decoder(kind)
 
 
 def plain_value(value: object) -> object:

@@ -149,7 +149,7 @@ def redacted_graph(graph: Graph) -> Graph:
         return graph
     names = _shown_ids(graph)
     nodes = {
-        names.get(node.id, node.id): replace(
+        names.get(node.id, node.id): structs.replace(
             node,
             id=names.get(node.id, node.id),
             attrs=_clean(node.attrs),
@@ -158,7 +158,7 @@ def redacted_graph(graph: Graph) -> Graph:
         for node in graph.nodes.values()
     }
     edges = tuple(
-        replace(
+        structs.replace(
             edge,
             source=names.get(edge.source, edge.source),
             target=names.get(edge.target, edge.target),

@@ -18,7 +18,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.events.event import Event, RunEvent
 from attractor_nb.model.events.stages import StageSignal
-from attractor_nb.model.record import in_words, no_values
+from attractor_nb.model.record import converted, decoder_of, in_words, no_values
 
 MODULES: Final = (pipelines, stages, call_events, interviews, fan_out_events, child_events, debugging)
 """Where events are defined: to define one there is all that it takes."""
@@ -85,7 +85,7 @@ class UnknownEvent(RunEvent, kw_only=True):
         return {**self.values, **own}
 
 
-_decoder: Final = msgspec.json.Decoder(AnyEvent)
+_decoder: Final = decoder_of(AnyEvent)
 read_event: Final = _decoder.decode
 """The event of a JSON text, or ``ValueError``: for one, too, that ``event_from_plain`` keeps as unknown."""
 
@@ -99,6 +99,6 @@ def event_from_plain(plain: Mapping[str, Any]) -> Event:
     try:
         if isinstance(plain.get("type"), str) and plain["type"] not in EVENT_TYPES:
             return UnknownEvent.from_plain({**plain, "type": "UnknownEvent", "values": dict(plain)})
-        return msgspec.convert(plain, AnyEvent)
+        return converted(plain, AnyEvent)
     except msgspec.ValidationError as error:
         raise in_words(error) from None

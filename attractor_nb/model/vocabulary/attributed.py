@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - nodes are structs, whose types are looked up
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, TypeVar, overload
+from typing import ClassVar, TypeVar, overload
 
 import msgspec
 
 from attractor_nb.model.vocabulary.attributes import AttrValue, Scope, attribute, literal_text
 from attractor_nb.model.vocabulary.duration import Duration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from attractor_nb.source import Span
+from attractor_nb.source import Span  # noqa: TC001 - as above
 
 T = TypeVar("T", str, int, float, bool, Duration)
 NO_ATTRS: Mapping[str, AttrValue] = MappingProxyType({})
