@@ -143,7 +143,7 @@ def events(scale: Scale) -> list[Row]:
         stream.close()
         store.close()
     subject = "made, logged and dispatched against os.write of its line, CPU"
-    return [compared(subject, 6, figures["ours"], figures["bare"], per=EVENTS)]
+    return [compared(subject, 4, figures["ours"], figures["bare"], per=EVENTS)]
 
 
 GOALS = [
@@ -162,10 +162,5 @@ GOALS = [
         "Half as many skips as nodes, the density for which the goal was set. With a quarter as many, which"
         " dot lays out faster, 500 nodes were at 0.65: not met.",
     ),
-    Goal(
-        "P11",
-        "an event",
-        events,
-        "Handed to one bare sink; each line is looked through for secrets. With the fold of the run's picture as the sink it was 6.1 to 6.2: not met.",
-    ),
+    Goal("P11", "an event", events, "Handed to one bare sink; each line is looked through for secrets."),
 ]
