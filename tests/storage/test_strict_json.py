@@ -133,9 +133,15 @@ CYCLE = {}
 CYCLE["again"] = CYCLE
 
 
-@pytest.mark.parametrize(
-    "value", [object(), {1, 2}, float("nan"), b"\xff", "\ud800", CYCLE, 10**400], ids=lambda value: type(value).__name__
-)
+class Unspeakable:
+    def __repr__(self):
+        raise RuntimeError("no words")
+
+
+STRANGE = [object(), {1, 2}, float("nan"), b"\xff", "\ud800", CYCLE, 10**400, Unspeakable(), {None: Unspeakable()}]
+
+
+@pytest.mark.parametrize("value", STRANGE, ids=lambda value: type(value).__name__)
 def test_a_page_is_written_whatever_the_values_are(value):
     page = json_page({"outcome": "success", "context_updates": {"a": value}})
     assert read_json(page)["outcome"] == "success"

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
 from math import isinf
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import msgspec
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 MAX_DEPTH = 100
 MAX_BYTES = 256 * 1024 * 1024
@@ -58,19 +59,11 @@ def json_bytes(value: Any) -> bytes:
         return _ASCII_ENCODER.encode(value).encode()
 
 
-@cache
-def _rust_writer() -> Callable[..., bytes]:
-    """Pydantic's writer, which takes a third of the standard library's time; slow to import."""
-    from pydantic_core import to_json  # noqa: PLC0415 - see above
-
-    return to_json
-
-
 def json_line(plain: Mapping[str, Any]) -> bytes:
     """An object as compact JSON in the shortest time; NaN and infinities become null."""
     try:
-        return _rust_writer()(plain, inf_nan_mode="null")
-    except ValueError:  # a lone surrogate, which only escapes can spell
+        return msgspec.json.encode(plain)
+    except UnicodeEncodeError:  # a lone surrogate, which only escapes can spell
         return json_bytes(plain)
 
 
@@ -80,14 +73,22 @@ def json_page(plain: Mapping[str, Any]) -> str:
     Evidence is written even of what is refused a moment later: this raises for no value.
     """
     try:
-        return _rust_writer()(plain, indent=2, inf_nan_mode="null", serialize_unknown=True).decode()
-    except ValueError:  # a lone surrogate, or a value that contains itself
+        return msgspec.json.format(msgspec.json.encode(plain, enc_hook=_described), indent=2).decode()
+    except (UnicodeEncodeError, TypeError, RecursionError):  # a lone surrogate, a strange key, what contains itself
         pass
     try:
-        return json.dumps(plain, indent=2, default=repr)
+        return json.dumps(plain, indent=2, default=_described)
     except (ValueError, RecursionError):
-        described = {key: value if isinstance(value, str | int) else repr(value) for key, value in plain.items()}
-        return json.dumps(described, indent=2)
+        known = {key: value if isinstance(value, str | int) else _described(value) for key, value in plain.items()}
+        return json.dumps(known, indent=2)
+
+
+def _described(value: object) -> str:
+    """What stands for a value that has no form in JSON, whatever its class does."""
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - it is somebody else's code
+        return f"<{type(value).__name__}>"
 
 
 def _decoded(data: bytes, max_bytes: int) -> str:
