@@ -110,13 +110,13 @@ coverage: $(DEVELOPMENT) ## branches covered in languages, decisions and storage
 FIGURES := $(CURDIR)/$(VENV)/figures.jsonl
 
 .PHONY: faults
-faults: $(DEVELOPMENT) system ## the whole fault campaign, 20 minutes; writes its figures into docs/reliability.md
+faults: $(DEVELOPMENT) system ## the whole fault campaign, 20 to 30 minutes; writes its figures into docs/reliability.md
 	rm -f $(FIGURES)
 	ATTRACTOR_CAMPAIGN=full ATTRACTOR_FIGURES=$(FIGURES) $(PY) -m pytest tests/faults -n $(WAITERS) --dist load --maxschedchunk 1 --durations=30
 	$(PY) tests/faults/report.py $(FIGURES)
 
 .PHONY: simulate
-simulate: $(DEVELOPMENT) ## 100,000 random runs on a simulated clock, disk and schedule; 15 to 30 minutes
+simulate: $(DEVELOPMENT) ## 100,000 random runs on a simulated clock, disk and schedule; 15 to 60 minutes
 	$(PY) tests/faults/simulate.py --runs 100000 --jobs $(JOBS)
 
 .PHONY: interleavings
@@ -125,7 +125,7 @@ interleavings: $(DEVELOPMENT) ## every order in which 4 branches of 3 stages can
 	$(PY) tests/engine/interleavings.py --branches 4 --stages 3 --jobs $(JOBS)
 
 .PHONY: fuzz
-fuzz: $(DEVELOPMENT) ## a million hostile inputs for all that reads what others wrote, some 12 minutes; SEED=n for others
+fuzz: $(DEVELOPMENT) ## a million hostile inputs for all that reads what others wrote, three to twelve minutes; SEED=n for others
 	$(PY) tests/fuzz/fuzz.py --runs 1000000 --guided-share 0.05 --jobs $(JOBS) --seed $(or $(SEED),0)
 
 .PHONY: api-fuzz
