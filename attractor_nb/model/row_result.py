@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from msgspec.structs import force_setattr
+
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Count, Record, always
 
 RowStatus = Literal["success", "fail", "interrupted", "not_started"]
+_NOTHING: Final = Usage()
 ROW_STATUSES: Final[tuple[RowStatus, ...]] = ("success", "fail", "interrupted", "not_started")
 
 
@@ -35,9 +38,13 @@ class RowResult(Record, frozen=True):
     directory: str = ""
     stages: Count = always(0)
     duration: float = always(0.0, name="duration_seconds")
-    usage: Usage = Usage()
+    usage: Usage = _NOTHING
     outputs: Mapping[str, Any] = {}
     was_finished: bool = False
+
+    def __post_init__(self) -> None:
+        if self.usage == _NOTHING:  # what is left out of the JSON is this very value
+            force_setattr(self, "usage", _NOTHING)
 
     @property
     def is_success(self) -> bool:
