@@ -21,6 +21,7 @@ from attractor_nb.decisions.recent_stages import RECENT_STAGES, remember_keys, s
 from attractor_nb.decisions.routing import Seen, seen_of
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
+    SESSION_STARTS,
     DebuggerChanged,
     Event,
     GoalGateUnsatisfied,
@@ -34,6 +35,7 @@ from attractor_nb.model.events import (
     PipelineResumed,
     PipelineRewound,
     PipelineStarted,
+    SessionStart,
     StageEnd,
     StageFailed,
     StageStarted,
@@ -42,9 +44,6 @@ from attractor_nb.model.outcome import StageStatus, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-GoesOn = PipelineStarted | PipelineResumed | PipelineRewound | PipelineForked | PipelineRestarted
-GOES_ON = (PipelineStarted, PipelineResumed, PipelineRewound, PipelineForked, PipelineRestarted)
 
 
 class InFlight(msgspec.Struct, array_like=True):
@@ -199,7 +198,7 @@ class RunState:
             self.stale_gates.update(event.passed_over)
         elif isinstance(event, PipelineCompleted | PipelineFailed | PipelineInterrupted):
             self._stop(event)
-        elif isinstance(event, GOES_ON):
+        elif isinstance(event, SESSION_STARTS):
             self._go_on(event)
         elif isinstance(event, DebuggerChanged):
             self._amend(event)
@@ -268,7 +267,7 @@ class RunState:
         fresh.threads = dict(before.threads)
         return fresh
 
-    def _go_on(self, event: GoesOn) -> None:
+    def _go_on(self, event: SessionStart) -> None:
         self.reopen()
         if isinstance(event, PipelineResumed):
             for node_id, usage in event.cut_off.items():

@@ -14,15 +14,12 @@ import msgspec
 from attractor_nb.decisions.open_questions import fold_question
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events import (
+    SESSION_STARTS,
     InterviewStarted,
     PipelineCompleted,
     PipelineFailed,
-    PipelineForked,
     PipelineInterrupted,
     PipelineRestarted,
-    PipelineResumed,
-    PipelineRewound,
-    PipelineStarted,
     StageEnd,
 )
 from attractor_nb.model.states import LIVE
@@ -50,8 +47,6 @@ _MAX_RESTART_HOPS = 10_000
 _FIRST_TAIL_BYTES = 16 * 1024
 _MAX_ASKING_BYTES = 1024 * 1024
 _ASKS = InterviewStarted.__name__.encode()
-_BEGINS_ANEW = (PipelineStarted, PipelineResumed, PipelineRewound, PipelineForked)
-"""Before such a record nobody waits any more: who goes on with a run asks again."""
 
 
 class RunStanding(msgspec.Struct, frozen=True):
@@ -147,7 +142,7 @@ def asking_stages(logs_root: Path) -> tuple[str, ...]:
             continue
         events: list[Event] = []
         for event in filter(None, map(decode_line, reversed(lines))):
-            if isinstance(event, _BEGINS_ANEW) or (isinstance(event, StageEnd) and not event.branch):
+            if isinstance(event, SESSION_STARTS) or (isinstance(event, StageEnd) and not event.branch):
                 return _asking(events)
             events.append(event)
         if found := _asking(events):

@@ -28,6 +28,7 @@ from attractor_nb.model.events.interviews import (
 )
 from attractor_nb.model.events.pipelines import (
     LOG_FORM,
+    SESSION_STARTS,
     CheckpointSaved,
     EventsDropped,
     GoalGateUnsatisfied,
@@ -40,6 +41,7 @@ from attractor_nb.model.events.pipelines import (
     PipelineRewound,
     PipelineStarted,
     RunWarning,
+    SessionStart,
 )
 from attractor_nb.model.events.reading import EVENT_TYPES, ChildEvent, UnknownEvent, event_from_plain, read_event
 from attractor_nb.model.events.stages import (
@@ -55,6 +57,7 @@ from attractor_nb.model.events.stages import (
 __all__ = [
     "EVENT_TYPES",
     "LOG_FORM",
+    "SESSION_STARTS",
     "CheckpointSaved",
     "ChildEnded",
     "ChildEvent",
@@ -87,6 +90,7 @@ __all__ = [
     "PipelineRewound",
     "PipelineStarted",
     "RunWarning",
+    "SessionStart",
     "StageCompleted",
     "StageEnd",
     "StageEvent",

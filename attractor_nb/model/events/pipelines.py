@@ -229,6 +229,11 @@ class PipelineRestarted(RunEvent, kw_only=True):
         return f"restarted at {self.target}"
 
 
+SessionStart = PipelineStarted | PipelineResumed | PipelineRewound | PipelineForked | PipelineRestarted
+SESSION_STARTS: Final = (PipelineStarted, PipelineResumed, PipelineRewound, PipelineForked, PipelineRestarted)
+"""With these a run begins or goes on: whoever waited before waits no more."""
+
+
 class GoalGateUnsatisfied(RunEvent, kw_only=True):
     """At the exit a goal gate was not satisfied, and the run goes back (spec 3.4).
 
