@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
 
 from attractor_nb.model.events import StageOutput
 from attractor_nb.redaction import StreamRedactor
@@ -293,8 +294,7 @@ class Workplace(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class StageScope:
+class StageScope(msgspec.Struct):
     """What an attempt can know and do.
 
     Attributes:
@@ -336,7 +336,7 @@ class StageScope:
     fidelity: str = ""
     thread: str = ""
     preamble: str = ""
-    index: int = field(default=0)
+    index: int = 0
     branch: str = ""
     branches: Branches | None = None
     children: Children | None = None
@@ -345,15 +345,13 @@ class StageScope:
     attachments: tuple[Attachment, ...] = ()
     conversation: Conversation | None = None
     workplace: Workplace | None = None
-    read_file: Callable[[str, str], str | None] = field(default=lambda _node, _name: None, repr=False)
-    check_spending: Callable[[], None] = field(default=lambda: None, repr=False)
+    read_file: Callable[[str, str], str | None] = lambda _node, _name: None  # noqa: E731
+    check_spending: Callable[[], None] = lambda: None
     is_bounded: bool = False
-    paying: Callable[[Usage], AbstractAsyncContextManager[None]] = field(
-        default=lambda _most: nullcontext(), repr=False
-    )
-    lend: Callable[[], Any] = field(default=lambda: None, repr=False)
-    failed: Callable[[BaseException], object] = field(default=lambda _error: None, repr=False)
-    streams: dict[str, StreamRedactor] | None = field(default=None, repr=False)
+    paying: Callable[[Usage], AbstractAsyncContextManager[None]] = lambda _most: nullcontext()
+    lend: Callable[[], Any] = lambda: None
+    failed: Callable[[BaseException], object] = lambda _error: None
+    streams: dict[str, StreamRedactor] | None = None
 
     @property
     def idempotency_key(self) -> str:

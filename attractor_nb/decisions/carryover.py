@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
 from attractor_nb.decisions.joins import FAN_IN_TYPE
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 _WITHOUT_MODEL = frozenset({"start", "exit", "conditional", "tool", "wait.human", "parallel"})
 
 
-class Carried(NamedTuple):
+class Carried(msgspec.Struct, frozen=True):
     """What a stage is given of what came before.
 
     Attributes:

@@ -7,14 +7,13 @@ Record    a status without an execution      -> None
 Announce  an event for log and observers     -> None
 Commit    the one commit record of a stage   -> None
 
-Whoever performs Execute, Wait and Ask ends them when the run's ``max_duration`` is over. Effects and answers
-are named tuples: several are made for each step, and a frozen dataclass takes five times as long to make.
+Whoever performs Execute, Wait and Ask ends them when the run's ``max_duration`` is over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -51,7 +50,7 @@ class RunContext(Protocol):
         ...
 
 
-class Execute(NamedTuple):
+class Execute(msgspec.Struct, frozen=True):
     """Run one attempt.
 
     Attributes:
@@ -72,7 +71,7 @@ class Execute(NamedTuple):
     complaint: str = ""
 
 
-class StageResult(NamedTuple):
+class StageResult(msgspec.Struct, frozen=True):
     """How an attempt ended.
 
     Attributes:
@@ -102,19 +101,19 @@ class StageResult(NamedTuple):
     commit: str = ""
 
 
-class Wait(NamedTuple):
+class Wait(msgspec.Struct, frozen=True):
     """Wait before the next attempt. ``seconds`` is what the retry policy says."""
 
     seconds: float
 
 
-class Ask(NamedTuple):
+class Ask(msgspec.Struct, frozen=True):
     """Put a question of the engine's own, durably; an answer that the log holds already counts."""
 
     question: Question
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True):
     """What came of a question.
 
     Attributes:
@@ -128,7 +127,7 @@ class Asked(NamedTuple):
     problem: str = ""
 
 
-class RecordStatus(NamedTuple):
+class RecordStatus(msgspec.Struct, frozen=True):
     """Write the status of an attempt whose outcome was decided without executing it."""
 
     planned: PlannedNode
@@ -137,13 +136,13 @@ class RecordStatus(NamedTuple):
     outcome: Outcome
 
 
-class Announce(NamedTuple):
+class Announce(msgspec.Struct, frozen=True):
     """Tell log and observers."""
 
     event: Event
 
 
-class Commit(NamedTuple):
+class Commit(msgspec.Struct, frozen=True):
     """Make the end of a stage durable, then go on. The state has taken it in already.
 
     Attributes:

@@ -38,7 +38,7 @@ from attractor_nb.model.outcome import Outcome, StageStatus, usage_problem
 from attractor_nb.model.redacted import redacted_outcome
 from attractor_nb.redaction import redacted
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
-from attractor_nb.storage.stages.status_file import read_status_file, redacted_status, status_text
+from attractor_nb.storage.stages.status_file import StatusText, read_status_file, redacted_status
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -84,6 +84,7 @@ class Attempts(msgspec.Struct):
         context: The context of the run, or of the branch.
         time: How long the run has gone on, and may.
         branch: Path of the branch whose attempts these are, or empty.
+        task: The task that runs them; the walk says it, for finding it is a call of the system.
     """
 
     setup: RunSetup
@@ -92,6 +93,7 @@ class Attempts(msgspec.Struct):
     context: Context
     time: RunningTime
     branch: str = ""
+    task: asyncio.Task[Any] | None = None
     _ways: dict[int, _Way] = {}
     """By handler."""
 
@@ -143,7 +145,7 @@ class Attempts(msgspec.Struct):
         is_saved = isinstance(conversation, StoredConversation) and conversation.is_saved
         if isinstance(returned, CachedStage):
             outcome = _with_note(returned.outcome, effect)
-            _write_status(files, _composed(outcome, effect, duration))
+            rewrite_status(files, effect, outcome, duration)
             elapsed, saved = self.time.elapsed_seconds, returned.usage
             return StageResult(outcome, duration, elapsed, is_saved=is_saved, is_cached=True, saved=saved, files=files)
         outcome = self._settled(effect, files, returned, duration, spending)
@@ -287,12 +289,11 @@ class Attempts(msgspec.Struct):
     def record(self, effect: RecordStatus) -> None:
         """Write the status of an attempt that was decided about; its files go to its visit's own place."""
         files = self.store.open_stage(effect.planned.id, effect.visit, effect.attempt, self.branch)
-        compose = partial(status_text, effect.outcome, attempt=effect.attempt, visit=effect.visit, duration_ms=0)
-        _write_status(files, compose)
+        _write_status(files, StatusText(effect.outcome, effect.visit, effect.attempt))
 
     async def _call(self, planned: PlannedNode, context: Context, spending: Spending, scope: StageScope) -> Any:
         """Call the handler, within the node's time if it has one."""
-        task = asyncio.current_task()
+        task = self.task
         before = task.cancelling() if task else 0
         setup = self.setup
         handler = setup.handlers[planned.id]
@@ -373,12 +374,13 @@ class Attempts(msgspec.Struct):
         outcome = _finished(_declared(planned, returned), effect)
         if spending.usage is not None:
             outcome = spending.counted(outcome)
-        if files.create_deferred(STATUS_FILE, _composed(outcome, effect, duration)):
+        started = effect.started
+        if files.create_deferred(STATUS_FILE, StatusText(outcome, started.visit, started.attempt, duration)):
             return outcome
         outcome, is_file = self._arbitrate(planned, files, returned)
         outcome = spending.counted(_finished(outcome, effect, is_file=is_file))
         if not is_file:
-            _write_status(files, _composed(outcome, effect, duration))
+            rewrite_status(files, effect, outcome, duration)
         return outcome
 
     def _arbitrate(self, planned: PlannedNode, files: StageFiles, returned: Any) -> tuple[Outcome, bool]:
@@ -463,20 +465,14 @@ def _without_note(outcome: Outcome, effect: Execute) -> Outcome:
     return structs.replace(outcome, notes=outcome.notes.removesuffix(effect.note).removesuffix("; "))
 
 
-def _composed(outcome: Outcome, effect: Execute, duration: float) -> Callable[[], str]:
-    """The text of a status.json, made when it is asked for."""
-    visit, attempt = effect.started.visit, effect.started.attempt
-    return partial(status_text, outcome, attempt=attempt, visit=visit, duration_ms=round(duration * 1000))
-
-
 def rewrite_status(files: StageFiles, effect: Execute, outcome: Outcome, duration: float) -> None:
     """Write the status of an attempt anew that has ended: somebody decided otherwise about it."""
-    _write_status(files, _composed(outcome, effect, duration))
+    _write_status(files, StatusText(outcome, effect.started.visit, effect.started.attempt, duration))
 
 
-def _write_status(files: StageFiles, compose: Callable[[], str]) -> None:
-    if not files.create_deferred(STATUS_FILE, compose):
-        files.write_text(STATUS_FILE, compose())
+def _write_status(files: StageFiles, text: StatusText) -> None:
+    if not files.create_deferred(STATUS_FILE, text):
+        files.write_text(STATUS_FILE, text())
 
 
 def _without_secrets(files: StageFiles, text: str) -> str:

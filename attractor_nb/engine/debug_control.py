@@ -187,7 +187,7 @@ class Debugging:
                 if stand.is_changed:
                     effect = self._carried_again(state, effect, attempts)
         prompt = self.overrides.prompts.get(started.name)
-        return effect if prompt is None else effect._replace(planned=_with_prompt(effect.planned, prompt))
+        return effect if prompt is None else replace(effect, planned=_with_prompt(effect.planned, prompt))
 
     async def after(self, state: RunState, effect: Execute, attempts: Attempts, result: StageResult) -> StageResult:
         """Stand after a stage that is not tried again, before an edge is chosen; the result as it counts.
@@ -223,7 +223,7 @@ class Debugging:
         replaced = replace(stand.replaced, usage=result.outcome.usage)  # what was spent is spent
         if result.files is not None:
             rewrite_status(result.files, effect, replaced, result.duration)
-        return result._replace(outcome=replaced)
+        return replace(result, outcome=replaced)
 
     def _moment(self, state: RunState, context: Context, node: str, visit: int) -> WalkMoment:
         edge = None if state.incoming_edge is None else self._plan.edges[state.incoming_edge].edge
@@ -306,7 +306,7 @@ class Debugging:
         carried = carry_over(self._plan, effect.planned, state, attempts.context, attempts.setup.run_id)
         if carried.fidelity != effect.started.fidelity:
             return effect
-        return effect._replace(preamble=carried.preamble)
+        return replace(effect, preamble=carried.preamble)
 
     # -- changes -------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -98,7 +97,7 @@ class StageCache(msgspec.Struct, frozen=True):
         """
         if planned.handler_type in UNCACHED_TYPES:
             return None
-        scope = replace(scope)
+        scope = structs.replace(scope)
         call = _call_of(planned, handler, scope, context, graph)
         refused = refusal(planned.node, planned.handler_type, call, scope.fidelity)
         inputs = None

@@ -75,7 +75,7 @@ async def walk(  # noqa: C901 - a call for each effect would be paid in each ste
         asyncio.CancelledError: It is being stopped.
     """
     result: Any = None
-    debugging = keeper.debugging
+    debugging, attempts.task = keeper.debugging, asyncio.current_task()
     while True:
         try:
             effect = traversal.send(result)

@@ -30,6 +30,8 @@ _CLEAN = (int, float, Usage, Event)
 _OURS = frozenset({"run_id", "graph_hash", "saved_node", "branch"})
 _OURS_OF_STAGES = frozenset({"name", "next_node", "handler_type", "fidelity", "route", "context", "logs"})
 """Ids, which lint keeps clean (``secret_in_id``), words of ours, and what the context took in redacted."""
+_NO_TEXT = frozenset({"Count", "Count | None", "int", "float", "float | None", "bool", "Usage | None"})
+"""Types of fields, as events spell them, that hold no text."""
 
 
 def redact_event(event: Event) -> None:
@@ -51,7 +53,13 @@ def redact_event(event: Event) -> None:
 def _text_fields(kind: type[Event]) -> tuple[str, ...]:
     """The fields of an event that can hold text of strangers."""
     ours = _OURS | _OURS_OF_STAGES if issubclass(kind, StageEvent) else _OURS
-    return tuple(name for name in kind.__struct_fields__ if name not in ours)
+    spelled = {name: spelled for base in reversed(kind.__mro__) for name, spelled in _annotations(base).items()}
+    return tuple(name for name in kind.__struct_fields__ if name not in ours and spelled.get(name) not in _NO_TEXT)
+
+
+def _annotations(kind: type) -> dict[str, Any]:
+    """The types of the fields that a class adds, as it spells them."""
+    return vars(kind).get("__annotations__", {})
 
 
 def redacted_outcome(outcome: Outcome) -> Outcome:

@@ -145,6 +145,7 @@ class World(Struct):
     run_id: str = "run"
     is_stepping: bool = False
     tries: dict = {}
+    task: Any = None
 
     clock = store = setup = property(lambda self: self)
     uniform = staticmethod(lambda low, high: low)

@@ -29,7 +29,7 @@ def test_who_looks_sees_the_same_as_if_each_event_had_been_folded_at_once():
 
 def test_where_nobody_looks_no_more_than_so_many_events_wait():
     followed = Followed()
-    for event in stages(5 * MOST_WAITING):
+    for event in stages(2 * MOST_WAITING):
         followed.take(event)
         assert len(followed._waiting) < MOST_WAITING
 

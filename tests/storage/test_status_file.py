@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from attractor_nb.errors import StatusFileError
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.storage.attempt_files import MAX_STATUS_BYTES
-from attractor_nb.storage.stages.status_file import read_status_file, status_text
+from attractor_nb.storage.stages.status_file import StatusText, read_status_file
 
 TARGETS = ["deploy", "rollback"]
 KEYS = st.text(min_size=1).filter(lambda key: not key.startswith(("internal.", "graph.")))
@@ -40,7 +40,7 @@ OUTCOMES = st.builds(
 
 @given(OUTCOMES)
 def test_an_outcome_survives_its_status_file(outcome):
-    text = status_text(outcome, attempt=2, visit=3, duration_ms=40)
+    text = StatusText(outcome, visit=3, attempt=2, duration=0.04)()
     assert read_status_file(text, targets=TARGETS) == outcome
 
 
@@ -55,7 +55,7 @@ def test_ruling_27_what_we_write():
         is_terminal=True,
         usage=Usage(1, 2, None, 1),
     )
-    assert json.loads(status_text(outcome, attempt=1, visit=2, duration_ms=30)) == {
+    assert json.loads(StatusText(outcome, visit=2, attempt=1, duration=0.03)()) == {
         "outcome": "fail",
         "preferred_next_label": "retry it",
         "suggested_next_ids": ["deploy"],
@@ -71,7 +71,7 @@ def test_ruling_27_what_we_write():
 
 
 def test_appendix_c_the_five_keys_are_always_written():
-    plain = json.loads(status_text(Outcome.success(), attempt=1, visit=1, duration_ms=0))
+    plain = json.loads(StatusText(Outcome.success(), visit=1, attempt=1)())
     assert list(plain)[:5] == ["outcome", "preferred_next_label", "suggested_next_ids", "context_updates", "notes"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -71,7 +71,7 @@ class StageSummary:
     named_by: object = field(default=None, init=False, repr=False, compare=False)
 
 
-class ToldPast(NamedTuple):
+class ToldPast(msgspec.Struct, frozen=True):
     """What there is to tell.
 
     Attributes:

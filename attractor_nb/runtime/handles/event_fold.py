@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.outcome import Outcome
 
 _TELL_NOTHING = frozenset({CheckpointSaved, StageOutput})
-MOST_WAITING = 1000
-"""Events that nobody has looked at: so many are kept as they are, and then folded without being asked for."""
+MOST_WAITING = 10_000
+"""Events that nobody has looked at: so many are kept as they are, a few megabytes, and then folded unasked."""
 
 
 class Known(Struct):

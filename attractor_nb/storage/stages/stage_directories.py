@@ -68,11 +68,13 @@ class StageDirectories:
             StorageError: The disk refused, or something planted stands in the way.
         """
         is_first = node_id not in self._known
-        name = self._known.get(node_id) or self._learn(node_id)
+        name = self._known.get(node_id) or self._learn(node_id, self._names.name_of(node_id))
         try:
-            try:
-                self._disk.make_directory(name, self._root.descriptor)
-            except FileExistsError:
+            is_new = self._is_made(name)
+            if not is_new and is_first and self._is_of_another(node_id, name):
+                name = self._learn(node_id, self._names.escape(node_id))
+                is_new = self._is_made(name)
+            if not is_new:
                 if is_first and self._is_taken_over:
                     self._replace(node_id, name)
                 else:
@@ -82,22 +84,28 @@ class StageDirectories:
         self._latest[node_id] = (visit, attempt)
         return DirectoryStageFiles(self._disk, self._root, name)
 
-    def _learn(self, node_id: str) -> str:
-        name = self._names.name_of(node_id)
-        if self._announce_escape is not None:
-            if name == node_id and node_id not in self._latest and self._is_of_another(name):
-                name = self._names.escape(node_id)
-            if name != node_id:
-                self._announce_escape(self._names.escaped)
+    def _learn(self, node_id: str, name: str) -> str:
+        if self._announce_escape is not None and name != node_id:
+            self._announce_escape(self._names.escaped)
         self._known[node_id] = name
         return name
 
-    def _is_of_another(self, name: str) -> bool:
+    def _is_made(self, name: str) -> bool:
+        """Make a directory; False when something of that name is there."""
+        try:
+            self._disk.make_directory(name, self._root.descriptor)
+        except FileExistsError:
+            return False
+        return True
+
+    def _is_of_another(self, node_id: str, name: str) -> bool:
         """Whether what has the name of a stage that never began is none of ours, and stays (ruling 37).
 
         The directory of an attempt is made before its record, so an empty one is ours, and one with a status
         of ours is that of an attempt whose record a power loss took.
         """
+        if self._announce_escape is None or name != node_id or node_id in self._latest:
+            return False
         try:
             found = self._disk.open_directory(name, self._root.descriptor)
         except OSError:  # nothing is there; or a file or a link, which making the directory refuses

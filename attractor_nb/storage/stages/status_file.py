@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from attractor_nb.context import Context
 from attractor_nb.errors import ContextValueError, StatusFileError, StorageError
 from attractor_nb.model.nearest_name import did_you_mean
@@ -25,20 +27,36 @@ RESERVED_PREFIXES = ("internal.", "graph.")
 """Context keys that belong to the engine (spec 5.1)."""
 
 
-def status_text(outcome: Outcome, *, attempt: int, visit: int, duration_ms: int) -> str:
-    """The text of a status.json: the five keys of the contract, and what we add (ruling 27)."""
-    plain = {
-        "outcome": str(outcome.status),
-        "preferred_next_label": outcome.preferred_label,
-        "suggested_next_ids": list(outcome.suggested_next_ids),
-        "context_updates": dict(outcome.context_updates),
-        "notes": outcome.notes,
-        **outcome.without_updates().to_plain(),
-        "attempt": attempt,
-        "visit": visit,
-        "duration_ms": duration_ms,
-    }
-    return json_page(plain) + "\n"
+class StatusText(msgspec.Struct, frozen=True, gc=False):
+    """The text of a status.json, composed when it is called: of a run in memory nobody may ever read it.
+
+    Attributes:
+        outcome: What the attempt came to.
+        visit: Which visit of the stage.
+        attempt: Which attempt of the visit.
+        duration: Seconds that it took.
+    """
+
+    outcome: Outcome
+    visit: int
+    attempt: int
+    duration: float = 0.0
+
+    def __call__(self) -> str:
+        """The five keys of the contract, and what we add (ruling 27)."""
+        outcome = self.outcome
+        plain = {
+            "outcome": str(outcome.status),
+            "preferred_next_label": outcome.preferred_label,
+            "suggested_next_ids": list(outcome.suggested_next_ids),
+            "context_updates": dict(outcome.context_updates),
+            "notes": outcome.notes,
+            **outcome.without_updates().to_plain(),
+            "attempt": self.attempt,
+            "visit": self.visit,
+            "duration_ms": round(self.duration * 1000),
+        }
+        return json_page(plain) + "\n"
 
 
 def redacted_status(text: str) -> str:
