@@ -121,6 +121,22 @@ def settled(policy: FanOutPolicy, results: Sequence[BranchResult]) -> str:
     return ""
 
 
+class Settling(msgspec.Struct):
+    """``settled`` for results that come one after the other: it looks at each of them once.
+
+    Attributes:
+        policy: The fan-out's policy.
+    """
+
+    policy: FanOutPolicy
+    _seen: int = 0
+
+    def __call__(self, results: Sequence[BranchResult]) -> str:
+        """What ``settled`` says of those that came since the last call; ``results`` are all that have come."""
+        new, self._seen = results[self._seen :], len(results)
+        return settled(self.policy, new)
+
+
 def _first(results: Sequence[BranchResult], *, is_success: bool) -> BranchResult | None:
     return next((r for r in results if r.is_success is is_success and not r.is_cancelled), None)
 

@@ -7,7 +7,6 @@ through ``apply``, so what can be decided live can be decided again from the log
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -68,8 +67,11 @@ class InFlight(msgspec.Struct, array_like=True):
     complaint: str = ""
 
 
-@dataclass(slots=True)
-class RunState:
+def _no_stages() -> deque[StageSummary]:
+    return deque(maxlen=RECENT_STAGES)
+
+
+class RunState(msgspec.Struct, eq=False):
     """Where a run stands.
 
     Attributes:
@@ -117,19 +119,19 @@ class RunState:
     """
 
     next_node: str
-    completed: list[str] = field(default_factory=list[str])
-    outcomes: dict[str, StageStatus] = field(default_factory=dict[str, StageStatus])
-    skipped: dict[str, None] = field(default_factory=dict[str, None])
-    visits: dict[str, int] = field(default_factory=dict[str, int])
-    numbers: dict[str, int] = field(default_factory=dict[str, int])
-    retries: dict[str, int] = field(default_factory=dict[str, int])
-    stale_gates: set[str] = field(default_factory=set[str])
+    completed: list[str] = []
+    outcomes: dict[str, StageStatus] = {}
+    skipped: dict[str, None] = {}
+    visits: dict[str, int] = {}
+    numbers: dict[str, int] = {}
+    retries: dict[str, int] = {}
+    stale_gates: set[str] = set()
     redirects: int = 0
     restarts: int = 0
-    usage: Usage = field(default_factory=Usage)
-    usage_by_node: dict[str, Usage] = field(default_factory=dict[str, Usage])
+    usage: Usage = Usage()
+    usage_by_node: dict[str, Usage] = {}
     elapsed_seconds: float = 0.0
-    seen: Seen = field(default_factory=lambda: Seen(StageStatus.SUCCESS, ""))
+    seen: Seen = Seen(StageStatus.SUCCESS)
     last_status: StageStatus = StageStatus.SUCCESS
     last_route: str = ""
     last_reason: str = ""
@@ -141,19 +143,19 @@ class RunState:
     is_resumable: bool = False
     restart_target: str = ""
     restart_logs_root: str = ""
-    recent: deque[StageSummary] = field(default_factory=lambda: deque[StageSummary](maxlen=RECENT_STAGES))
+    recent: deque[StageSummary] = msgspec.field(default_factory=_no_stages)
     inputs: tuple[str, ...] = ()
-    recent_keys: dict[str, None] = field(default_factory=dict[str, None])
+    recent_keys: dict[str, None] = {}
     notes: tuple[Note, ...] = ()
     fidelity: str = ""
-    threads: dict[str, str] = field(default_factory=dict[str, str])
+    threads: dict[str, str] = {}
     resumed_hops: int = 0
     bound: str = ""
     on_interrupted: str = ""
     is_blindness_told: bool = False
     branch: str = ""
-    root: RunState | None = field(default=None, repr=False, compare=False)
-    branches: BranchStates = field(default_factory=BranchStates)
+    root: RunState | None = None
+    branches: BranchStates = msgspec.field(default_factory=BranchStates)
 
     @property
     def whole(self) -> RunState:

@@ -7,10 +7,9 @@ them.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.branch_policies import judged, kept, policy_of, settled
+from attractor_nb.decisions.branch_policies import Settling, judged, kept, policy_of
 from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.stage import current_stage
@@ -43,7 +42,7 @@ class ParallelHandler:
         except OptionError as error:
             return Outcome.fail(error.message, is_terminal=True)
         results = await branches.walk(
-            max_parallel=max(1, node.get("max_parallel", int, DEFAULT_MAX_PARALLEL)), settled=partial(settled, policy)
+            max_parallel=max(1, node.get("max_parallel", int, DEFAULT_MAX_PARALLEL)), settled=Settling(policy)
         )
         _tell(context, kept(policy, results), results)
         return judged(policy, results)

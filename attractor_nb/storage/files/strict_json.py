@@ -47,6 +47,18 @@ def read_json(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
         raise JsonProblem("has a number that is too long") from None
 
 
+def read_own_json(data: bytes) -> Any:
+    """The value of a JSON text that ``json_bytes`` made, as somebody knows by its checksum, in a tenth of the time.
+
+    Raises:
+        JsonProblem: As ``read_json`` does; the text was none of ours.
+    """
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):  # a lone surrogate, which msgspec does not read
+        return read_json(data)
+
+
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _ASCII_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 

@@ -20,7 +20,7 @@ from attractor_nb.errors import CheckpointCorrupt, StorageError
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.files.disk import Disk, entry_names, storage_error
-from attractor_nb.storage.files.strict_json import MAX_BYTES, JsonProblem, json_bytes, read_json
+from attractor_nb.storage.files.strict_json import MAX_BYTES, JsonProblem, json_bytes, read_json, read_own_json
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -172,7 +172,7 @@ class ArtifactStore:
                     f"artifact {artifact_id[:8]} is not what the run stored",
                     hint=f"restore {ARTIFACTS_NAME}/{artifact_id}{_SUFFIX} in the run directory",
                 )
-        return read_json(text)
+        return read_own_json(text)
 
     def _store_text(self, artifact_id: str, name: str, text: bytes, *, is_file_backed: bool) -> ArtifactInfo:
         info = ArtifactInfo(artifact_id, redacted(name), len(text), self._clock.time(), is_file_backed)
