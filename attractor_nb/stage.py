@@ -345,7 +345,7 @@ class StageScope(msgspec.Struct):
     attachments: tuple[Attachment, ...] = ()
     conversation: Conversation | None = None
     workplace: Workplace | None = None
-    read_file: Callable[[str, str], str | None] = lambda _node, _name: None  # noqa: E731
+    read_file: Callable[[str, str], str | None] = lambda _node, _name: None
     check_spending: Callable[[], None] = lambda: None
     is_bounded: bool = False
     paying: Callable[[Usage], AbstractAsyncContextManager[None]] = lambda _most: nullcontext()

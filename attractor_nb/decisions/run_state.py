@@ -15,7 +15,6 @@ from attractor_nb.decisions.branch_states import BranchState, BranchStates
 from attractor_nb.decisions.fidelity import entry_name
 from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.decisions.notes import HEARD, Note, with_note
-from attractor_nb.decisions.preambles.told_past import StageSummary
 from attractor_nb.decisions.recent_stages import RECENT_STAGES, remember_keys, stage_summary
 from attractor_nb.decisions.routing import Seen, seen_of
 from attractor_nb.model.branch import enclosing
@@ -43,6 +42,8 @@ from attractor_nb.model.outcome import StageStatus, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from attractor_nb.decisions.preambles.told_past import StageSummary
 
 
 class InFlight(msgspec.Struct, array_like=True):

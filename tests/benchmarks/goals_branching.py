@@ -14,7 +14,9 @@ def fan_outs(scale: Scale) -> list[Row]:
     """Processor time of a branch: its own 10 ms are slept, so what is counted is overhead alone."""
     wide, narrow = scale.branches, max(1, scale.branches // 10)
     ours = ("fan_out", "ours")
-    rows = [_row("a branch against a bare task and a semaphore, CPU", 4.5, scale, ours, ("fan_out", "bare"), wide)]
+    floor, bare = ("fan_out", "floor"), ("fan_out", "bare")
+    subject = "a branch against a bare task and a semaphore, CPU"
+    rows = [_row(subject, 4.5, scale, ours, bare, wide), _row(f"the floor of {subject}", 4.5, scale, floor, bare, wide)]
     if scale.with_peers:
         subject = "a branch against LangGraph's Send, CPU"
         try:
@@ -59,6 +61,7 @@ GOALS = [
         fan_outs,
         "A branch begins and ends with a record, and in between it is a whole step (P1) with a context and a"
         " state of its own; its result is copied into the run's context and looked through for secrets. The bare"
-        " contender is a task that sleeps.",
+        " contender is a task that sleeps. The floor is that of P1 in a task for each branch, with the two records of the"
+        " branch, a context and a state of its own.",
     )
 ]

@@ -1,8 +1,8 @@
 """What a step costs, counted: calls of Python functions, which no busy machine changes (issue 18).
 
 Counted is what one more stage adds to a run whose graph was compiled before, with 40 stages behind it or more: the
-difference between a run of 80 and one of 40. Nobody looks at the run meanwhile, so nothing is drawn. A figure here is what was measured when it was set; lower it when a
-step gets cheaper, and give a reason in the change that raises one.
+difference between a run of 80 and one of 40. Nobody looks at the run meanwhile, so nothing is drawn. A figure here is
+what was measured when it was set; lower it when a step gets cheaper, and give a reason in the change that raises one.
 """
 
 import asyncio
@@ -87,11 +87,11 @@ def calls_of(pipeline, durability, place):
 @pytest.mark.parametrize(
     ("make", "durability", "most"),
     [
-        pytest.param(no_op, "none", 109, id="no_op"),
-        pytest.param(no_op, "fast", 150, id="no_op_on_disk"),
-        pytest.param(model, "none", 250, id="model"),
-        pytest.param(model, "fast", 320, id="model_on_disk"),
-        pytest.param(branch, "none", 366, id="branch"),
+        pytest.param(no_op, "none", 97, id="no_op"),
+        pytest.param(no_op, "fast", 134, id="no_op_on_disk"),
+        pytest.param(model, "none", 237, id="model"),
+        pytest.param(model, "fast", 298, id="model_on_disk"),
+        pytest.param(branch, "none", 337, id="branch"),
     ],
 )
 def test_a_step_calls_no_more_functions_than_this(make, durability, most, tmp_path):

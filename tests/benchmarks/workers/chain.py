@@ -1,16 +1,17 @@
 """One chain of no-op steps in this project, or what its durable step costs the bare system.
 
-chain.py CONTENDER STEPS REPEATS: CPU and wall seconds of each repeat, bytes written, memory.
+chain.py CONTENDER STEPS REPEATS: the least CPU and wall seconds and bytes written of its repeats.
 The first run is not counted: it compiles the graph, as building a graph does in other engines.
-CONTENDER is ours:DURABILITY, model:DURABILITY (each stage asks a model that answers at once), await, files or sequence.
+CONTENDER is ours:DURABILITY, floor:DURABILITY (``step_floor.py``), model:DURABILITY (each stage asks a model that
+answers at once), memory:DURABILITY (what ours holds, and nothing else), await, files or sequence.
 """
 
 import json
 import os
-import resource
 import sys
 import tempfile
 import time
+import tracemalloc
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,14 +30,20 @@ def chain_text(steps, attributes='type="count"'):
     return "\n".join([*lines, "}"])
 
 
-def ours(durability, steps):
-    from attractor_nb import Outcome, Pipeline
+def counter():
+    from attractor_nb import Outcome
 
     class Count:
         async def execute(self, node, context, graph, logs_root):
             return Outcome.success(context_updates={"i": context.get("i", 0) + 1})
 
-    pipeline = Pipeline(chain_text(steps), handlers={"count": Count()})
+    return Count()
+
+
+def ours(durability, steps):
+    from attractor_nb import Pipeline
+
+    pipeline = Pipeline(chain_text(steps), handlers={"count": counter()})
 
     def run(folder):
         place = {} if durability == "none" else {"logs_root": folder / "run"}
@@ -44,6 +51,14 @@ def ours(durability, steps):
         assert result.context.get("i") == steps, result.reason
 
     return run
+
+
+def floor(durability, steps):
+    from step_floor import chain
+
+    from attractor_nb.model.graph import Node
+
+    return chain(durability, [Node(f"n{number}") for number in range(steps)], counter())
 
 
 def model(durability, steps):
@@ -115,6 +130,15 @@ def bare_sequence(steps):
     return run
 
 
+def memory(durability, steps):
+    """Bytes that a run holds at most, beside its compiled graph: a run before it has compiled that."""
+    run, folder = ours(durability, steps), Path(tempfile.mkdtemp())
+    run(folder / "first")
+    tracemalloc.start()
+    run(folder / "second")
+    return tracemalloc.get_traced_memory()[1]
+
+
 def bytes_written():
     counters = Path("/proc/self/io")
     if not counters.exists():
@@ -122,19 +146,15 @@ def bytes_written():
     return int(dict(line.split(": ") for line in counters.read_text().splitlines())["wchar"])
 
 
-def peak_bytes():
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
 def main(contender, steps, repeats):
     kind, _, durability = contender.partition(":")
+    if kind == "memory":
+        print(json.dumps({"grown": memory(durability, steps)}))
+        return
     bare = {"await": bare_await, "files": bare_files, "sequence": bare_sequence}
-    own = {"ours": ours, "model": model}
+    own = {"ours": ours, "floor": floor, "model": model}
     run = own[kind](durability, steps) if kind in own else bare[kind](steps)
     cpu, wall, written = [], [], []
-    before = peak_bytes()
-    grown = 0
     folder = Path(tempfile.mkdtemp())  # whoever started this deletes it, when all is measured
     for number in range(repeats + 1):
         place = folder / str(number)
@@ -142,12 +162,11 @@ def main(contender, steps, repeats):
         bytes_before, cpu_before, wall_before = bytes_written(), time.process_time(), time.perf_counter()
         run(place)
         if number == 0:
-            grown = peak_bytes() - before
             continue
         wall.append(time.perf_counter() - wall_before)
         cpu.append(time.process_time() - cpu_before)
         written.append(bytes_written() - bytes_before)
-    print(json.dumps({"cpu": min(cpu), "wall": min(wall), "written": min(written), "grown": grown}))
+    print(json.dumps({"cpu": min(cpu), "wall": min(wall), "written": min(written)}))
 
 
 if __name__ == "__main__":

@@ -22,21 +22,35 @@ def fan_out_text(branches, at_once):
     return "\n".join([*lines, "}"])
 
 
-def ours(branches, at_once):
-    from attractor_nb import Outcome, Pipeline
+def napper():
+    from attractor_nb import Outcome
 
     class Nap:
         async def execute(self, node, context, graph, logs_root):
             await asyncio.sleep(SLEEP)
             return Outcome.success(context_updates={"k": node.id})
 
-    pipeline = Pipeline(fan_out_text(branches, at_once), handlers={"nap": Nap()})
+    return Nap()
+
+
+def ours(branches, at_once):
+    from attractor_nb import Pipeline
+
+    pipeline = Pipeline(fan_out_text(branches, at_once), handlers={"nap": napper()})
 
     def run():
         result = pipeline.run(wait=True, durability="none")
         assert result.context.get("parallel.success_count") == branches, result.reason
 
     return run
+
+
+def floor(branches, at_once):
+    from step_floor import fan_out
+
+    from attractor_nb.model.graph import Node
+
+    return fan_out([Node(f"b{number}") for number in range(branches)], at_once, napper())
 
 
 def bare(branches, at_once):
@@ -59,7 +73,7 @@ def bare(branches, at_once):
 
 
 def main(contender, branches, at_once, repeats):
-    run = {"ours": ours, "bare": bare}[contender](branches, at_once)
+    run = {"ours": ours, "floor": floor, "bare": bare}[contender](branches, at_once)
     least = math.ceil(branches / at_once) * SLEEP
     cpu, overhead = [], []
     for number in range(repeats + 1):
