@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Union
 
 import msgspec
@@ -85,9 +86,18 @@ class UnknownEvent(RunEvent, kw_only=True):
         return {**self.values, **own}
 
 
-_decoder: Final = decoder_of(AnyEvent)
-read_event: Final = _decoder.decode
-"""The event of a JSON text, or ``ValueError``: for one, too, that ``event_from_plain`` keeps as unknown."""
+@cache
+def _decoder() -> msgspec.json.Decoder[Event]:
+    return decoder_of(AnyEvent)  # a run that begins reads no event, and to make this takes a while
+
+
+def read_event(text: bytes) -> Event:
+    """The event of a JSON text.
+
+    Raises:
+        ValueError: It is none, or one that ``event_from_plain`` keeps as unknown.
+    """
+    return _decoder().decode(text)
 
 
 def event_from_plain(plain: Mapping[str, Any]) -> Event:
