@@ -12,7 +12,7 @@ from attractor_nb.cli.option_choices import GateMode
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.source_inputs import read_pipeline
 from attractor_nb.decisions.answers.form_answers import form_words
-from attractor_nb.decisions.executable_surface import executable_surface
+from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import TerminalError, UntrustedSource
 from attractor_nb.interviewers import AutoApproveInterviewer, ConsoleInterviewer
 from attractor_nb.interviewers.terminal_input import LineInput

@@ -24,7 +24,7 @@ from attractor_nb.views.columns import aligned, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from attractor_nb.decisions.model_choices import ValueChoice
+    from attractor_nb.decisions.planning.model_choices import ValueChoice
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.studio.edit.lint_report import LintReport

@@ -18,7 +18,7 @@ from attractor_nb.cli.reporting import print_json, report
 from attractor_nb.cli.run_summary import in_words, is_to_be_resumed, resume_command, shown_path, summary_plain
 from attractor_nb.cli.source_inputs import read_params, read_pipeline, read_prompt
 from attractor_nb.cli.terminal import Tone
-from attractor_nb.decisions.model_choices import is_model_asked
+from attractor_nb.decisions.planning.model_choices import is_model_asked
 from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.pipeline.load_pipeline import load_pipeline

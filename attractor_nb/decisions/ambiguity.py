@@ -17,7 +17,7 @@ from attractor_nb.model.question import Option, Question
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import InFlight, RunState
     from attractor_nb.model.question import Answer
 

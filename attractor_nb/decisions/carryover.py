@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE
 from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
-from attractor_nb.decisions.joins import FAN_IN_TYPE
 from attractor_nb.decisions.preambles.preamble import beginning_of, build_preamble
 from attractor_nb.decisions.preambles.told_past import StageSummary, ToldPast
 from attractor_nb.model.branch import parts_of
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from attractor_nb.decisions.effects import RunContext
-    from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
 
 _WITHOUT_MODEL = frozenset({"start", "exit", "conditional", "tool", "wait.human", "parallel"})

@@ -14,7 +14,7 @@ from attractor_nb.model.outcome import Outcome, StageStatus
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.effects import RunContext
-    from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.outcome import Usage
 

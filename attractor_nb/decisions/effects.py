@@ -19,7 +19,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.limits.bounds import Reached
-    from attractor_nb.decisions.plan import PlannedNode
+    from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.model.events import Event, StageEnd, StageStarted
     from attractor_nb.model.outcome import Outcome, Usage
     from attractor_nb.model.question import Answer, Question

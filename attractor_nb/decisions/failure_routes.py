@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.branch_policies import IGNORE
+from attractor_nb.decisions.fan_outs.branch_policies import IGNORE
 from attractor_nb.decisions.routing import (
     BRANCH_END,
     JUMPS,
@@ -22,7 +22,7 @@ from attractor_nb.model.branch import branch_path, parts_of
 from attractor_nb.model.outcome import StageStatus
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.languages.condition.evaluate import Lookup
     from attractor_nb.model.outcome import Outcome
 

@@ -9,7 +9,7 @@ from attractor_nb.decisions.failure_routes import retry_step
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.routing import Step
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.outcome import StageStatus

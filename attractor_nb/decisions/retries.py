@@ -26,7 +26,7 @@ from attractor_nb.redaction import redacted
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor_nb.decisions.plan import PlannedNode
+    from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.model.graph import Graph, Node
 
 JITTER_RANGE: Final = (0.5, 1.5)

@@ -16,7 +16,7 @@ from attractor_nb.model.vocabulary.labels import normalize_label
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.decisions.plan import PlannedEdge, PlannedNode
+    from attractor_nb.decisions.planning.plan import PlannedEdge, PlannedNode
     from attractor_nb.model.outcome import Outcome
 
 MAX_VALUE_CHARACTERS = 80

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.effects import Announce, Effect, RunEnd
+from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE, walked
 from attractor_nb.decisions.goal_gates import never_visited, passed_over, redirect_target, unsatisfied_gate
-from attractor_nb.decisions.joins import FAN_IN_TYPE
 from attractor_nb.decisions.limits.bounds import BoundStanding, Reached, counted, exceeded, used_up
 from attractor_nb.decisions.routing import JUMPS
 from attractor_nb.model.events import GoalGateUnsatisfied, RunWarning
 from attractor_nb.model.outcome import StageStatus
+from attractor_nb.model.vocabulary.shapes import HUMAN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.outcome import Outcome
 
@@ -102,6 +103,28 @@ def branch_refused(plan: Plan, state: RunState, planned: PlannedNode) -> RunEnd 
         return None
     reason = f"the branch came to the fan-in {planned.id}, where the branches of its fan-out do not meet"
     return RunEnd(is_success=False, reason=reason, veto=reason)
+
+
+def unanswered_gate(plan: Plan, state: RunState, fan_out: str) -> str:
+    """The human gate that the rest of a branch which did not succeed goes on without, or empty.
+
+    That is a gate where the branch stood still or that it could still have come to, and that nobody answered
+    in it. Asked under ``strict_gates``, where it fails the fan-out (ruling 39).
+    """
+    last = state.completed[-1] if state.completed else ""
+    stood = state.in_flight.node_id if state.in_flight else state.next_node or last
+    stops = {*plan.surroundings[fan_out].before, plan.nodes[fan_out].join}
+    ways = walked([stood], lambda name: (edge.target for edge in plan.nodes[name].edges), stops)
+    return next(
+        (
+            name
+            for name in plan.graph.nodes
+            if name in ways
+            and plan.handler_types[name] == HUMAN_TYPE
+            and not state.outcomes.get(name, StageStatus.FAIL).is_success
+        ),
+        "",
+    )
 
 
 def is_restart_due(plan: Plan, state: RunState) -> bool:

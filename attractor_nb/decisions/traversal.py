@@ -28,7 +28,7 @@ from attractor_nb.decisions.effects import (
     Traversal,
     Wait,
 )
-from attractor_nb.decisions.plan import CONDITIONAL_TYPE
+from attractor_nb.decisions.planning.plan import CONDITIONAL_TYPE
 from attractor_nb.decisions.retries import delay_seconds, final_outcome, should_retry
 from attractor_nb.decisions.run_endings import (
     bound_end,
@@ -45,7 +45,7 @@ from attractor_nb.model.events import RunWarning, StageFailed, StageRetrying, St
 from attractor_nb.model.outcome import Outcome
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.outcome import Usage
 

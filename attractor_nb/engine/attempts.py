@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.plan import PlannedNode
+    from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.engine.walking import Keeper
     from attractor_nb.model.events import Event

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from attractor_nb.decisions.branch_policies import unanswered_gate
 from attractor_nb.decisions.effects import RunEnd
+from attractor_nb.decisions.run_endings import unanswered_gate
 from attractor_nb.decisions.traversal import traverse_branch
 from attractor_nb.engine.walking import RunStops, walk
 from attractor_nb.errors import TerminalError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from attractor_nb.decisions.branch_states import BranchState
-    from attractor_nb.decisions.plan import PlannedNode
+    from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.engine.attempts import Attempts
     from attractor_nb.engine.walking import Keeper
     from attractor_nb.model.events import StageStarted

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.breakpoints import Breakpoint
     from attractor_nb.decisions.effects import Execute, StageResult
     from attractor_nb.decisions.overrides import Pin
-    from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.engine.attempts import Attempts
     from attractor_nb.engine.event_stream import EventStream

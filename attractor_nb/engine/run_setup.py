@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.engine.debug_control import Debugging
     from attractor_nb.engine.event_stream import EventStream

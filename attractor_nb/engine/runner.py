@@ -39,7 +39,7 @@ from attractor_nb.model.events import (
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.effects import Commit, Execute
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.decisions.traversal import Uniform
     from attractor_nb.engine.debug_control import Debugging

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.context import AttemptContext
-    from attractor_nb.decisions.plan import PlannedNode
+    from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.protocols import Handler

@@ -1,6 +1,6 @@
 """A fan-in (spec 4.9; ruling 22): chooses the best of the branches that went before, by rule or by a model.
 
-What counts as an answer and what a branch hands on is decided in ``decisions/fan_in_choice.py``.
+What counts as an answer and what a branch hands on is decided in ``decisions/fan_outs/fan_in_choice.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.answers.complaints import complaint_about
-from attractor_nb.decisions.fan_in_choice import (
+from attractor_nb.decisions.fan_outs.fan_in_choice import (
     MERGE_NONE,
     MERGES,
     NO_RESULTS,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.fan_in_choice import Candidate
+    from attractor_nb.decisions.fan_outs.fan_in_choice import Candidate
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CodergenBackend
 

@@ -1,7 +1,7 @@
 """A fan-out (spec 4.8; ruling 22): its branches run side by side, and its policies say what that comes to.
 
 How a branch is walked is the engine's business (``stage.Branches``); what the results mean is decided
-in ``decisions/branch_policies.py``. Here they meet, and the results go into the context before anybody judges
+in ``decisions/fan_outs/branch_policies.py``. Here they meet, and the results go into the context before anybody judges
 them.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.branch_policies import Settling, judged, kept, policy_of
+from attractor_nb.decisions.fan_outs.branch_policies import Settling, judged, kept, policy_of
 from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.stage import current_stage

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.cycles import find_cycles
-from attractor_nb.decisions.joins import joins_of
-from attractor_nb.decisions.model_choices import model_choice, nodes_that_ask
+from attractor_nb.decisions.fan_outs.joins import joins_of
+from attractor_nb.decisions.planning.cycles import find_cycles
+from attractor_nb.decisions.planning.model_choices import model_choice, nodes_that_ask
 from attractor_nb.errors import ConditionSyntaxError, StylesheetSyntaxError
 from attractor_nb.languages.condition import Condition, parse_condition
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
@@ -20,8 +20,8 @@ from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from attractor_nb.decisions.joins import Join
-    from attractor_nb.decisions.model_choices import ModelChoice
+    from attractor_nb.decisions.fan_outs.joins import Join
+    from attractor_nb.decisions.planning.model_choices import ModelChoice
     from attractor_nb.lint.consequences import Slip
     from attractor_nb.model.child import ChildProblem
     from attractor_nb.model.diagnostic import Diagnostic

@@ -20,7 +20,7 @@ from attractor_nb.storage.stored_run import read_run
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.maps.row_run import RowTask
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.prepare.run_options import RunOptions

@@ -11,7 +11,7 @@ from attractor_nb import backends
 from attractor_nb.backends import SimulatedBackend
 from attractor_nb.context import Context
 from attractor_nb.decisions.limits.bounds import bounds_of
-from attractor_nb.decisions.model_choices import is_model_asked
+from attractor_nb.decisions.planning.model_choices import is_model_asked
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
@@ -30,7 +30,7 @@ from attractor_nb.storage.run_store import DirectoryRunStore
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.events import Event, PipelineRewound
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Usage

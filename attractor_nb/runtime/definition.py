@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
     from attractor_nb import lint
     from attractor_nb.backends.llm.tools import functions
-    from attractor_nb.decisions import joins, plan_compiling
+    from attractor_nb.decisions.fan_outs import joins
     from attractor_nb.decisions.limits.bounds import RunBounds
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning import plan_compiling
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.handlers import handler_registry, named_models, supervision
     from attractor_nb.handlers.named_models import SchemaModels
     from attractor_nb.handlers.supervision import GuardFunction
@@ -61,13 +62,13 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.prepare.trust import Origin
     from attractor_nb.source import SourceText
 else:
-    joins = later("attractor_nb.decisions.joins")
+    joins = later("attractor_nb.decisions.fan_outs.joins")
     execution = later("attractor_nb.runtime.execution")
     child_pipelines = later("attractor_nb.runtime.prepare.child_pipelines")
     functions = later("attractor_nb.backends.llm.tools.functions")
     named_models = later("attractor_nb.handlers.named_models")
     preparation = later("attractor_nb.runtime.prepare.preparation")
-    plan_compiling = later("attractor_nb.decisions.plan_compiling")
+    plan_compiling = later("attractor_nb.decisions.planning.plan_compiling")
     handler_registry = later("attractor_nb.handlers.handler_registry")
     lint = later("attractor_nb.lint")
     declared_inputs = later("attractor_nb.runtime.prepare.declared_inputs")

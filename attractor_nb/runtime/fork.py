@@ -58,7 +58,7 @@ from attractor_nb.storage.stored_run import has_event_log, read_run
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.runtime.begin import Seams
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution

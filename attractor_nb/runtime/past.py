@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from attractor_nb.decisions.hindsight.journal import Journal
 from attractor_nb.decisions.hindsight.route_explanation import way_on_of, ways_on
-from attractor_nb.decisions.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.errors import RunNotFound
 from attractor_nb.model.events import PipelineRestarted, PipelineRewound, StageStarted
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.hindsight.journal import VisitRecord
     from attractor_nb.decisions.hindsight.route_reasons import WayOn
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.events import Event, StageEnd
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.execution import Execution

@@ -28,7 +28,7 @@ from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.events import Event
 

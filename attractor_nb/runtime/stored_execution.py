@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attractor_nb.collector import paused_collector
 from attractor_nb.decisions.log_history import way_taken
-from attractor_nb.decisions.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
 from attractor_nb.engine.runner import RunOutcome
 from attractor_nb.errors import OptionError, RunError, RunNotFound, StorageError

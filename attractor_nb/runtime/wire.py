@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from attractor_nb.backends import is_provider
 from attractor_nb.backends.llm.tools import McpServers, check_tools
-from attractor_nb.decisions.model_choices import nodes_that_ask
+from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.engine.debug_control import Debugging
 from attractor_nb.engine.event_stream import EventStream
 from attractor_nb.engine.funds import run_funds
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from attractor_nb.cassettes import Tape
-    from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import BackendLifetime, CodergenBackend, Handler, Interviewer, Processes
     from attractor_nb.runtime.begin import Beginning, Seams

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from attractor_nb.decisions.executable_surface import executable_surface
+from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.languages.dot import parse_dot
 
 TEXT = """digraph Build {

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from attractor_nb.decisions.plan import Plan
-from attractor_nb.decisions.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan import Plan
+from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.model.graph import Edge, Graph, Node
 
 

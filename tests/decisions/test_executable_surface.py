@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb import parse_dot
-from attractor_nb.decisions.executable_surface import Command, ExecutableSurface, executable_surface, is_hash
+from attractor_nb.decisions.planning.executable_surface import Command, ExecutableSurface, executable_surface, is_hash
 from attractor_nb.transforms.node_attributes import StylesheetApplication
 
 texts = st.text(max_size=6)

@@ -8,7 +8,7 @@ from attractor_nb import FunctionBackend, Pipeline
 from attractor_nb.decisions.hindsight.journal import Journal
 from attractor_nb.decisions.hindsight.route_explanation import way_on_of, ways_on
 from attractor_nb.decisions.hindsight.visit_causes import arrival_of
-from attractor_nb.decisions.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.model.events import DebuggerChanged, PipelineForked, PipelineStarted, StageCompleted, StageStarted
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.storage.stored_run import read_run

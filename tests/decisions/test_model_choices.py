@@ -3,7 +3,7 @@
 import pytest
 
 from attractor_nb import parse_dot
-from attractor_nb.decisions.model_choices import model_choices, nodes_that_ask
+from attractor_nb.decisions.planning.model_choices import model_choices, nodes_that_ask
 from attractor_nb.languages.stylesheet import parse_stylesheet
 from attractor_nb.model.calls.providers import ModelName
 from attractor_nb.transforms import built_in_transforms

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from attractor_nb.decisions import plan_compiling as plan_module
 from attractor_nb.decisions.limits.bounds import RunBounds
-from attractor_nb.decisions.plan_compiling import compile_plan
+from attractor_nb.decisions.planning import plan_compiling as plan_module
+from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.errors import ConditionSyntaxError, OptionError
 from attractor_nb.model.graph import Graph, Node
 from attractor_nb.model.vocabulary.duration import Duration

@@ -33,9 +33,9 @@ from typing import Any
 from msgspec import Struct
 
 from attractor_nb.context import Context
-from attractor_nb.decisions.branch_policies import FanOutPolicy, judged, kept, settled
 from attractor_nb.decisions.effects import StageResult
-from attractor_nb.decisions.plan_compiling import compile_plan
+from attractor_nb.decisions.fan_outs.branch_policies import FanOutPolicy, judged, kept, settled
+from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.branch_walks import FanOut
 from attractor_nb.languages.dot import parse_dot

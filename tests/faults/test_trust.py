@@ -166,7 +166,9 @@ def test_a_rehearsal_trusts_nothing(file):
 
 
 @pytest.mark.protects(
-    "attractor_nb/decisions/executable_surface.py", 'rf"[0-9a-f]{{{SHOWN_DIGITS},64}}\\Z"', instead='r"[0-9a-f*]*\\Z"'
+    "attractor_nb/decisions/planning/executable_surface.py",
+    'rf"[0-9a-f]{{{SHOWN_DIGITS},64}}\\Z"',
+    instead='r"[0-9a-f*]*\\Z"',
 )
 def test_the_environment_takes_12_digits_and_no_wildcard(file, monkeypatch):
     """Protection: what is shorter than 12 digits, or no hash, names nothing."""

@@ -8,7 +8,7 @@ import pytest
 
 from attractor_nb import Attachment, Outcome, Pipeline, Run
 from attractor_nb.context import Context
-from attractor_nb.decisions.executable_surface import executable_surface
+from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import ContextValueError, OptionError
 from attractor_nb.model.calls.attachment import MAX_ATTACHMENT_BYTES
 from attractor_nb.stage import current_stage

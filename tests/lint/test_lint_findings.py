@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb import Pipeline
-from attractor_nb.decisions.cycles import find_cycles
+from attractor_nb.decisions.planning.cycles import find_cycles
 from attractor_nb.errors import AttractorError
 from attractor_nb.languages.dot import apply_edits, parse_dot
 from attractor_nb.languages.dot.literals import quote

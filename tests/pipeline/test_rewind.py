@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage
 from attractor_nb.decisions.log_history import way_taken
-from attractor_nb.decisions.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.errors import GraphChanged, OptionError, RunError, RunLocked
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded, PipelineResumed, PipelineRewound, StageStarted

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Pipeline, Run, load_pipeline, parse_dot, run_pipeline
-from attractor_nb.decisions.executable_surface import executable_surface
+from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError, UntrustedSource
 from attractor_nb.runtime.prepare.trust import trust_question
 from attractor_nb.source import SourceText

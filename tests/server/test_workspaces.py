@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from attractor_nb import Pipeline
-from attractor_nb.decisions.executable_surface import executable_surface
+from attractor_nb.decisions.planning.executable_surface import executable_surface
 
 WHERE = """digraph d { start [shape=Mdiamond] done [shape=Msquare]
 one [shape=parallelogram, tool_command="pwd; touch one"] two [shape=parallelogram, tool_command="pwd; ls"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor_nb.decisions.executable_surface import Command
+from attractor_nb.decisions.planning.executable_surface import Command
 from attractor_nb.views.shown_commands import command_diff, command_lines, listed_commands, spelled_out
 
 MAKE = Command("build", "tool_command", "make")

@@ -22,7 +22,7 @@ from attractor_nb.backends.agents.saved_session import SavedSession
 from attractor_nb.backends.agents.transcript import listed_price
 from attractor_nb.calling import call as call_in_thread
 from attractor_nb.decisions.answers.response_schemas import native_schema
-from attractor_nb.decisions.model_choices import nodes_that_ask
+from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, RetryableError, StageError
 from attractor_nb.model.allowed_tools import read_allowed_tools
 from attractor_nb.model.calls.call_content import AGENT_TASK_FILE

@@ -26,7 +26,7 @@ from attractor_nb.backends.llm.pools import Pools
 from attractor_nb.backends.llm.rate_gates import OF_THIS_PROCESS
 from attractor_nb.backends.llm.tools import tool_inputs, tools_for
 from attractor_nb.calling import call
-from attractor_nb.decisions.model_choices import nodes_that_ask
+from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import BudgetReached, OptionError, RetryableError, StageError, TerminalError
 from attractor_nb.model.calls.attachment import ATTACH
 from attractor_nb.model.calls.model_endpoints import Endpoint, endpoint_of

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from attractor_nb.decisions.hindsight.route_reasons import WayOn
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.events import Event
 
 CHOSEN: Final = frozenset({"preferred_label", "suggested_id"})

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from attractor_nb.decisions.hindsight.journal import Journal
-    from attractor_nb.decisions.plan import Plan, PlannedEdge, PlannedNode
+    from attractor_nb.decisions.planning.plan import Plan, PlannedEdge, PlannedNode
     from attractor_nb.languages.condition.evaluate import Lookup
 
 

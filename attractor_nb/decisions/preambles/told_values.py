@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.fan_in_choice import UnreadableResults, candidates_of, output_of
+from attractor_nb.decisions.fan_outs.fan_in_choice import UnreadableResults, candidates_of, output_of
 from attractor_nb.decisions.preambles.told_past import BRANCHES_KEY, COMPLETED
 from attractor_nb.decisions.preambles.told_text import ToldText, one_line, text_of
 from attractor_nb.model.calls.tokens import CHARACTERS_PER_TOKEN
 from attractor_nb.model.excerpts import fair_shares
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.fan_in_choice import Candidate
+    from attractor_nb.decisions.fan_outs.fan_in_choice import Candidate
     from attractor_nb.decisions.preambles.preamble_page import PreamblePage
     from attractor_nb.decisions.preambles.told_past import ToldPast
 

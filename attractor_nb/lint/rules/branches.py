@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.branch_policies import goes_on_without, policy_of
-from attractor_nb.decisions.joins import FAN_IN_TYPE, branch_edges, surroundings_of, walked
+from attractor_nb.decisions.fan_outs.branch_policies import goes_on_without, policy_of
+from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE, branch_edges, surroundings_of, walked
 from attractor_nb.errors import OptionError
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import value_span

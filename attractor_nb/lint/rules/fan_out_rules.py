@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.branch_policies import ERROR_POLICIES, JOIN_POLICIES, K_OF_N, QUORUM, policy_of
-from attractor_nb.decisions.joins import FAN_IN_TYPE, PARALLEL_TYPE, branch_edges, walked
+from attractor_nb.decisions.fan_outs.branch_policies import ERROR_POLICIES, JOIN_POLICIES, K_OF_N, QUORUM, policy_of
+from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE, PARALLEL_TYPE, branch_edges, walked
 from attractor_nb.errors import OptionError
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import name_span, value_span

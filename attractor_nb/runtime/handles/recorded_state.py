@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.context import ValueStore
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.events.logged_events import LoggedEvents
 
 MAX_RESTART_HOPS = 10_000

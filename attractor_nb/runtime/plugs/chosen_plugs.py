@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.joins import PARALLEL_TYPE
+from attractor_nb.decisions.fan_outs.joins import PARALLEL_TYPE
 from attractor_nb.engine.stage_cache import StageCache
 from attractor_nb.errors import AttractorError
 from attractor_nb.interviewers import resolve_interviewer
@@ -20,7 +20,7 @@ from attractor_nb.tracing import read_tracing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph

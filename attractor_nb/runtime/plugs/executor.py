@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.protocols import CodergenBackend, Handler, Processes
     from attractor_nb.runtime.prepare.run_options import RunOptions
     from attractor_nb.workers.shipping import Shipping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb import backends
 from attractor_nb.decisions.limits.bounds import bounds_of
-from attractor_nb.decisions.model_choices import nodes_that_ask
+from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.calls.providers import ModelName

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from attractor_nb.decisions.executable_surface import executable_surface
+from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import AttractorError, InputsSyntaxError, SourceError
 from attractor_nb.lint import HANDLER_MISSING
 from attractor_nb.model.child import ChildProblem

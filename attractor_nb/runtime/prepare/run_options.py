@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from attractor_nb.decisions.executable_surface import SHOWN_DIGITS, is_hash
+from attractor_nb.decisions.planning.executable_surface import SHOWN_DIGITS, is_hash
 from attractor_nb.errors import OptionError
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.vocabulary.duration import Duration, parse_duration

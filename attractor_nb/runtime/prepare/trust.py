@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from attractor_nb.decisions.executable_surface import (
+from attractor_nb.decisions.planning.executable_surface import (
     SHOWN_DIGITS,
     Command,
     ExecutableSurface,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct, field
 
 from attractor_nb.backends.llm.tools import McpServers
-from attractor_nb.decisions.executable_surface import executable_surface
+from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError
 from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.model.vocabulary.isolation import IN_PLACE, ISOLATIONS, WORKSPACE, WORKTREE

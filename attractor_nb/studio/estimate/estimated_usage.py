@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.decisions.fidelity import resolve_thread
+from attractor_nb.decisions.planning.reach import likely_path, most_visits
 from attractor_nb.decisions.preambles.told_amounts import budget_tokens
-from attractor_nb.decisions.reach import likely_path, most_visits
 from attractor_nb.model.outcome import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor_nb.decisions.plan import Plan, PlannedNode
-    from attractor_nb.decisions.reach import Visit
+    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
+    from attractor_nb.decisions.planning.reach import Visit
     from attractor_nb.languages.condition.evaluate import Lookup
     from attractor_nb.model.calls.providers import ModelName
 

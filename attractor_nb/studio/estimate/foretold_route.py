@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from attractor_nb.decisions.hindsight.journal import Journal
-    from attractor_nb.decisions.plan import Plan, PlannedNode
+    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.routing import Seen
     from attractor_nb.languages.condition.evaluate import Lookup
     from attractor_nb.model.events import Event

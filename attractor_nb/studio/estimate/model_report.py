@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from attractor_nb.backends import resolve_backend
-from attractor_nb.decisions.model_choices import model_choices
+from attractor_nb.decisions.planning.model_choices import model_choices
 from attractor_nb.errors import StylesheetSyntaxError
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
 from attractor_nb.lint.source_places import embedded_text
@@ -14,7 +14,7 @@ from attractor_nb.protocols import HasOwnModel
 from attractor_nb.views.table import Column, Table, table_html, table_text
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.model_choices import ModelChoice, ValueChoice
+    from attractor_nb.decisions.planning.model_choices import ModelChoice, ValueChoice
     from attractor_nb.model.calls.providers import ModelName
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.prepare.run_options import BackendSpec

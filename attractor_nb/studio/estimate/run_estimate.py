@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends.llm.prices import has_prices, price_of
 from attractor_nb.decisions.limits.bounds import RunBounds, bounds_of
-from attractor_nb.decisions.model_choices import model_choices, nodes_that_ask
-from attractor_nb.decisions.plan_compiling import compile_plan
-from attractor_nb.decisions.reach import has_loops
+from attractor_nb.decisions.planning.model_choices import model_choices, nodes_that_ask
+from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.reach import has_loops
 from attractor_nb.errors import OptionError
 from attractor_nb.handlers.call_inputs import rendered_node
 from attractor_nb.handlers.codergen import compose_prompt
@@ -25,7 +25,7 @@ from attractor_nb.views.table import Column, Table, table_html, table_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.handlers.named_models import SchemaModels
     from attractor_nb.model.calls.providers import ModelName
     from attractor_nb.model.graph import Graph, Node

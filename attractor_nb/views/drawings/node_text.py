@@ -18,7 +18,7 @@ from attractor_nb.views.outlines import small_line_place, text_shift
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from attractor_nb.decisions.joins import Join
+    from attractor_nb.decisions.fan_outs.joins import Join
     from attractor_nb.model.graph import Edge, Node
     from attractor_nb.views.scene import Box, Direction
     from attractor_nb.views.state import NodeState

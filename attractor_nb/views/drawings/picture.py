@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from attractor_nb.decisions.joins import Join
+    from attractor_nb.decisions.fan_outs.joins import Join
     from attractor_nb.model.graph import Graph
     from attractor_nb.views.drawings.branch_stacks import Stack
     from attractor_nb.views.drawings.edge_places import EdgePlace, MarkPlaces

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.collector import paused_collector
-from attractor_nb.decisions.joins import joins_of
+from attractor_nb.decisions.fan_outs.joins import joins_of
 from attractor_nb.errors import OptionError
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.drawings.branch_stacks import WIDEST, Stack, with_stack_lanes, with_stacks

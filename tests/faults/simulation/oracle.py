@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import RunState
     from tests.faults.simulation.lives import Life, LifeScene
     from tests.faults.simulation.sights import Sight, SightedDirectory, Visit

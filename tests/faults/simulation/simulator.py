@@ -26,7 +26,7 @@ from tests.faults.simulation.oracle import wrong_end, wrong_life, wrong_sight
 from tests.faults.simulation.sights import Sight, look, memory_after
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.plan import Plan
+    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.events import Event
     from tests.faults.simulation.drawn_graphs import DrawnGraph
     from tests.faults.simulation.faults import Fault, Trouble

@@ -10,7 +10,7 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.backends.llm.tools import mcp_servers as servers
-from attractor_nb.decisions.executable_surface import executable_surface
+from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError, UntrustedSource
 from attractor_nb.source import SourceText
 

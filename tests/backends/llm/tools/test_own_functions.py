@@ -211,7 +211,7 @@ def test_whole_rows_with_functions_stay_here():
     from attractor_nb.runtime.prepare.run_options import RunOptions
 
     pipeline = Pipeline(SOURCE.format("lookup", ""), tools={"lookup": lookup})
-    from attractor_nb.decisions.plan_compiling import compile_plan
+    from attractor_nb.decisions.planning.plan_compiling import compile_plan
 
     assert "functions that models may call stay here" in _why_not(
         pipeline, RunOptions(cache=False), compile_plan(pipeline.graph)

@@ -16,7 +16,7 @@ from attractor_nb.model.branch import parts_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from attractor_nb.decisions.joins import BranchBorders
+    from attractor_nb.decisions.fan_outs.joins import BranchBorders
     from attractor_nb.decisions.limits.bounds import RunBounds
     from attractor_nb.decisions.retries import RetryPolicy
     from attractor_nb.decisions.routing import Step

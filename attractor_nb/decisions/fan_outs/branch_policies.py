@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from attractor_nb.decisions.joins import walked
 from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Outcome, StageStatus
-from attractor_nb.model.vocabulary.shapes import HUMAN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.decisions.plan import Plan
-    from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.branch import BranchResult
     from attractor_nb.model.graph import Node
 
@@ -186,28 +182,6 @@ def _all_waited_for(policy: FanOutPolicy, succeeded: int, failed: int) -> StageS
     if failed and policy.error != IGNORE:
         return StageStatus.PARTIAL_SUCCESS
     return StageStatus.SUCCESS
-
-
-def unanswered_gate(plan: Plan, state: RunState, fan_out: str) -> str:
-    """The human gate that the rest of a branch which did not succeed goes on without, or empty.
-
-    That is a gate where the branch stood still or that it could still have come to, and that nobody answered
-    in it. Asked under ``strict_gates``, where it fails the fan-out (ruling 39).
-    """
-    last = state.completed[-1] if state.completed else ""
-    stood = state.in_flight.node_id if state.in_flight else state.next_node or last
-    stops = {*plan.surroundings[fan_out].before, plan.nodes[fan_out].join}
-    ways = walked([stood], lambda name: (edge.target for edge in plan.nodes[name].edges), stops)
-    return next(
-        (
-            name
-            for name in plan.graph.nodes
-            if name in ways
-            and plan.handler_types[name] == HUMAN_TYPE
-            and not state.outcomes.get(name, StageStatus.FAIL).is_success
-        ),
-        "",
-    )
 
 
 def kept(policy: FanOutPolicy, results: Sequence[BranchResult]) -> tuple[BranchResult, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from attractor_nb.decisions.cycles import find_cycles
+from attractor_nb.decisions.planning.cycles import find_cycles
 from attractor_nb.decisions.routing import Seen, match_condition, match_default, match_weight
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.vocabulary.shapes import HUMAN_TYPE
@@ -17,7 +17,7 @@ from attractor_nb.model.vocabulary.shapes import HUMAN_TYPE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from attractor_nb.decisions.plan import Plan, PlannedEdge, PlannedNode
+    from attractor_nb.decisions.planning.plan import Plan, PlannedEdge, PlannedNode
     from attractor_nb.languages.condition.evaluate import Lookup
 
 _SUCCEEDED: Final = Seen(StageStatus.SUCCESS)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.cycles import find_cycles
+from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE, PARALLEL_TYPE, Join, joins_of, surroundings_of
 from attractor_nb.decisions.fidelity import resolve_fidelity
-from attractor_nb.decisions.joins import FAN_IN_TYPE, PARALLEL_TYPE, Join, joins_of, surroundings_of
 from attractor_nb.decisions.limits.bounds import RunBounds, bounds_of
-from attractor_nb.decisions.plan import CONDITIONAL_TYPE, TOOL_TYPE, OnDemand, Plan, PlannedEdge, PlannedNode
+from attractor_nb.decisions.planning.cycles import find_cycles
+from attractor_nb.decisions.planning.plan import CONDITIONAL_TYPE, TOOL_TYPE, OnDemand, Plan, PlannedEdge, PlannedNode
 from attractor_nb.decisions.retries import build_retry_policy
 from attractor_nb.decisions.routing import match_weight
 from attractor_nb.errors import OptionError
