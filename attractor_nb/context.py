@@ -8,23 +8,19 @@ price of copying one dict. Large values are handed to a value store and read bac
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attractor_nb.errors import ContextValueError, TerminalError
-from attractor_nb.model.calls.attachment import Attachment
-from attractor_nb.redaction import may_hold, redacted, redacted_value
+from attractor_nb.model.context_values import SCALARS, copied, is_encodable, is_plain, is_reference
+from attractor_nb.redaction import redacted, redacted_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ARTIFACT_THRESHOLD_BYTES = 100 * 1024
 """Values above this size are kept outside the context (spec 5.5)."""
-MAX_DEPTH = 64
-MIN_INTEGER, MAX_INTEGER = -(2**63), 2**64 - 1
-REFERENCE_TYPE = "artifact_ref"
 
 
 class ValueStore(Protocol):
@@ -76,16 +72,16 @@ class Context(Mapping[str, Any]):
         Raises:
             ContextValueError: The value would not survive a JSON round trip, or the key is not text.
         """
-        kept = value if _is_plain(key, value) else self._checked(key, value)
+        kept = value if is_plain(key, value) else self._checked(key, value)
         with self._lock:
             if key not in self._before:
                 self._before[key] = self._values.get(key, _NOTHING)
             self._values[key] = self._changed[key] = kept
 
     def _checked(self, key: str, value: Any) -> Any:
-        if not isinstance(key, str) or not key or not _is_plain_text(key):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        if not isinstance(key, str) or not key or not is_encodable(key):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise ContextValueError(f"context keys must be non-empty text, not {key!r}")
-        kept, size = _copied(value, key, 0)
+        kept, size = copied(value, key, 0)
         kept = redacted_value(kept)  # at its entry, so that a resumed run sees what a live one saw
         if size > ARTIFACT_THRESHOLD_BYTES and self._store is not None:
             return _External(self._store.externalize(key, kept))
@@ -94,12 +90,12 @@ class Context(Mapping[str, Any]):
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key; a copy, when it is a container."""
         value = self._values.get(key, default)
-        if type(value) in _SCALARS:
+        if type(value) in SCALARS:
             return value
         if isinstance(value, _External):
             assert self._store is not None, "only a store makes external values"
             return self._store.resolve(value.reference)
-        return _copied(value, key, 0)[0] if isinstance(value, dict | list) else value
+        return copied(value, key, 0)[0] if isinstance(value, dict | list) else value
 
     @property
     def kept(self) -> Mapping[str, Any]:
@@ -108,12 +104,12 @@ class Context(Mapping[str, Any]):
 
     def resolved(self, key: str, recorded: Any) -> Any:
         """What ``get`` would give for a key if a recorded value were restored; nothing is."""
-        if type(recorded) in _SCALARS:
+        if type(recorded) in SCALARS:
             return recorded
         if is_reference(recorded):
             assert self._store is not None, "only a store makes external values"
             return self._store.resolve(recorded)
-        return _copied(recorded, key, 0)[0]
+        return copied(recorded, key, 0)[0]
 
     def get_string(self, key: str, default: str = "") -> str:
         """The value as text, spelled as JSON spells it; ``default`` when it is missing or null."""
@@ -170,7 +166,7 @@ class Context(Mapping[str, Any]):
             self._take(kept)
 
     def _all_checked(self, updates: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: value if _is_plain(key, value) else self._checked(key, value) for key, value in updates.items()}
+        return {key: value if is_plain(key, value) else self._checked(key, value) for key, value in updates.items()}
 
     def _take(self, kept: Mapping[str, Any]) -> None:
         """Take checked values. With the lock held."""
@@ -205,7 +201,7 @@ class Context(Mapping[str, Any]):
             logs, self._new_logs = tuple(self._new_logs), []
             self._before.clear()
         for key, value in changed.items():
-            if type(value) not in _SCALARS:
+            if type(value) not in SCALARS:
                 changed[key] = _plain(value, key)
         return changed, logs
 
@@ -300,126 +296,15 @@ def check_values(values: Mapping[str, Any]) -> None:
         ContextValueError: It would refuse one.
     """
     for key, value in values.items():
-        if not _is_plain(key, value):
+        if not is_plain(key, value):
             Context({key: value})
-
-
-def _is_plain(key: object, value: object) -> bool:
-    """Whether key and value can be kept without a closer look, as nearly all can."""
-    if type(key) is not str or not key or not key.isascii():
-        return False
-    if type(value) is str:
-        return len(value) < 1024 and value.isascii() and not may_hold(value)
-    return (type(value) is int and -(2**31) < value < 2**31) or value is True or value is False
 
 
 _NOTHING: Any = object()
 """Stands for the value of a key that was not there."""
-_SCALARS = frozenset({str, int, float, bool, type(None)})
-
-
-def is_reference(value: Any) -> bool:
-    """Whether a recorded value is a reference to an artifact (run-directory 5)."""
-    if not isinstance(value, dict):
-        return False
-    entries = cast("dict[str, Any]", value)
-    return entries.get("type") == REFERENCE_TYPE and "artifact_id" in entries
 
 
 def _plain(value: Any, key: str) -> Any:
     if isinstance(value, _External):
         return dict(value.reference)
-    return value if type(value) in _SCALARS else _copied(value, key, 0)[0]
-
-
-def _is_plain_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _copied(value: Any, key: str, depth: int) -> tuple[Any, int]:
-    """A deep copy of a JSON value and about its size in bytes."""
-    kind = type(value)  # pyright: ignore[reportUnknownVariableType] - a cast is a call
-    if kind is str:
-        return value, _text_size(value, key)
-    if value is None or kind is bool:
-        return value, 5
-    if kind is int:
-        if not MIN_INTEGER <= value <= MAX_INTEGER:
-            raise _refused(key, "it is an integer of more than 64 bits", "keep it as text")
-        return value, 8
-    if kind is float:
-        if not math.isfinite(value):
-            raise _refused(key, f"{value} has no JSON form", "use null, or a text")
-        return value, 16
-    if depth >= MAX_DEPTH:
-        raise _refused(key, f"it is nested deeper than {MAX_DEPTH} levels", "flatten it; a cycle cannot be kept")
-    if kind is dict:
-        return _copied_dict(value, key, depth)
-    if kind is list:
-        return _copied_list(value, key, depth)
-    return _copied_other(value, key, depth)
-
-
-def _copied_other(value: Any, key: str, depth: int) -> tuple[Any, int]:
-    if isinstance(value, Attachment):
-        return _copied_dict(value.to_plain(), key, depth)
-    kind = cast("type[Any]", type(value))
-    raise _refused(key, f"{kind.__name__} values do not survive a JSON round trip", _REMEDIES.get(kind, _REMEDY))
-
-
-_REMEDY = "use text, numbers, booleans, null, lists and dicts with text keys"
-_REMEDIES = {
-    tuple: "use a list",
-    set: "use a list",
-    frozenset: "use a list",
-    bytes: "decode it, write it to the stage directory, or give an image or a PDF as an Attachment",
-}
-
-
-def _copied_dict(value: dict[Any, Any], key: str, depth: int) -> tuple[dict[str, Any], int]:
-    if is_reference(value):
-        raise _refused(key, f'dicts with "type": "{REFERENCE_TYPE}" stand for stored artifacts', "rename a key")
-    copy: dict[str, Any] = {}
-    total = 2
-    for name, item in value.items():
-        if type(name) is not str:
-            raise _refused(key, f"dict keys must be text, not {type(name).__name__}", _REMEDY)
-        total += 4 + (len(name) if name.isascii() else _text_size(name, key) - 2)
-        if type(item) is str and item.isascii():  # as most are, and a call for each would be most of the time
-            copy[name] = item
-            total += len(item) + 2
-        else:
-            copy[name], size = _copied(item, key, depth + 1)
-            total += size
-    return copy, total
-
-
-def _copied_list(value: list[Any], key: str, depth: int) -> tuple[list[Any], int]:
-    copy: list[Any] = []
-    total = 2
-    for item in value:
-        if type(item) is str and item.isascii():
-            copy.append(item)
-            total += len(item) + 3
-        else:
-            kept, size = _copied(item, key, depth + 1)
-            copy.append(kept)
-            total += size + 1
-    return copy, total
-
-
-def _text_size(text: str, key: str) -> int:
-    if text.isascii():
-        return len(text) + 2
-    try:
-        return len(text.encode()) + 2
-    except UnicodeEncodeError:
-        raise _refused(key, "the text has a lone surrogate", "decode it with errors='replace'") from None
-
-
-def _refused(key: str, what: str, hint: str) -> ContextValueError:
-    return ContextValueError(f"context key {key!r} cannot keep this value: {what}", hint=hint)
+    return value if type(value) in SCALARS else copied(value, key, 0)[0]

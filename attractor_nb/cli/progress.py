@@ -26,6 +26,7 @@ from attractor_nb.cli.stage_words import (
     stage_path,
 )
 from attractor_nb.cli.terminal import Line, Terminal, Tone
+from attractor_nb.cli.written_lines import WrittenLines
 from attractor_nb.model.events import (
     Event,
     EventsDropped,
@@ -70,9 +71,6 @@ SHOWN_STAGES: Final = 8
 """Stages under way that are shown at the same time; of more the newest are."""
 PATIENCE_SECONDS: Final = 2.0
 _WARNING_MARK: Final = "!"
-_OF_COMMANDS: Final = ("stdout", "stderr")
-"""Channels of what commands write."""
-MOST_CHARS_OF_A_LINE: Final = 4_000
 
 
 class ProgressDisplay:
@@ -106,7 +104,7 @@ class ProgressDisplay:
         self._going = GoingStages()
         self._questions: dict[str, tuple[str, str]] = {}
         self._held: list[Line | str] = []
-        self._begun_lines: dict[tuple[str, str, str], str] = {}
+        self._written = WrittenLines()
         self._error = ""
         self._answered_by = ""
         self._asked: set[str] = set()
@@ -160,8 +158,8 @@ class ProgressDisplay:
                 self._begin(event)
             case StageOutput():
                 self._going.hear(event)
-                if self._is_verbose and event.channel in _OF_COMMANDS:
-                    self._say_output(event)
+                if self._is_verbose and (lines := self._written.whole_lines(event)):
+                    self._write(lines)
             case StageFailed() if event.will_retry:
                 self._error = f"{first_words(event.error, REASON_CHARS)} {self._words.spent(event)}".strip()
             case StageEnd():
@@ -208,7 +206,8 @@ class ProgressDisplay:
         self._go_on()
 
     def _end(self, event: StageEnd) -> None:
-        self._end_output(event)
+        for line in self._written.last_lines(event):
+            self._write(line)
         self._stop_going(event.branch)
         self._answered_in(event.branch, event.name)
         status = NodeStatus.CACHED if event.is_cached else NodeStatus.of(event.outcome.status)
@@ -267,27 +266,6 @@ class ProgressDisplay:
             self._terminal.say(line, Tone.QUIET)
         else:
             self._terminal.write(line)
-
-    # -- what commands write -------------------------------------------------------------------------
-
-    def _say_output(self, event: StageOutput) -> None:
-        """Show the whole lines of what a command writes; the rest waits for its line end."""
-        place = event.branch, event.name, event.channel
-        *lines, rest = (self._begun_lines.pop(place, "") + event.text).split("\n")
-        while len(rest) > MOST_CHARS_OF_A_LINE:  # a progress bar never ends its line
-            lines.append(rest[:MOST_CHARS_OF_A_LINE])
-            rest = rest[MOST_CHARS_OF_A_LINE:]
-        if rest:
-            self._begun_lines[place] = rest
-        if lines:
-            name = stage_path(event.branch, event.name)
-            self._write("\n".join(f"    {name} | {shown(line)}" for line in lines))
-
-    def _end_output(self, event: StageEnd) -> None:
-        """Show what a command wrote last, without a line end."""
-        for channel in _OF_COMMANDS:
-            if rest := self._begun_lines.pop((event.branch, event.name, channel), ""):
-                self._write(f"    {stage_path(event.branch, event.name)} | {shown(rest)}")
 
     # -- questions -----------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import structs
 
 from attractor_nb.decisions.branch_states import BranchState, BranchStates
 from attractor_nb.decisions.fidelity import entry_name
@@ -18,6 +19,7 @@ from attractor_nb.decisions.notes import HEARD, Note, with_note
 from attractor_nb.decisions.recent_stages import RECENT_STAGES, remember_keys, stage_summary
 from attractor_nb.decisions.routing import Seen, seen_of
 from attractor_nb.model.branch import enclosing
+from attractor_nb.model.carried_state import CarriedState
 from attractor_nb.model.events import (
     SESSION_STARTS,
     DebuggerChanged,
@@ -41,7 +43,7 @@ from attractor_nb.model.events import (
 from attractor_nb.model.outcome import StageStatus, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from attractor_nb.decisions.preambles.told_past import StageSummary
 
@@ -279,7 +281,7 @@ class RunState(msgspec.Struct, eq=False):
             self.next_node, self.inputs = event.start_node, tuple(event.inputs)
         elif isinstance(event, PipelineRestarted):
             self.restart_target, self.restart_logs_root = event.target, event.logs_root
-        if isinstance(event, PipelineStarted | PipelineRewound):
+        if isinstance(event, PipelineStarted | PipelineRewound) and event.carried:
             self._carry(event.carried)
         if isinstance(event, PipelineForked):  # what its parent spent is its parent's
             self.usage, self.usage_by_node, self.elapsed_seconds = Usage(), {}, 0.0
@@ -351,39 +353,35 @@ class RunState(msgspec.Struct, eq=False):
     def restarted(self, target: str) -> RunState:
         """The state in which a ``loop_restart`` begins: what bounds a whole run goes on (rulings 18, 21)."""
         fresh = RunState(target, inputs=self.inputs)
-        fresh._carry({**self.carried(), "restarts": self.restarts + 1})
+        fresh._carry(structs.replace(self.carried, restarts=self.restarts + 1))
         return fresh
 
     def next_visit(self, node_id: str) -> int:
         """The number of the next visit to a node: one that the run never used."""
         return self.numbers.get(node_id, self.visits.get(node_id, 0)) + 1
 
-    def carried(self) -> dict[str, Any]:
-        """JSON values: what neither a restart nor a rewind undoes, for the record of it."""
+    @property
+    def carried(self) -> CarriedState:
+        """What neither a restart nor a rewind undoes, for the record of it."""
         numbers = {**self.visits, **self.numbers}
         if self.in_flight is not None:
             numbers[self.in_flight.node_id] = self.in_flight.visit
-        return {
-            "restarts": self.restarts,
-            "elapsed_seconds": self.elapsed_seconds,
-            "usage": self.usage.to_plain(),
-            "usage_by_node": {name: usage.to_plain() for name, usage in self.usage_by_node.items()},
-            "visits": numbers,
-            "branch_visits": {path: dict(used) for path, used in self.branches.numbers.items()},
-            "branch_steps": self.branches.steps,
-        }
+        return CarriedState(
+            restarts=self.restarts,
+            elapsed_seconds=self.elapsed_seconds,
+            usage=self.usage,
+            usage_by_node=dict(self.usage_by_node),
+            visits=numbers,
+            branch_visits={path: dict(used) for path, used in self.branches.numbers.items()},
+            branch_steps=self.branches.steps,
+        )
 
-    def _carry(self, carried: Mapping[str, Any]) -> None:
-        if carried:
-            self.restarts = carried["restarts"]
-            self.elapsed_seconds = carried["elapsed_seconds"]
-            self.usage = Usage.from_plain(carried["usage"])
-            self.usage_by_node = {name: Usage.from_plain(usage) for name, usage in carried["usage_by_node"].items()}
-            self.numbers = dict(carried["visits"])
-            used = carried.get("branch_visits", {})  # records of before know no branches
-            self.branches = BranchStates(
-                numbers={path: dict(numbers) for path, numbers in used.items()}, steps=carried.get("branch_steps", 0)
-            )
+    def _carry(self, carried: CarriedState) -> None:
+        self.restarts, self.elapsed_seconds = carried.restarts, carried.elapsed_seconds
+        self.usage, self.usage_by_node = carried.usage, dict(carried.usage_by_node)
+        self.numbers = dict(carried.visits)
+        used = {path: dict(numbers) for path, numbers in carried.branch_visits.items()}
+        self.branches = BranchStates(numbers=used, steps=carried.branch_steps)
 
     def reopen(self) -> None:
         """Go on after an end that allows it: a bound that was raised."""

@@ -8,32 +8,26 @@ from any thread; what changes a run's state is done in the run's own loop. Each 
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec.structs import replace
 
-from attractor_nb.decisions.breakpoints import AFTER_MOMENT, BEFORE_MOMENT, WalkMoment, first_to_stop, holding
+from attractor_nb.decisions.breakpoints import first_to_stop, holding
 from attractor_nb.decisions.carryover import carry_over
 from attractor_nb.decisions.overrides import overrides_of, what_a_resume_loses
-from attractor_nb.decisions.retries import final_outcome, should_retry
-from attractor_nb.engine.attempts import rewrite_status
-from attractor_nb.engine.debug_desk import DebugDesk
+from attractor_nb.decisions.walk_moments import lasting_outcome, moment_after, moment_before, outcome_before, stop_at
+from attractor_nb.engine.attempt_outcomes import rewrite_status
+from attractor_nb.engine.debug_desk import DebugDesk, Stand
 from attractor_nb.engine.pinned import PinnedHandler
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import DebuggerChanged, DebuggerMoved, DebuggerStopped, Event
-from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.redacted import redacted_outcome
-from attractor_nb.model.stop import Stop
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Mapping, MutableMapping, Sequence
 
-    from attractor_nb.context import Context
-    from attractor_nb.decisions.breakpoints import Breakpoint
+    from attractor_nb.decisions.breakpoints import Breakpoint, WalkMoment
     from attractor_nb.decisions.effects import Execute, StageResult
     from attractor_nb.decisions.overrides import Pin
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
@@ -41,40 +35,9 @@ if TYPE_CHECKING:
     from attractor_nb.engine.attempts import Attempts
     from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.engine.time_limits import RunningTime
+    from attractor_nb.model.outcome import Outcome
+    from attractor_nb.model.stop import Stop
     from attractor_nb.protocols import Handler
-
-COMMAND_SECONDS: Final = 30.0
-"""How long a change may wait for the run's loop: a stage of a plain function cannot hold it, a bug can."""
-
-
-class Stand(msgspec.Struct):
-    """A walk that stands still.
-
-    Attributes:
-        stop: Where and why.
-        owner: The controller of its run.
-        state: The state of the run, or of the branch.
-        context: Its context.
-        is_fan_out: The stage that is next is a fan-out.
-        replaced: At a stop after a stage: the outcome in place of its own; None for that.
-        is_changed: Something was changed here.
-        going: Set when it goes on.
-        loop: The loop in which it stands.
-    """
-
-    stop: Stop
-    owner: Debugging
-    state: RunState
-    context: Context
-    is_fan_out: bool = False
-    replaced: Outcome | None = None
-    is_changed: bool = False
-    going: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
-    loop: asyncio.AbstractEventLoop = msgspec.field(default_factory=asyncio.get_running_loop)
-
-    def go_on(self) -> None:
-        """Let it walk on; from any thread."""
-        self.loop.call_soon_threadsafe(self.going.set)
 
 
 class Debugging:
@@ -179,9 +142,9 @@ class Debugging:
         is_first = branch != "" and not state.completed
         if self._visits.get(branch) != (started.name, started.visit):
             self._visits[branch] = started.name, started.visit
-            moment = self._moment(state, attempts.context, started.name, started.visit)
+            moment = moment_before(self._plan, state, started, attempts.context.get)
             if why := self._reason(branch, moment, is_first=is_first):
-                stop = self._stop(state, moment, why, branch)
+                stop = self._stop(moment, why, branch, outcome_before(state))
                 stand = Stand(stop, self, state, attempts.context, effect.planned.is_fan_out)
                 await self._stand(stand)
                 if stand.is_changed:
@@ -196,26 +159,14 @@ class Debugging:
             StorageError: The run directory cannot be written.
             asyncio.CancelledError: The run is being stopped.
         """
-        planned, started = effect.planned, effect.started
-        if result.is_cut_off or result.lost or result.over_budget:
+        outcome = lasting_outcome(state, effect, result)
+        if outcome is None:
             return result
-        outcome = result.outcome
-        failures = 1 + (state.in_flight.failures if state.in_flight else 0)
-        if outcome.status.is_failure and should_retry(planned.retry, outcome, failures):
-            return result
-        outcome = final_outcome(planned, outcome, failures)
-        moment = WalkMoment(
-            started.name,
-            started.visit,
-            is_after=True,
-            is_error=outcome.status.is_failure,
-            status=outcome.status.value,
-            label=outcome.preferred_label,
-        )
+        moment = moment_after(effect.started, outcome)
         why = self._reason(attempts.branch, moment, is_first=False)
         if not why:
             return result
-        stop = self._stop(state, moment, why, attempts.branch, outcome)
+        stop = self._stop(moment, why, attempts.branch, outcome)
         stand = Stand(stop, self, state, attempts.context)
         await self._stand(stand)
         if stand.replaced is None:
@@ -224,14 +175,6 @@ class Debugging:
         if result.files is not None:
             rewrite_status(result.files, effect, replaced, result.duration)
         return replace(result, outcome=replaced)
-
-    def _moment(self, state: RunState, context: Context, node: str, visit: int) -> WalkMoment:
-        edge = None if state.incoming_edge is None else self._plan.edges[state.incoming_edge].edge
-        seen = state.seen
-        came_from = edge.source if edge is not None and edge.target == node else ""
-        return WalkMoment(
-            node, visit, came_from=came_from, status=seen.status.value, label=seen.preferred_label, lookup=context.get
-        )
 
     def _reason(self, branch: str, moment: WalkMoment, *, is_first: bool) -> str:
         """What asks a walk to stop at a moment: a breakpoint, ``step`` or ``pause``; empty for nothing."""
@@ -253,21 +196,9 @@ class Debugging:
             branch = enclosing(branch)
         return self._held.get(branch, frozenset())
 
-    def _stop(self, state: RunState, moment: WalkMoment, why: str, branch: str, outcome: Outcome | None = None) -> Stop:
-        if outcome is None and state.completed:
-            reason = state.last_reason if state.last_status.is_failure else ""
-            outcome = Outcome(state.last_status, notes=state.last_notes, failure_reason=reason)
-        return Stop(
-            number=self.desk.next_number(),
-            node=moment.node,
-            moment=AFTER_MOMENT if moment.is_after else BEFORE_MOMENT,
-            visit=moment.visit,
-            breakpoint=why,
-            branch=branch,
-            path=self.path,
-            edge=f"{moment.came_from}->{moment.node}" if moment.came_from else "",
-            outcome=outcome,
-        )
+    def _stop(self, moment: WalkMoment, why: str, branch: str, outcome: Outcome | None) -> Stop:
+        number = self.desk.next_number()
+        return stop_at(moment, why, number=number, path=self.path, branch=branch, outcome=outcome)
 
     async def _stand(self, stand: Stand) -> None:
         """Stand until somebody has it go on; no running time goes by meanwhile, here and above."""
@@ -319,7 +250,9 @@ class Debugging:
             stand.state.whole.apply(event)
             stand.is_changed = True
 
-        self._in_loop(stand, change)
+        self.desk.change(stand, change)
+        with self.desk.lock:
+            self.tell()
 
     def set_outcome(self, stand: Stand, outcome: Outcome) -> None:
         """Have a stage that has just ended come to something else."""
@@ -333,7 +266,9 @@ class Debugging:
             self._record(event, stand.stop.branch)
             stand.replaced = clean
 
-        self._in_loop(stand, change)
+        self.desk.change(stand, change)
+        with self.desk.lock:
+            self.tell()
 
     def set_prompt(self, node: str, text: str) -> None:
         """Give a node another prompt in this run."""
@@ -384,39 +319,11 @@ class Debugging:
             else:
                 self._waiting.append(event)
 
-    def _in_loop(self, stand: Stand, change: Callable[[], None]) -> None:
-        """Make a change in the loop in which a walk stands, and wait for it."""
-        done: Future[None] = Future()
-
-        def make() -> None:
-            try:
-                self.desk.check_stands(stand)
-                change()
-            except BaseException as error:  # noqa: BLE001 - it is the caller's
-                done.set_exception(error)
-            else:
-                done.set_result(None)
-
-        if _running_loop() is stand.loop:
-            make()
-        else:
-            stand.loop.call_soon_threadsafe(make)
-        done.result(COMMAND_SECONDS)
-        with self.desk.lock:
-            self.tell()
-
 
 def _pinning(node: str, pin: Pin) -> DebuggerChanged:
     """The record of a pin, without secrets."""
     outcome, text = redacted_outcome(pin.outcome), redacted(pin.response)
     return DebuggerChanged(change="pin", node=node, outcome=outcome, text=text)
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _with_prompt(planned: PlannedNode, prompt: str) -> PlannedNode:

@@ -1,21 +1,65 @@
-"""What the debuggers of a run and of its child runs share: breakpoints, wishes, and who stands where."""
+"""What the debuggers of a run and of its child runs share: breakpoints, wishes, and who stands where.
+
+It has a walk that stands go on, or a change made in its loop; it knows neither why one stands nor what is changed.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-from typing import TYPE_CHECKING
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from attractor_nb.errors import RunError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor_nb.context import Context
     from attractor_nb.decisions.breakpoints import Breakpoint
-    from attractor_nb.engine.debug_control import Debugging, Stand
+    from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.engine.debug_control import Debugging
     from attractor_nb.model.graph import Graph
+    from attractor_nb.model.outcome import Outcome
     from attractor_nb.model.stop import Stop
 
 SLICE_SECONDS = 0.25
 """A wait wakes this often: an interrupt must find something that it can break."""
+COMMAND_SECONDS: Final = 30.0
+"""How long a change may wait for the run's loop: a stage of a plain function cannot hold it, a bug can."""
+
+
+class Stand(msgspec.Struct):
+    """A walk that stands still.
+
+    Attributes:
+        stop: Where and why.
+        owner: The controller of its run.
+        state: The state of the run, or of the branch.
+        context: Its context.
+        is_fan_out: The stage that is next is a fan-out.
+        replaced: At a stop after a stage: the outcome in place of its own; None for that.
+        is_changed: Something was changed here.
+        going: Set when it goes on.
+        loop: The loop in which it stands.
+    """
+
+    stop: Stop
+    owner: Debugging
+    state: RunState
+    context: Context
+    is_fan_out: bool = False
+    replaced: Outcome | None = None
+    is_changed: bool = False
+    going: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    loop: asyncio.AbstractEventLoop = msgspec.field(default_factory=asyncio.get_running_loop)
+
+    def go_on(self) -> None:
+        """Let it walk on; from any thread."""
+        self.loop.call_soon_threadsafe(self.going.set)
 
 
 class DebugDesk:
@@ -90,12 +134,30 @@ class DebugDesk:
                 hint="go on from an earlier place: run.rewind(node), or run.fork(node)",
             )
 
-    def check_stands(self, stand: Stand) -> None:
-        """Refuse a change where a walk has gone on meanwhile.
+    def change(self, stand: Stand, change: Callable[[], None]) -> None:
+        """Make a change in the loop in which a walk stands, and wait for it.
 
         Raises:
-            RunError: It has.
+            RunError: The walk has gone on meanwhile; nothing was changed.
         """
+        done: Future[None] = Future()
+
+        def make() -> None:
+            try:
+                self._check_stands(stand)
+                change()
+            except BaseException as error:  # noqa: BLE001 - it is the caller's
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+
+        if _running_loop() is stand.loop:
+            make()
+        else:
+            stand.loop.call_soon_threadsafe(make)
+        done.result(COMMAND_SECONDS)
+
+    def _check_stands(self, stand: Stand) -> None:
         if stand.stop.number not in self.stands:
             raise RunError(f"the run does not stand at {stand.stop.node} any more; nothing was changed")
 
@@ -146,6 +208,13 @@ class DebugDesk:
                     raise TimeoutError(f"the run did not stop within {timeout} s; it goes on")
                 self._moved.wait(left)
             return next(iter(self.stands.values())).stop
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _is_within(key: tuple[str, str], path: str, branch: str) -> bool:

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.answers.gate_choices import check_answer
+from attractor_nb.engine.gate import Gate
 from attractor_nb.engine.handed_in import (
     already_answered,
     check_texts,
@@ -46,41 +47,6 @@ CANCEL_GRACE_SECONDS = 1.0
 _NO_ANSWER = "nobody did in time"
 
 AnnounceSynced = Callable[[Event], None]
-
-
-class Gate(msgspec.Struct, frozen=True):
-    """A question that waits for its answer.
-
-    Attributes:
-        id: What to answer by; unique in the run.
-        stage: The asking node.
-        question: The question.
-        deadline: When it times out, in seconds since 1970; None for never.
-        since: When it was asked, in seconds since 1970.
-        is_with_interviewer: The run's own interviewer is asked, and answers by itself: nobody has to click.
-    """
-
-    id: str
-    stage: str
-    question: Question
-    deadline: float | None
-    since: float
-    is_with_interviewer: bool = False
-
-    def as_event(self) -> InterviewStarted:
-        """The question as its event has it, which is all that a card needs of it."""
-        question = self.question
-        return InterviewStarted(
-            question=question.text,
-            stage=question.stage,
-            question_id=question.id,
-            kind=question.type.value,
-            options=tuple((option.key, option.label) for option in question.options),
-            deadline=self.deadline,
-            metadata=question.metadata,
-            branch=question.branch,
-            form=question.form.to_plain() if question.form else {},
-        )
 
 
 class _Pending(msgspec.Struct):

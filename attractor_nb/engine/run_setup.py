@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from attractor_nb.engine.funds import Funds
     from attractor_nb.engine.instruction_inbox import Instructions
     from attractor_nb.engine.stage_cache import StageCache
+    from attractor_nb.model.child import Children
     from attractor_nb.model.events import PipelineRewound
     from attractor_nb.model.outcome import Usage
     from attractor_nb.protocols import BackendLifetime, Clock, Handler, Interviewer, Randomness, RunStore
-    from attractor_nb.stage import Children, Workplace
+    from attractor_nb.stage import Workplace
 
 
 class RunSetup(msgspec.Struct):

@@ -18,13 +18,12 @@ from attractor_nb.context import Context
 from attractor_nb.decisions.effects import RunEnd
 from attractor_nb.decisions.kept_state import checkpoint_entries
 from attractor_nb.decisions.notes import HEARD
-from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.decisions.traversal import traverse
 from attractor_nb.engine.attempts import Attempts
+from attractor_nb.engine.backend_lifetimes import closed, open_backends
 from attractor_nb.engine.time_limits import RunningTime
 from attractor_nb.engine.walking import RunStops, walk
-from attractor_nb.errors import OptionError, StorageError
-from attractor_nb.logs import own_logger
+from attractor_nb.errors import StorageError
 from attractor_nb.model.events import (
     CheckpointSaved,
     Event,
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.protocols import BackendLifetime
 
-LOGGER = own_logger(__name__)
 BREATH_SECONDS = 0.005
 """While stages rush, the event loop gets a turn this often: cancelling needs one."""
 
@@ -87,7 +85,7 @@ class Runner(msgspec.Struct):
         try:
             try:
                 self._begin()
-                if reason := await self._open_backends(begun):
+                if reason := await open_backends(setup.lifetimes, begun):
                     end = RunEnd(is_success=False, reason=reason, is_resumable=True)
                     return self._finish(end, setup.state.elapsed_seconds)
                 return await self._run_directories()
@@ -113,24 +111,6 @@ class Runner(msgspec.Struct):
     def _hear(self, event: Event) -> None:
         """Take in what no traversal announces and later prompts may tell of; a sink of the run's stream."""
         self.setup.state.apply(event)
-
-    async def _open_backends(self, begun: list[BackendLifetime]) -> str:
-        """Start what stands behind the model stages; why that failed, or empty.
-
-        Raises:
-            OptionError: What the caller asked for is not there.
-            StorageError: The disk refused.
-        """
-        for lifetime in self.setup.lifetimes:
-            begun.append(lifetime)
-            try:
-                await lifetime.open()
-            except (OptionError, StorageError):
-                raise
-            except Exception as error:  # noqa: BLE001 - a backend that is down is a failure of the run (ruling 30)
-                subject = getattr(lifetime, "subject", "the backend")
-                return f"{subject} did not start: {outcome_of_exception(error).failure_reason}"
-        return ""
 
     async def _run_directories(self) -> RunOutcome:
         """Run in this directory, then in each restart's."""
@@ -176,7 +156,7 @@ class Runner(msgspec.Struct):
                 inputs={key: kept.get(key, value) for key, value in setup.inputs.items()},
                 start_node=state.next_node,
                 restart_of=self._restart_of,
-                carried=state.carried() if self._restart_of else {},
+                carried=state.carried if self._restart_of else None,
                 goal=setup.plan.graph.goal,
                 model=setup.plan.graph.get("llm_model", str) or "",
                 node_count=len(setup.plan.nodes),
@@ -358,13 +338,3 @@ def mirror_graph(plan: Plan, context: Context) -> None:
     """Mirror graph attributes into the context as ``graph.*`` (spec 3.1, 5.1)."""
     for key, value in plan.graph.mirrored().items():
         context.set(key, value)
-
-
-async def closed(lifetime: BackendLifetime) -> None:
-    """Close a backend; whatever that comes to, the result is there."""
-    try:
-        await lifetime.close()
-    except asyncio.CancelledError:  # stopped twice: leave at once, with the result that there is
-        LOGGER.warning("a backend was not waited for while it closed")
-    except Exception:  # the run has its result; a backend that cannot close must not take it away
-        LOGGER.exception("a backend did not close")

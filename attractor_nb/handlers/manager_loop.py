@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.context import Context
-    from attractor_nb.model.child import ChildSnapshot
+    from attractor_nb.model.child import Child, ChildSnapshot
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CodergenBackend
-    from attractor_nb.stage import Child, StageScope
+    from attractor_nb.stage import StageScope
 
 MAX_INSTRUCTION_CHARACTERS = 20_000
 """Above this an instruction is cut: every prompt of the child would carry it."""

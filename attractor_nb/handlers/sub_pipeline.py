@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.context import Context
-    from attractor_nb.model.child import ChildSnapshot
+    from attractor_nb.model.child import Child, ChildSnapshot
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.vocabulary.mappings import Assignment
-    from attractor_nb.stage import Child
 
 _MISSING: Any = object()
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.vocabulary.attributes import (
-    GRAPHVIZ_NAMES,
     AttributeSpec,
     AttrType,
     AttrValue,
@@ -15,6 +14,7 @@ from attractor_nb.model.vocabulary.attributes import (
     literal_text,
 )
 from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.foreign_names import GRAPHVIZ_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,9 +11,10 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.context import MAX_DEPTH, Context
+from attractor_nb.context import Context
 from attractor_nb.decisions.limits.map_bounds import MAP_BOUNDS, MapBounds, map_bounds_of
 from attractor_nb.errors import ContextValueError, OptionError
+from attractor_nb.model.context_values import MAX_DEPTH
 from attractor_nb.runtime.prepare.run_options import RunOptions, as_list, as_path, check_names
 
 if TYPE_CHECKING:

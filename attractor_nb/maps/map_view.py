@@ -16,8 +16,9 @@ from attractor_nb.model.outcome import Usage
 from attractor_nb.model.row_result import ROW_STATUSES
 from attractor_nb.model.states import RunStatus
 from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.drawings.theme import map_css, root_class
+from attractor_nb.views.drawings.theme import root_class
 from attractor_nb.views.markup import element, joined, style_sheet
+from attractor_nb.views.output_styles import map_css
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text, usage_words
 

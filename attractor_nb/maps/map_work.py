@@ -11,8 +11,8 @@ from attractor_nb.calling import call
 from attractor_nb.decisions.limits.map_bounds import rows_used_up, spent_by_rows
 from attractor_nb.decisions.limits.reservations import Account
 from attractor_nb.decisions.retries import outcome_of_exception
+from attractor_nb.engine.backend_lifetimes import closed
 from attractor_nb.engine.funds import Funds
-from attractor_nb.engine.runner import closed
 from attractor_nb.errors import AttractorError, RunError
 from attractor_nb.logs import own_logger
 from attractor_nb.maps.map_session import RowRecord

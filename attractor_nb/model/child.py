@@ -1,8 +1,8 @@
-"""How a child run stands, as its parent's stage sees it (spec 4.11)."""
+"""A child run as its parent's stage sees it: how it stands, and what can be done with it (spec 4.11)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
@@ -11,6 +11,8 @@ from attractor_nb.model.states import RunStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from attractor_nb.model.graph import Node
 
 PREFIX: Final = "stack.child."
 """Context keys that tell of a supervised child begin so (spec 5.1)."""
@@ -98,3 +100,86 @@ class ChildProblem(msgspec.Struct, frozen=True):
     remedy: str
     is_of_graph: bool = False
     lacks_handler: bool = False
+
+
+class Child(Protocol):
+    """A child run of the stage that is under way: a real run, with a run directory of its own (spec 4.11)."""
+
+    @property
+    def name(self) -> str:
+        """Name of its pipeline."""
+        ...
+
+    def snapshot(self) -> ChildSnapshot:
+        """How it stands now.
+
+        Raises:
+            StorageError: Its run directory could not be written.
+        """
+        ...
+
+    async def changed(self, timeout_seconds: float | None) -> float:
+        """Wait until something happens in it: a stage begins or ends, a gate opens, it ends.
+
+        What happened since the last call counts, so nothing is missed.
+
+        Args:
+            timeout_seconds: How long to wait, by the run's clock; None for as long as it takes.
+
+        Returns:
+            Seconds that it waited. For a child in another process, which can only be looked at, always the
+            whole time.
+        """
+        ...
+
+    def steer(self, text: str) -> bool:
+        """Give it an instruction for its next prompt; False when it runs elsewhere or has ended."""
+        ...
+
+    def value(self, key: str, default: Any = None) -> Any:
+        """A value of its context as of its last commit."""
+        ...
+
+    async def end(self) -> ChildSnapshot:
+        """Be done with it: one that still runs is stopped, and its end is recorded here.
+
+        The next attempt of the stage begins a child of its own.
+        """
+        ...
+
+    async def stop(self) -> None:
+        """Stop it within a second where it stands, so that this stage can take it up when it is run again."""
+        ...
+
+
+class Children(Protocol):
+    """Where stages get their child runs (spec 4.11, 9.4)."""
+
+    async def start(self, node: Node, inputs: Mapping[str, Any]) -> Child:
+        """Start the child run of a node, or take up the one of an attempt that was cut off.
+
+        A child that had ended by then is only read; another is resumed, and nothing that it had committed
+        is run again.
+
+        Args:
+            node: The node, which names the child's pipeline.
+            inputs: What its context begins with.
+
+        Raises:
+            RunError, OptionError, ContextValueError, ValidationError: It cannot run, and why.
+        """
+        ...
+
+    async def join(self, node: Node, logs_root: str) -> Child:
+        """Take up a child run that somebody else started.
+
+        One that has an owner is observed, one that has none is resumed.
+
+        Args:
+            logs_root: Its run directory; empty for the latest that this node has had.
+
+        Raises:
+            RunNotFound: There is none.
+            RunError: It cannot be taken up, and why.
+        """
+        ...

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _CLEAN = (int, float, Usage, Event)
 """What holds no text of strangers; an event in an event went through its own stream."""
-_OURS = frozenset({"run_id", "graph_hash", "saved_node", "branch"})
+_OURS = frozenset({"run_id", "graph_hash", "saved_node", "branch", "carried"})
 _OURS_OF_STAGES = frozenset({"name", "next_node", "handler_type", "fidelity", "route", "context", "logs"})
 """Ids, which lint keeps clean (``secret_in_id``), words of ours, and what the context took in redacted."""
 _NO_TEXT = frozenset({"Count", "Count | None", "int", "float", "float | None", "bool", "Usage | None"})

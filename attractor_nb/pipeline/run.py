@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.pipeline.methods.fork_run import Forking
 from attractor_nb.pipeline.methods.run_again import GoingOn
 from attractor_nb.pipeline.run_past import RunPast
 from attractor_nb.runtime.execution import of_kind
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.definition import Definition
 
 
-class Run(GoingOn, RunPast):
+class Run(GoingOn, Forking, RunPast):
     """One execution of a pipeline.
 
     Attributes:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from attractor_nb.cassettes import Tape
     from attractor_nb.engine.gates import Gates
     from attractor_nb.engine.run_setup import RunSetup
+    from attractor_nb.model.child import Child
     from attractor_nb.model.graph import Node
     from attractor_nb.protocols import CodergenBackend, Processes, RunStore
     from attractor_nb.runtime import latest_state, resume
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.prepare.run_options import RunOptions
     from attractor_nb.runtime.wired_run import Wired
     from attractor_nb.runtime.workspace.workspace import Workspace
-    from attractor_nb.stage import Child, StageScope
+    from attractor_nb.stage import StageScope
 else:
     latest_state = later("attractor_nb.runtime.latest_state")
     resume = later("attractor_nb.runtime.resume")

@@ -1,18 +1,15 @@
-"""What a pipeline is: its source, the graph that it comes to, what lint says of it, what is plugged in."""
+"""A pipeline below the façade: a source, what is plugged in for it, and the pipelines that are made of both.
+
+What the source has come to is in ``prepared_source.py``. How it runs is not known here.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never, Self
 
-import msgspec
-
-from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.diagnostic import Severity
-from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.vocabulary.option_meanings import OF_A_PIPELINE
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES
 from attractor_nb.runtime.prepare.run_options import (
@@ -26,26 +23,20 @@ from attractor_nb.runtime.prepare.run_options import (
     check_observer,
 )
 from attractor_nb.runtime.prepare.sources import Source, named_file, read_source
+from attractor_nb.runtime.prepared_source import PreparedSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pydantic import BaseModel
 
-    from attractor_nb import lint
     from attractor_nb.backends.llm.tools import functions
-    from attractor_nb.decisions.fan_outs import joins
-    from attractor_nb.decisions.limits.bounds import RunBounds
-    from attractor_nb.decisions.planning import plan_compiling
-    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.handlers import handler_registry, named_models, supervision
     from attractor_nb.handlers.named_models import SchemaModels
     from attractor_nb.handlers.supervision import GuardFunction
-    from attractor_nb.languages.dot import writer
-    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.model.diagnostic import Severity
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.graph import Graph
-    from attractor_nb.model.inputs import Input
     from attractor_nb.protocols import Handler, LintRule, Transform
     from attractor_nb.runtime import execution
     from attractor_nb.runtime.execution import Execution
@@ -62,24 +53,20 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.prepare.trust import Origin
     from attractor_nb.source import SourceText
 else:
-    joins = later("attractor_nb.decisions.fan_outs.joins")
     execution = later("attractor_nb.runtime.execution")
     child_pipelines = later("attractor_nb.runtime.prepare.child_pipelines")
     functions = later("attractor_nb.backends.llm.tools.functions")
     named_models = later("attractor_nb.handlers.named_models")
     preparation = later("attractor_nb.runtime.prepare.preparation")
-    plan_compiling = later("attractor_nb.decisions.planning.plan_compiling")
     handler_registry = later("attractor_nb.handlers.handler_registry")
-    lint = later("attractor_nb.lint")
     declared_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
     known_secrets = later("attractor_nb.runtime.prepare.known_secrets")
     supervision = later("attractor_nb.handlers.supervision")
     text_sources = later("attractor_nb.runtime.prepare.text_sources")
     trust = later("attractor_nb.runtime.prepare.trust")
-    writer = later("attractor_nb.languages.dot.writer")
 
 
-class Definition:
+class Definition(PreparedSource):
     """A source that was read, transformed and linted, with all that its runs need: see ``Pipeline``."""
 
     def __init__(
@@ -144,12 +131,12 @@ class Definition:
         check_names(unknown, OF_A_PIPELINE)
         known_secrets.learn_environment()
         self._own_origin = trust.absolute_origin(named_file(source) if origin is None else origin)
-        self._files = _text_files(trust.absolute_origin(named_file(source)) or self._own_origin)
+        files = _text_files(trust.absolute_origin(named_file(source)) or self._own_origin)
         self._source = read_source(source)  # once: what was looked at is what runs, whatever the file becomes
         self._name = name
         self._transforms: list[Transform] = as_list("transforms", transforms)
         self._rules: tuple[LintRule, ...] = tuple(as_list("rules", rules))
-        self._severity: dict[str, Severity] = as_dict("severity", severity or {})
+        severities: dict[str, Severity] = as_dict("severity", severity or {})
         self._is_strict = strict
         self._are_many_exits_allowed = allow_many_exits
         self._defaults: dict[str, Any] = {
@@ -164,7 +151,7 @@ class Definition:
         self.params: dict[str, Any] = as_dict("params", params or {})
         self.pipelines: dict[str, Definition | Source] = as_dict("pipelines", pipelines or {})
         self.guards: dict[str, GuardFunction] = supervision.checked_guards(as_dict("guards", guards)) if guards else {}
-        self.schemas: SchemaModels = named_models.checked_schemas(as_dict("schemas", schemas)) if schemas else {}
+        models: SchemaModels = named_models.checked_schemas(as_dict("schemas", schemas)) if schemas else {}
         self.tools: dict[str, Callable[..., Any]] = (
             functions.checked_functions(as_dict("tools", tools)) if tools else {}
         )
@@ -172,7 +159,7 @@ class Definition:
         roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
         self._ancestry = ancestry or child_pipelines.Ancestry(roots=roots)
         self.observers: list[EventObserver] = []
-        self._plan: Plan | None = None
+        super().__init__(files, severities, models)
         self._prepare()
 
     def _prepare(self) -> None:
@@ -191,13 +178,8 @@ class Definition:
             taken_over=frozenset(self.handlers),
         )
         prepared = preparation.prepare(self._source, wanted, self._files)
-        self.parsed: Graph = prepared.parsed
-        self.graph: Graph = prepared.graph
-        self._document = prepared.document
-        self.source: SourceText | None = prepared.document.source if prepared.document else None
-        self.diagnostics: tuple[Diagnostic, ...] = prepared.diagnostics
+        self._hold(prepared)
         self.family: Family[Definition] = prepared.family
-        self._inputs: tuple[Input, ...] | None = None
 
     def _find_children(self, graph: Graph) -> Family[Definition]:
         if CHILD_TYPES.isdisjoint(graph.handler_types.values()):
@@ -299,25 +281,6 @@ class Definition:
         check_observer(observer)
         self.observers.append(observer)
 
-    def join_of(self, node_id: str) -> str:
-        """Where the branches of a fan-out meet: the node at which the run goes on after them (ruling 22).
-
-        Args:
-            node_id: The fan-out.
-
-        Returns:
-            The node's id; empty when the branches have no node in common and run to their ends.
-
-        Raises:
-            OptionError: There is no such fan-out.
-        """
-        found = joins.joins_of(self.graph)
-        if node_id not in found:
-            raise OptionError(
-                f"{node_id!r} is not a fan-out{did_you_mean(node_id, found)}", hint="name a node of shape component"
-            )
-        return found[node_id].node_id
-
     def with_source(self, source: Source, other: Definition | None = None) -> Self:
         """A pipeline of another source with everything else that this one has.
 
@@ -355,65 +318,6 @@ class Definition:
         if self._own_origin is None:
             self._own_origin = other.origin
         self._prepare()
-
-    # -- looking -------------------------------------------------------------------------------------
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """The inputs that the graph declares (ruling 34); none where it takes any values.
-
-        Raises:
-            InputsSyntaxError: Its ``inputs`` does not parse.
-        """
-        if self._inputs is None:
-            self._inputs = declared_inputs.declared_inputs(self.graph, self.schemas)
-        return self._inputs
-
-    def to_dot(self) -> str:
-        """The source with the texts of files in it; for a pipeline made of a graph its canonical DOT text."""
-        return self._files.contained(self._document) if self._document else writer.write_dot(self.whole)
-
-    @property
-    def whole(self) -> Graph:
-        """The graph as written, with the texts of files in it."""
-        return self._files.contained_graph(self.parsed)
-
-    @property
-    def written(self) -> str:
-        """The source as written; for a pipeline made of a graph, its canonical DOT text."""
-        return self.source.text if self.source is not None else writer.write_dot(self.parsed)
-
-    def compile(self, bounds: RunBounds) -> Plan:
-        """The graph made ready to run within bounds; most of the work is done once for all runs.
-
-        Args:
-            bounds: The bounds.
-        """
-        if self._plan is None or self._plan.graph is not self.graph:
-            self._plan = plan_compiling.compile_plan(self.graph, bounds=bounds)
-        return msgspec.structs.replace(self._plan, bounds=bounds)
-
-    def refuse_errors(self) -> None:
-        """Refuse to run what lint found errors in.
-
-        Raises:
-            ValidationError: It found some.
-        """
-        found = self.judged_for_a_run()
-        if any(each.is_error for each in found):
-            raise ValidationError(found)
-
-    def judged_for_a_run(self) -> tuple[Diagnostic, ...]:
-        """All findings as a run takes them: who is missing a handler now cannot execute the node.
-
-        For the text alone that is a warning (spec 7.2). A severity that the caller chose for the rule holds.
-        """
-        if lint.HANDLER_MISSING in self._severity:
-            return self.diagnostics
-        return tuple(
-            replace(found, severity=Severity.ERROR) if found.rule == lint.HANDLER_MISSING else found
-            for found in self.diagnostics
-        )
 
 
 def _text_files(origin: Origin | None) -> TextFiles:

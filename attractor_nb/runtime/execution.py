@@ -8,31 +8,27 @@ What is asked of its past, and how it goes on, are functions that take it; ``Run
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor_nb.decisions.hindsight.journal import Journal
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.states import RunStatus, as_recorded, as_result
-from attractor_nb.redaction import redacted
+from attractor_nb.model.states import RunStatus, as_recorded
 from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.handles.run_result import RunResult, StageView, view_stage
 from attractor_nb.runtime.prepare.run_options import check_observer
-from attractor_nb.runtime.workspace.worktree import worktree_facts
 from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.stored_run import has_event_log, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
-    from attractor_nb.context import Context
-    from attractor_nb.decisions.run_state import RunState
     from attractor_nb.engine.debug_control import Debugging
-    from attractor_nb.engine.gates import Gate, Gates
-    from attractor_nb.engine.runner import RunOutcome
+    from attractor_nb.engine.gate import Gate
+    from attractor_nb.engine.gates import Gates
     from attractor_nb.engine.tracebacks import Failures
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.outcome import Outcome
@@ -335,36 +331,3 @@ def of_kind(run: Execution, kind: type[ExecutionT]) -> ExecutionT:
     """A run as the kind that its definition makes (``Definition.run_kind``)."""
     assert isinstance(run, kind), "a definition makes runs of one kind"
     return run
-
-
-def result_of(
-    run: Execution,
-    followed: Followed,
-    state: RunState,
-    context: Context,
-    ended: RunOutcome,
-    manifest: Mapping[str, Any] | None = None,
-) -> RunResult:
-    """The result of a run that has stopped; its manifest is read where the caller does not have it."""
-    place = worktree_changes.place_facts(run.logs_root) if manifest is None else manifest
-    worktree = worktree_facts(place) or {}
-    return RunResult(
-        status=as_result(ended.status),
-        reason=redacted(ended.reason),
-        run_id=run.id,
-        logs_root=run.logs_root,
-        completed_nodes=tuple(state.completed),
-        node_outcomes=dict(state.outcomes),
-        visits=dict(state.visits),
-        context=context,
-        usage=state.usage,
-        usage_by_node=dict(state.usage_by_node),
-        duration=ended.duration,
-        next_node=state.next_node,
-        bound=state.bound,
-        graph=run.graph,
-        followed=followed,
-        read=run.read_stage_file,
-        workdir=Path(place["workdir"]) if place.get("workdir") else None,
-        branch=str(worktree.get("branch", "")),
-    )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.logs import own_logger
 
 if TYPE_CHECKING:
-    from attractor_nb.engine.gates import Gate, Gates
+    from attractor_nb.engine.gate import Gate
+    from attractor_nb.engine.gates import Gates
     from attractor_nb.model.events import Event
     from attractor_nb.runtime.execution import Execution
 

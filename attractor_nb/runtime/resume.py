@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from attractor_nb.context import Context
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import InFlight, RunState
     from attractor_nb.model.events import Event, PipelineRewound
@@ -93,42 +94,52 @@ def continue_run(
         )
     check_own_source(pipeline, logs_root, on_graph_change)
     check_trust(plan.graph, pipeline.origin, options, logs_root)
-    wish = _Wish(options, on_graph_change, rewind)
+    wish = _Wish(pipeline, logs_root, options, seams, on_graph_change, rewind)
     if options.take_over:
         _way_on(plan, read_latest(plan, logs_root), wish)  # who may not go on must not rob the owner
     with contextlib.ExitStack() as owned:  # given up when it cannot go on: the next resume finds it free
         store, latest = open_latest(plan, logs_root, options, seams)
         owned.callback(store.close)
-        stored, state, left = latest.stored, latest.state, None
-        options = with_recorded_bounds(options, stored.manifest)
-        plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
-        cut_off = _cut_off(store, stored, state)
-        way_on = _way_on(plan, latest, wish)
-        if way_on.whole.logs_root != stored.logs_root:
-            store, left = own_directory(way_on.whole.logs_root, options, seams), store
-            owned.callback(store.close)
-        stored, state = way_on.stored, way_on.state
-        _reopen(state)
-        context = restored_context(plan, stored, way_on.inputs, store=store.values)
-        if way_on.rewound is not None:
-            context.restore(way_on.rewound.context)
-            cut_off = {}  # what is set aside was spent: the record of the rewind carries it
-        context.restore(added := later_inputs(pipeline, context))
-        if rewind is None and store.manifest.get("restarted_as"):
-            store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
-        facts = read_facts(first_directory(stored.logs_root))
-        workspace, place = site_again(options, facts, stored.logs_root)
-        kept = _placed(workspace, plan, stored, state, is_rewind=rewind is not None)
-        moved = _elsewhere(facts, place) or kept
-        record_options(store, plan.graph, options, place)
+        beginning = _begun_again(store, latest, wish, owned)
         owned.pop_all()
-    way = way_taken(stored.events)
+    return beginning
+
+
+def _begun_again(store: DirectoryRunStore, latest: Latest, wish: _Wish, owned: contextlib.ExitStack) -> Beginning:
+    """Where a run goes on whose directory is ours.
+
+    Args:
+        store: The directory.
+        latest: What it says.
+        wish: How somebody wants to go on.
+        owned: Closes what is opened besides, if it cannot go on.
+
+    Raises:
+        GraphChanged, RunError, StorageError: It cannot go on so, and why.
+    """
+    options = with_recorded_bounds(wish.options, latest.stored.manifest)
+    plan = wish.pipeline.compile(bounds_of(wish.pipeline.graph, options.bounds))
+    cut_off = _cut_off(store, latest.stored, latest.state)
+    way_on, left = _way_on(plan, latest, wish), None
+    if way_on.whole.logs_root != latest.stored.logs_root:
+        store, left = own_directory(way_on.whole.logs_root, options, wish.seams), store
+        owned.callback(store.close)
+    _reopen(way_on.state)
+    context = _context_there(plan, store, way_on)
+    context.restore(added := later_inputs(wish.pipeline, context))
+    if way_on.rewound is not None:
+        cut_off = {}  # what is set aside was spent: the record of the rewind carries it
+    elif store.manifest.get("restarted_as"):
+        store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
+    workspace, moved = _workspace_again(plan, store, way_on, options)
+    changed = way_on.warning or _stored_goes_on(wish.pipeline, wish.logs_root)
+    way = way_taken(way_on.stored.events)
     return Beginning(
         plan,
         store,
         context,
-        state,
-        str(stored.manifest.get("run_id", "")),
+        way_on.state,
+        str(way_on.stored.manifest.get("run_id", "")),
         {**added, **way_on.inputs},
         workspace,
         sequence=way_on.whole.events[-1].sequence if way_on.whole.events else 0,
@@ -136,10 +147,30 @@ def continue_run(
         kept=kept_directories(way_on.whole, way),
         interviews=interviews_under_way(way),
         cut_off=cut_off,
-        warning="; ".join(filter(None, (way_on.warning or _stored_goes_on(pipeline, logs_root), moved))),
+        warning="; ".join(filter(None, (changed, moved))),
         rewound=way_on.rewound,
         left=left,
     )
+
+
+def _context_there(plan: Plan, store: DirectoryRunStore, way_on: _WayOn) -> Context:
+    """The context where a run goes on; a rewind brings changes of its own."""
+    context = restored_context(plan, way_on.stored, way_on.inputs, store=store.values)
+    if way_on.rewound is not None:
+        context.restore(way_on.rewound.context)
+    return context
+
+
+def _workspace_again(
+    plan: Plan, store: DirectoryRunStore, way_on: _WayOn, options: RunOptions
+) -> tuple[Workspace, str]:
+    """Where a run works, brought to where it stands and recorded; what the user must know of it, or empty."""
+    stored = way_on.stored
+    facts = read_facts(first_directory(stored.logs_root))
+    workspace, place = site_again(options, facts, stored.logs_root)
+    kept = _placed(workspace, plan, stored, way_on.state, is_rewind=way_on.rewound is not None)
+    record_options(store, plan.graph, options, place)
+    return workspace, _elsewhere(facts, place) or kept
 
 
 def _elsewhere(facts: Mapping[str, Any], place: Mapping[str, Any]) -> str:
@@ -209,9 +240,12 @@ def _reopen(state: RunState) -> None:
 
 
 class _Wish(Struct, frozen=True):
-    """How somebody wants to go on."""
+    """What somebody wants to go on with, and how."""
 
+    pipeline: Definition
+    logs_root: Path
     options: RunOptions
+    seams: Seams
     on_graph_change: str
     rewind: Rewind | None
 

@@ -131,7 +131,7 @@ class RewindPlace(Struct, frozen=True):
             visit=point.visit,
             to_sequence=point.sequence,
             stages=self.stages,
-            carried=state.carried(),
+            carried=state.carried,
             context=dict(self.rewind.context),
             prompt=self.rewind.prompt,
         )

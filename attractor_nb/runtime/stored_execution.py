@@ -17,7 +17,7 @@ from attractor_nb.model.events import PipelineForked, PipelineInterrupted
 from attractor_nb.model.states import ENDED, LIVE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.definition import Definition
-from attractor_nb.runtime.execution import Execution, ExecutionT, child_places, of_kind, result_of
+from attractor_nb.runtime.execution import Execution, ExecutionT, child_places, of_kind
 from attractor_nb.runtime.handles.event_fold import Followed
 from attractor_nb.runtime.handles.handle import Work
 from attractor_nb.runtime.handles.recorded_state import (
@@ -32,6 +32,7 @@ from attractor_nb.runtime.handles.recorded_state import (
 from attractor_nb.runtime.handles.run_result import RunResult
 from attractor_nb.runtime.past import RecordedDirectory, keep_loaded, stamp_of
 from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.runtime.result_making import result_of
 from attractor_nb.source import SourceText
 from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.log.event_log import log_size

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from attractor_nb.errors import RunLocked
 from attractor_nb.runtime.answers_from_elsewhere import LOOK_SECONDS, AnswerTaker
-from attractor_nb.runtime.execution import result_of
 from attractor_nb.runtime.handles.recorded_state import StoredValues, ended_context
 from attractor_nb.runtime.open_gates import gates_open
+from attractor_nb.runtime.result_making import result_of
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_store import DirectoryRunStore
 

@@ -6,24 +6,22 @@ directory behind ``protocols.RunStore``. It decides nothing about the run itself
 
 from __future__ import annotations
 
-import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.log_history import latest_attempts
-from attractor_nb.errors import RunError, RunNotFound, StorageError
+from attractor_nb.errors import RunError, StorageError
 from attractor_nb.storage.attempt_files import read_stage_text
-from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, CheckpointSchedule, checkpoint_file
-from attractor_nb.storage.child_directories import CHILDREN_NAME, keep_source
-from attractor_nb.storage.files.atomic import sweep, write_whole
-from attractor_nb.storage.files.disk import Disk, before_a_record, check_durability, entry_names, storage_error
-from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
-from attractor_nb.storage.log.lock import LOCK_NAME, OWNER_NAME
-from attractor_nb.storage.log.ownership import Ownership, check_free, has_content, holds_one
-from attractor_nb.storage.manifest_file import MANIFEST_NAME, ManifestFile, manifest_from_events, read_manifest
-from attractor_nb.storage.run_directory import SOURCE_NAME, THREADS_NAME, RunDirectory, make_directory, utc_text
-from attractor_nb.storage.sealed_file import previous_name
-from attractor_nb.storage.stages.artifact_store import ARTIFACTS_NAME, ArtifactStore
+from attractor_nb.storage.checkpoint_file import CheckpointSchedule, checkpoint_file
+from attractor_nb.storage.files.disk import Disk, before_a_record, check_durability
+from attractor_nb.storage.kept_sources import source_of, write_sources
+from attractor_nb.storage.log.event_log import read_log
+from attractor_nb.storage.log.ownership import Ownership
+from attractor_nb.storage.manifest_file import ManifestFile, manifest_from_events, read_manifest
+from attractor_nb.storage.restart_directories import restart_facts, restart_place, set_leftover_aside
+from attractor_nb.storage.run_directory import RunDirectory, make_directory, utc_text
+from attractor_nb.storage.run_recognition import check_became_no_run, check_is_run, check_may_become_run
+from attractor_nb.storage.stages.artifact_store import ArtifactStore
 from attractor_nb.storage.stages.branch_directories import BranchDirectories, places_of
 from attractor_nb.storage.stages.stage_directories import StageDirectories
 from attractor_nb.storage.stages.stage_names import StageNames
@@ -39,27 +37,6 @@ if TYPE_CHECKING:
     from attractor_nb.storage.files.disk import Durability
     from attractor_nb.storage.log.event_lines import LogScan
     from attractor_nb.storage.stages.branch_directories import Place
-
-_MAX_RESTART_LEFTOVERS = 1000
-_WHOLE = (EVENT_LOG_NAME, CHECKPOINT_NAME)
-_BEGAN = frozenset(
-    {
-        *(OWNER_NAME, SOURCE_NAME, EVENT_LOG_NAME, MANIFEST_NAME, previous_name(MANIFEST_NAME)),
-        *(CHILDREN_NAME, ARTIFACTS_NAME, THREADS_NAME),
-    }
-)
-"""What is in a run directory before the first record."""
-_NOT_OF_A_RESTART = (
-    "stage_directories",
-    "restarted_as",
-    "start_time",
-    "end_time",
-    "status",
-    "reason",
-    "continued_from",
-    "fork_of",
-    "log_sequence",
-)
 
 
 class DirectoryRunStore:
@@ -93,10 +70,10 @@ class DirectoryRunStore:
         self._disk = self._ownership.disk
         try:
             if source_text is not None:
-                self._refuse_other_run()
+                check_became_no_run(root.path)
             self._ownership.announce()
             if source_text is not None:
-                self._write_sources(source_text, child_sources or {})
+                write_sources(self._disk, root, source_text, child_sources or {}, is_synced=self._is_full)
             self._log = self._ownership.open_log()
             self.check_owner = self._log.check
             self._values = ArtifactStore(clock, disk=self._disk, root=root, is_synced=self._is_full)
@@ -136,7 +113,7 @@ class DirectoryRunStore:
         make_directory(disk, logs_root, is_synced=durability == "full")
         root = RunDirectory(disk, logs_root)
         try:
-            check_free(root.path, began=_BEGAN, whole=_WHOLE)
+            check_may_become_run(root.path)
             store = cls(
                 root,
                 durability=durability,
@@ -171,7 +148,7 @@ class DirectoryRunStore:
         disk = disk or Disk()
         root = RunDirectory(disk, logs_root)
         try:
-            _check_is_run(root.path)
+            check_is_run(root.path)
             store = cls(root, durability=durability, clock=clock, disk=disk, source_text=None, take_over=take_over)
         except BaseException:  # an interrupt, too, must leave no directory open
             root.close()
@@ -207,24 +184,6 @@ class DirectoryRunStore:
                 self.close()
                 raise
         return self
-
-    def _refuse_other_run(self) -> None:
-        """Look again, now that it is owned: another run may have begun and ended here meanwhile."""
-        for name in _WHOLE:
-            if has_content(self._root.path, name):
-                raise holds_one(self._root.path, name)
-
-    def _write_sources(self, source_text: str, child_sources: Mapping[str, str]) -> None:
-        write_whole(
-            self._disk,
-            self._root.descriptor,
-            SOURCE_NAME,
-            source_text.encode("utf-8", "surrogatepass"),
-            directory=self._root.path,
-            is_synced=self._is_full,
-        )
-        for home, text in child_sources.items():
-            keep_source(self._disk, self._root.path / home, text, is_synced=self._is_full)
 
     @property
     def scan(self) -> LogScan:
@@ -351,19 +310,15 @@ class DirectoryRunStore:
             StorageError: The disk refused, or something that no run wrote has that name.
         """
         facts = self._manifest.plain
-        first = self._root.path.parent if facts.get("restart_of") else self._root.path
-        path = first / f"restart-{number}"
+        path = restart_place(self._root.path, facts, number)
         self._log.check()
-        self._set_leftover_aside(path)
-        for name in _NOT_OF_A_RESTART:
-            facts.pop(name, None)
-        source = (self._root.path / SOURCE_NAME).read_bytes().decode("utf-8", "surrogatepass")
+        set_leftover_aside(self._disk, path)
         try:
             fresh = DirectoryRunStore.create(
                 path,
                 durability=self._durability,
-                source_text=source,
-                manifest={**facts, "run_id": run_id, "restart_of": os.path.relpath(self._root.path, path)},
+                source_text=source_of(self._root),
+                manifest=restart_facts(facts, run_id=run_id, root=self._root.path, place=path),
                 clock=self._clock,
                 disk=self._bare_disk,
             )
@@ -377,34 +332,6 @@ class DirectoryRunStore:
             raise
         return fresh
 
-    def _set_leftover_aside(self, path: Path) -> None:
-        for number in range(1, _MAX_RESTART_LEFTOVERS):
-            if not os.path.lexists(path):
-                return
-            aside = path.with_name(f"{path.name}-leftover-{number}")
-            if os.path.lexists(aside):
-                continue
-            try:
-                self._rename_leftover(path, aside.name)
-            except OSError as error:
-                raise storage_error(error, "rename", path) from error
-
-    def _rename_leftover(self, path: Path, name: str) -> None:
-        with contextlib.ExitStack() as stack:
-            parent = self._disk.open_directory(path.parent)
-            stack.callback(self._disk.close, parent)
-            leftover = self._disk.open_directory(path.name, parent)
-            stack.callback(self._disk.close, leftover)
-            entries = entry_names(leftover)
-            if entries and LOCK_NAME not in entries:
-                raise StorageError(
-                    f"{path} stands where a restart goes, and no run wrote it",
-                    path=str(path),
-                    hint="move it out of the run directory, then resume the run",
-                )
-            sweep(self._disk, leftover)
-            self._disk.rename(path.name, name, parent)
-
     def close(self) -> None:
         """Flush and give up ownership; closing again does nothing."""
         if self._is_closed:
@@ -416,21 +343,3 @@ class DirectoryRunStore:
             self._branches.close_all()
             self._root.close()
             self._ownership.release()
-
-
-def _check_is_run(path: Path) -> None:
-    """Look before anything is written: many programs have an ``events.jsonl`` (ruling 37).
-
-    A run that was copied or salvaged has no lock file; its log then says whether it is one.
-
-    Raises:
-        RunNotFound: There is no run of ours.
-        CheckpointCorrupt: There is no lock file, and the log is damaged or somebody else's.
-    """
-    if not os.path.lexists(path / EVENT_LOG_NAME):
-        reason = f"it has no {EVENT_LOG_NAME}"
-    elif not os.path.lexists(path / LOCK_NAME) and not read_log(path).events:
-        reason = f"its {EVENT_LOG_NAME} has no record of ours"
-    else:
-        return
-    raise RunNotFound(f"{path} holds no run: {reason}", hint="name the run's own directory")

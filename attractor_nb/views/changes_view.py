@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.terminal_text import shown
-from attractor_nb.views.drawings.theme import inspection_css, root_class
+from attractor_nb.views.drawings.theme import root_class
 from attractor_nb.views.markup import element, style_sheet
+from attractor_nb.views.output_styles import inspection_css
 from attractor_nb.views.texts.prose import prose_of
 from attractor_nb.views.texts.prose_html import prose_css, prose_html
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.drawings.marks import SEVERITY_LETTERS
-from attractor_nb.views.drawings.theme import findings_css, root_class
+from attractor_nb.views.drawings.theme import root_class
 from attractor_nb.views.markup import element, joined, style_sheet
+from attractor_nb.views.output_styles import findings_css
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

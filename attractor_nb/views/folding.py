@@ -6,7 +6,7 @@ picture is drawn once, then only states change.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from attractor_nb.model.events import (
     ChildEnded,
@@ -260,9 +260,7 @@ def _fold_forked(view: RunView, event: PipelineForked) -> tuple[str, ...]:
 
 def _carry_spending(view: RunView, event: PipelineStarted | PipelineRewound) -> None:
     if event.carried:
-        view.usage = Usage.from_plain(event.carried.get("usage", {}))
-        by_node: dict[str, Any] = event.carried.get("usage_by_node", {})
-        view.usage_by_node = {name: Usage.from_plain(usage) for name, usage in by_node.items()}
+        view.usage, view.usage_by_node = event.carried.usage, dict(event.carried.usage_by_node)
 
 
 def _fold_end(view: RunView, event: PipelineCompleted | PipelineFailed | PipelineInterrupted) -> tuple[str, ...]:

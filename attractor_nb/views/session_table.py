@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.model.session import moment_seconds
 from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.views.columns import aligned, cells, one_line
-from attractor_nb.views.drawings.theme import root_class, session_css
+from attractor_nb.views.drawings.theme import root_class
 from attractor_nb.views.markup import element, joined, style_sheet
+from attractor_nb.views.output_styles import session_css
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
 

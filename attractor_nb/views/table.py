@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attractor_nb.views.columns import aligned, cells, one_line
-from attractor_nb.views.drawings.theme import root_class, table_css
+from attractor_nb.views.drawings.theme import root_class
 from attractor_nb.views.markup import element, joined, style_sheet
+from attractor_nb.views.output_styles import table_css
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,18 +17,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, RetryableError, TerminalError, WorkerLost
-from attractor_nb.model.events import RunWarning, event_from_plain
 from attractor_nb.redaction import redacted_value
 from attractor_nb.stage import current_stage
 from attractor_nb.workers.clusters import Cluster, cluster_of, error_of, is_let_go, refusal_of
 from attractor_nb.workers.lifelines import Listening, TaskListener
 from attractor_nb.workers.perform import perform, probe
+from attractor_nb.workers.stage_intake import Arrivals, take_in
 from attractor_nb.workers.task import FORM, ROW, SCOPE_NAMES, StageReport, StageTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from attractor_nb.stage import StageScope
 
     ExecutorSpec = Executor | Callable[[], Executor]
 
@@ -123,9 +121,9 @@ class Shipping:
             is_once=self._once.get(scope.node_id, True),
             conversation=None if scope.conversation is None else scope.conversation.read(),
         )
-        listener = TaskListener(on_output=lambda channel, text: scope.stream(text, channel), on_worker=_Arrivals(scope))
+        listener = TaskListener(on_output=lambda channel, text: scope.stream(text, channel), on_worker=Arrivals(scope))
         report = await self._carried(_Parcel(f"stage {scope.node_id}", perform, task, plug), listener)
-        _take_in(report, scope, listener)
+        take_in(report, scope, listener)
         return report
 
     async def ship_row(
@@ -301,23 +299,6 @@ def made(spec: ExecutorSpec) -> Executor:
     return executor
 
 
-class _Arrivals:
-    """Hears which workers have a task: from the second on, the one before was lost."""
-
-    def __init__(self, scope: StageScope) -> None:
-        self._scope = scope
-        self._workers: list[str] = []
-
-    def __call__(self, worker: str) -> None:
-        if worker in self._workers:
-            return
-        if self._workers:
-            node_id, lost = self._scope.node_id, self._workers[-1]
-            message = f"{node_id}: worker {lost} was lost, and {worker} began it anew (on_interrupted=rerun)"
-            self._scope.announce(RunWarning(message=message, node=node_id))
-        self._workers.append(worker)
-
-
 def _refuse_secrets(parcel: _Parcel) -> None:
     """Keep secrets here: what a worker needs of them it has in its own environment.
 
@@ -329,22 +310,6 @@ def _refuse_secrets(parcel: _Parcel) -> None:
             f"{parcel.subject} holds a secret, and secrets do not travel to workers",
             hint="use an environment variable of the worker instead",
         )
-
-
-def _take_in(report: StageReport, scope: StageScope, listener: TaskListener) -> None:
-    """Give out what was not heard yet, calls of models among it, and write the files."""
-    listener.on_worker(report.worker)
-    for channel, text in report.output.items():
-        scope.stream(text[listener.heard.get(channel, 0) :], channel)
-    for call_ended in report.calls:
-        scope.announce(event_from_plain(call_ended))
-    for path, data in report.files.items():
-        scope.files.write_bytes(path, data)
-    if report.conversation is not None and scope.conversation is not None:
-        scope.conversation.save(report.conversation)
-    if report.left_out:
-        message = f"{scope.node_id}: files that stayed on worker {report.worker}: {'; '.join(report.left_out)}"
-        scope.announce(RunWarning(message=message, node=scope.node_id))
 
 
 def _forget(future: asyncio.Future[Any]) -> None:

@@ -5,8 +5,9 @@ import io
 import pytest
 
 from attractor_nb import Pipeline, Run, current_stage
-from attractor_nb.cli.progress import ProgressDisplay, Tally
+from attractor_nb.cli.progress import ProgressDisplay
 from attractor_nb.cli.run_summary import in_words, summary_plain
+from attractor_nb.cli.stage_words import Tally
 from attractor_nb.cli.terminal import Line, Terminal, Tone, fitted
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.calls.response import Response

@@ -94,14 +94,14 @@ TARGETS = {
         "pipeline/methods/try_out.py", RUN, frozenset({"cassette"}), {"durability": '"none"', "is_shown": "False"}
     ),
     "Trying.step": Target("pipeline/methods/try_out.py", RUN, frozenset({"stop_after"}), {"*": "None"}),
-    "Trying.form": Target("pipeline/methods/try_out.py", RUN, INPUTS),
+    "FillingIn.form": Target("pipeline/methods/fill_in_form.py", RUN, INPUTS),
     "Continuing.resume": Target("pipeline/methods/go_on.py", RUN, INPUTS),
     "OverRows.map": Target("pipeline/methods/over_rows.py", MAP),
     "OverRows.map_async": Target("pipeline/methods/over_rows.py", MAP, defaults={"host": '"kernel"'}),
-    "OverRows.resume_map": Target("pipeline/methods/over_rows.py", MAP, frozenset({"map_dir"})),
+    "ContinuingMaps.resume_map": Target("pipeline/methods/resume_map.py", MAP, frozenset({"map_dir"})),
     "GoingOn.resume": Target("pipeline/methods/run_again.py", RUN, INPUTS),
     "GoingOn.rewind": Target("pipeline/methods/run_again.py", RUN, INPUTS),
-    "GoingOn.fork": Target("pipeline/methods/run_again.py", RUN, INPUTS),
+    "Forking.fork": Target("pipeline/methods/fork_run.py", RUN, INPUTS),
     "Rerunning.rerun": Target(
         "studio/debug/rerun.py", RUN, INPUTS | {"stop_after", "breakpoints", "host"}, {"is_shown": "False"}
     ),

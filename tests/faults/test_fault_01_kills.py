@@ -149,7 +149,7 @@ def test_killed_around_the_beginning_and_the_end_of_a_child(kill_worker, campaig
     figures.record(1, "killed around the beginning and the end of a child run", str(tally))
 
 
-@pytest.mark.protects("attractor_nb/decisions/run_state.py", 'self.numbers = dict(carried["visits"])')
+@pytest.mark.protects("attractor_nb/decisions/run_state.py", "self.numbers = dict(carried.visits)")
 def test_each_stage_has_a_key_of_its_own_in_a_restart_too(kill_worker):
     """Protected by: a restart goes on with the numbers of the visits before it."""
     assert not kill_worker.judge("restart", {})["violations"]

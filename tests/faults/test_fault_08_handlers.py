@@ -15,6 +15,7 @@ from attractor_nb.model.outcome import Usage
 
 WORKER = Path(__file__).parent / "workers" / "hostile_results.py"
 ATTEMPTS = "attractor_nb/engine/attempts.py"
+OUTCOMES = "attractor_nb/engine/attempt_outcomes.py"
 CHECKS = "attractor_nb/decisions/outcome_checks.py"
 SOURCE = """digraph g {{
     start [shape=Mdiamond] work [type=own{more}] next [type=next] done [shape=Msquare]
@@ -114,7 +115,7 @@ def both(give):
 
 @pytest.mark.protects(CHECKS, "    if refusal := _refusal(outcome, node_id):", instead="    if refusal := None:")
 @pytest.mark.protects(
-    ATTEMPTS,
+    OUTCOMES,
     'return Outcome.fail(f"the handler of {planned.id} returned {kind}, not an Outcome")',
     instead="return Outcome.success()",
 )
@@ -180,9 +181,7 @@ class Deaf(Late):
 
 @pytest.mark.protects(ATTEMPTS, "            context.close()\n", instead="")
 @pytest.mark.protects(
-    ATTEMPTS,
-    "return await race(self.time, _contained(work), seconds, grace_seconds=grace)",
-    instead="return await work",
+    ATTEMPTS, "return await race(self.time, contained(work), seconds, grace_seconds=grace)", instead="return await work"
 )
 @pytest.mark.parametrize("kind", [Late, Deaf], ids=["plain", "async"])
 @pytest.mark.timeout(30)

@@ -88,7 +88,7 @@ CASES = [*((name, lambda path, text=text: path.write_bytes(text)) for name, text
 
 
 @pytest.mark.protects(
-    "attractor_nb/engine/attempts.py",
+    "attractor_nb/engine/attempt_outcomes.py",
     'refused = Outcome.fail(f"{planned.id}: {error.message}")',
     instead="refused = Outcome.success()",
 )

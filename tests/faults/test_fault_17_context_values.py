@@ -74,7 +74,7 @@ def put_by(way, value):
 
 
 @pytest.mark.protects(
-    "attractor_nb/context.py",
+    "attractor_nb/model/context_values.py",
     '        raise _refused(key, f"{value} has no JSON form"',
     instead='        str(f"{value} has no JSON form"',
 )
@@ -118,9 +118,7 @@ def exactly(value):
 
 
 @pytest.mark.protects(
-    "attractor_nb/context.py",
-    "key: value if _is_plain(key, value) else self._checked(key, value)",
-    instead="key: value",
+    "attractor_nb/context.py", "key: value if is_plain(key, value) else self._checked(key, value)", instead="key: value"
 )
 def test_a_resumed_run_sees_what_a_live_one_saw(figures, campaign):
     """Protected by: what is kept is a checked copy, never the caller's own object."""

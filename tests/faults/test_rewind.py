@@ -40,7 +40,7 @@ def test_a_kill_at_any_operation_leaves_the_run_as_it_was_or_rewound(ask_worker,
     )
 
 
-@pytest.mark.protects("attractor_nb/decisions/run_state.py", 'self.numbers = dict(carried["visits"])')
+@pytest.mark.protects("attractor_nb/decisions/run_state.py", "self.numbers = dict(carried.visits)")
 @pytest.mark.parametrize("name", ["loop", "restart"])
 def test_no_visit_has_the_key_of_one_that_was_set_aside(ask_worker, name, tmp_path):
     """Protected by: a rewind and a restart go on with the numbers of the visits before them."""

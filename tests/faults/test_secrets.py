@@ -134,7 +134,7 @@ def run_leaky(pipeline, planted, **options):
 @pytest.mark.protects("attractor_nb/storage/log/event_lines.py", "redact_event(event)")
 @pytest.mark.protects("attractor_nb/storage/sealed_file.py", "return seal(clean)", instead="pass")
 @pytest.mark.protects("attractor_nb/context.py", "kept = redacted_value(kept)", instead="pass")
-@pytest.mark.protects("attractor_nb/context.py", " and not may_hold(value)", instead="")
+@pytest.mark.protects("attractor_nb/model/context_values.py", " and not may_hold(value)", instead="")
 @pytest.mark.protects("attractor_nb/context.py", "entry = redacted(str(entry))", instead="entry = str(entry)")
 @pytest.mark.protects(
     "attractor_nb/storage/attempt_files.py", "data = redacted(text).encode", instead="data = text.encode"
@@ -145,7 +145,7 @@ def run_leaky(pipeline, planted, **options):
     'return text if clean is plain else json_page(clean) + "\\n"',
     instead="return text",
 )
-@pytest.mark.protects("attractor_nb/engine/attempts.py", "outcome = redacted_outcome(outcome)", instead="pass")
+@pytest.mark.protects("attractor_nb/engine/attempt_outcomes.py", "outcome = redacted_outcome(outcome)", instead="pass")
 @pytest.mark.protects(
     "attractor_nb/engine/gates.py",
     "question = redacted_question(replace(question, id=question.id or question.stage))",
@@ -208,7 +208,7 @@ def test_no_planted_key_is_in_the_files_events_logs_and_views_of_a_run(
 @pytest.mark.protects("attractor_nb/storage/memory_store.py", "redact_event(event)", instead="pass")
 @pytest.mark.protects("attractor_nb/storage/memory_store.py", "text = redacted(text)", instead="pass")
 @pytest.mark.protects(
-    "attractor_nb/runtime/execution.py", "reason=redacted(ended.reason)", instead="reason=ended.reason"
+    "attractor_nb/runtime/result_making.py", "reason=redacted(ended.reason)", instead="reason=ended.reason"
 )
 def test_a_run_that_stores_nothing_lets_no_key_out_either(planted, leaky, figures):
     run, result, seen, _ = run_leaky(leaky, planted, durability="none")

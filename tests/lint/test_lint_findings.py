@@ -17,7 +17,8 @@ from attractor_nb.languages.dot.literals import quote
 from attractor_nb.lint import BUILT_IN_RULES, LintOptions, validate
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.graph import Edge, Graph, Node
-from attractor_nb.model.vocabulary.attributes import FOREIGN_NAMES, attribute
+from attractor_nb.model.vocabulary.attributes import attribute
+from attractor_nb.model.vocabulary.foreign_names import FOREIGN_NAMES
 from attractor_nb.transforms.node_attributes import StylesheetApplication
 
 ENDS = "start [shape=Mdiamond] exit [shape=Msquare]"

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage
+from attractor_nb.decisions.kept_state import checkpoint_entries
 from attractor_nb.decisions.log_history import way_taken
 from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.errors import GraphChanged, OptionError, RunError, RunLocked
@@ -429,7 +430,9 @@ def standing(pipeline, stored):
     """State and context, as a resume would read them."""
     plan = compile_plan(pipeline.graph)
     context = restored_context(plan, stored, {}, store=None)
-    return restored_state(plan, stored), context.snapshot()
+    state = restored_state(plan, stored)
+    fields = {name: getattr(state, name) for name in state.__struct_fields__ if name not in {"root", "branches"}}
+    return fields, checkpoint_entries(state), context.snapshot()
 
 
 @settings(max_examples=25, deadline=None)

@@ -7,42 +7,33 @@ libraries behind it are loaded when a run opens it.
 from __future__ import annotations
 
 import asyncio
-import importlib
-import importlib.util
-import json
 import math
-import os
-import sys
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from attractor_nb.backends.llm.addresses import address_of, address_variables, endpoints_from, users_endpoints
+from attractor_nb.backends.llm.addresses import address_of, endpoints_from, users_endpoints
+from attractor_nb.backends.llm.client_libraries import check_client, check_installed, load_libraries
 from attractor_nb.backends.llm.compaction import history_tokens, window_tokens
 from attractor_nb.backends.llm.media import is_unknown, takes_text_alone
 from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
 from attractor_nb.backends.llm.pools import Pools
 from attractor_nb.backends.llm.rate_gates import OF_THIS_PROCESS
+from attractor_nb.backends.llm.recorded_backend import check_recorded, recorded_defaults, recorded_facts
 from attractor_nb.backends.llm.tools import tool_inputs, tools_for
-from attractor_nb.calling import call
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import BudgetReached, OptionError, RetryableError, StageError, TerminalError
 from attractor_nb.model.calls.attachment import ATTACH
 from attractor_nb.model.calls.model_endpoints import Endpoint, endpoint_of
-from attractor_nb.model.calls.providers import known_provider, read_model
-from attractor_nb.model.calls.rates import Rates
+from attractor_nb.model.calls.providers import read_model
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.record import plain_value
 from attractor_nb.model.vocabulary.comma_lists import comma_list
-from attractor_nb.redaction import redacted
 from attractor_nb.stage import stage_or_none, stream_output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from attractor_nb.backends.llm.clients import Clients
     from attractor_nb.backends.llm.model_requests import Request, Target
@@ -50,11 +41,6 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.model.calls.providers import ModelName
     from attractor_nb.model.graph import Graph, Node
-
-EXTRA: Final = "llm"
-INSTALL: Final = f"pip install 'attractor-nb[{EXTRA}]'"
-_SLOW: Final = tuple(f"attractor_nb.backends.llm.{name}" for name in ("exchange", "clients", "thread_messages"))
-"""Modules that load pydantic-ai and what is behind it."""
 
 
 class ProviderBackend:
@@ -139,19 +125,13 @@ class ProviderBackend:
         Args:
             graph: What runs: addresses that its providers have from the environment are part of it.
         """
-        options: dict[str, Any] = msgspec.to_builtins(self._defaults, enc_hook=plain_value)
-        facts = {
-            "options": {name: value for name, value in options.items() if value not in ("", None, {})},
-            "limits": {
-                "connect_timeout_seconds": self._connect_seconds,
-                "read_timeout_seconds": self._read_seconds,
-                "request_timeout_seconds": self._request_seconds,
-                "max_requests": self._max_requests,
-            },
-            "addresses": dict(sorted(self._set_addresses(graph))),
+        limits = {
+            "connect_timeout_seconds": self._connect_seconds,
+            "read_timeout_seconds": self._read_seconds,
+            "request_timeout_seconds": self._request_seconds,
+            "max_requests": self._max_requests,
         }
-        text = json.dumps(facts)
-        return json.loads(text) if redacted(text) == text else {"is_secret": True}
+        return recorded_facts(self._defaults, limits, graph)
 
     @classmethod
     def rebuilt(cls, facts: Mapping[str, Any]) -> ProviderBackend:
@@ -160,43 +140,11 @@ class ProviderBackend:
         Raises:
             OptionError: It cannot be made again, or the environment names other addresses now.
         """
-        if facts.get("is_secret"):
-            raise OptionError(
-                "this run's backend was given something secret, which is not recorded",
-                hint="resume(…, backend=…) with the same",
-            )
-        for name, address in facts["addresses"].items():
-            now = os.environ.get(name, "").strip()
-            if now != address:
-                was = f"was {address}" if address else "was not set"
-                raise OptionError(
-                    f"{name} is {now or 'not set'}, and {was} when this run was started",
-                    hint="restore it, or pass resume(…, backend=…) to use other servers",
-                )
+        check_recorded(facts)
         check_installed()
         made = cls(**facts["limits"])
-        options = dict(facts["options"])
-        endpoints: dict[str, dict[str, Any]] = options.pop("endpoints", {})
-        read = {
-            name: Endpoint(at["name"], at["url"], at["key_env"], at["api"], Rates(**at["rates"]))
-            for name, at in endpoints.items()
-        }
-        made._defaults = RequestDefaults(**options, endpoints=read)
+        made._defaults = recorded_defaults(facts)
         return made
-
-    def _set_addresses(self, graph: Graph) -> Iterator[tuple[str, str]]:
-        """The environment's variables of addresses that the providers of a graph go by."""
-        for child in graph.children.values():
-            yield from self._set_addresses(child)
-        for node in nodes_that_ask(graph):
-            try:
-                targets = read_request(node, self._defaults).targets
-            except TerminalError:
-                continue  # it asks nobody
-            for target in targets:
-                if target.endpoint is None and not target.base_url:
-                    for name in address_variables(target):
-                        yield name, os.environ.get(name, "").strip()
 
     async def open(self) -> None:
         """Load the libraries, without blocking the loop, and make ready to share connections.
@@ -205,7 +153,7 @@ class ProviderBackend:
             OptionError: The extra ``llm`` is not installed.
         """
         self._pools.enter()  # first: whoever opens it closes it, also when this raises
-        await _loaded()
+        await load_libraries()
 
     async def close(self) -> None:
         """Close the connections with the last run that uses them here."""
@@ -272,7 +220,7 @@ class ProviderBackend:
             OptionError: The extra ``llm`` is not installed.
         """
         request = read_request(node, self._defaults)
-        await _loaded()
+        await load_libraries()
         async with self._pools.use(self._new_clients) as clients:
             return await self._asked_in_turn(node, prompt, request, clients)
 
@@ -294,7 +242,8 @@ class ProviderBackend:
         self, node: Node, prompt: str, request: Request, target: Target, clients: Clients
     ) -> tuple[Response | ProviderFailure, Usage]:
         """What came of asking one model, and what it consumed."""
-        from attractor_nb.backends.llm.exchange import Exchange, Limits  # noqa: PLC0415 - loaded with the libraries
+        from attractor_nb.backends.llm.exchange import Exchange  # noqa: PLC0415 - loaded with the libraries
+        from attractor_nb.backends.llm.metered_requests import Limits, MeteredRequests  # noqa: PLC0415 - as above
         from attractor_nb.backends.llm.provider_failures import failure_of  # noqa: PLC0415 - as above
         from attractor_nb.backends.llm.thread_messages import read_messages, save_messages  # noqa: PLC0415 - as above
 
@@ -306,7 +255,8 @@ class ProviderBackend:
         history = read_messages(conversation, _room_tokens(node, prompt, request, target), _tell)
         address = address_of(target)
         limits = Limits(self._read_seconds, self._request_seconds, self._max_requests)
-        exchange = Exchange(target, address, request, limits, scope, stream_output, self._gates, _tools_of(node))
+        requests = MeteredRequests(target, address, request, limits, scope, stream_output, self._gates, _tools_of(node))
+        exchange = Exchange(requests)
         try:
             model = clients.model(target)
             if toolset is None:
@@ -318,9 +268,9 @@ class ProviderBackend:
             failure = failure_of(error, target, address)
             if failure is None:
                 raise
-            return failure, exchange.usage
+            return failure, requests.usage
         save_messages(conversation, answer.messages)
-        return Response(answer.text, is_truncated=answer.is_truncated), exchange.usage
+        return Response(answer.text, is_truncated=answer.is_truncated), requests.usage
 
     def _new_clients(self) -> Clients:
         from attractor_nb.backends.llm.clients import Clients  # noqa: PLC0415 - loaded with the libraries
@@ -339,41 +289,6 @@ class ProviderBackend:
         return f"ProviderBackend({self._defaults.model!r})"
 
 
-def check_installed() -> None:
-    """Make sure that the extra ``llm`` is installed.
-
-    Raises:
-        OptionError: It is not; the hint is the command for it.
-    """
-    missing = [name for name in ("pydantic_ai", "openai", "anthropic") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise OptionError(f"the models of providers need {missing[0]}, which is not installed", hint=INSTALL)
-
-
-def check_client(target: Target) -> None:
-    """Make sure that the client of a provider is installed that the extra ``llm`` does not bring.
-
-    Raises:
-        OptionError: It is not; the hint is the command for it.
-    """
-    known = known_provider(target.provider)
-    if known and known.extra != EXTRA and importlib.util.find_spec(known.package) is None:
-        raise OptionError(
-            f"{target} needs {known.package}, which is not installed", hint=f"pip install 'attractor-nb[{known.extra}]'"
-        )
-
-
-async def _loaded() -> None:
-    """Import what takes seconds, in a thread; once that is done a call pays nothing for it.
-
-    Raises:
-        OptionError: The extra ``llm`` is not installed.
-    """
-    if not all(name in sys.modules for name in _SLOW):
-        check_installed()
-        await call(_load)
-
-
 def _room_tokens(node: Node, prompt: str, request: Request, target: Target) -> int:
     """How much of a model's window is left for what its thread has said."""
     window = window_tokens(target.model, node.get("llm.context_tokens", int))
@@ -388,11 +303,6 @@ def _tell(message: str) -> None:
     """Say what a person should know of the stage under way."""
     if (scope := stage_or_none()) is not None:
         scope.announce(RunWarning(message=f"{scope.node_id}: {message}", node=scope.node_id))
-
-
-def _load() -> None:
-    for name in _SLOW:
-        importlib.import_module(name)
 
 
 def _bound(name: str, value: object) -> float:

@@ -16,7 +16,6 @@ from attractor_nb.model.graph import Node
 from attractor_nb.model.nearest_name import nearest
 from attractor_nb.model.vocabulary.attributes import (
     FIDELITY_MODES,
-    FOREIGN_NAMES,
     AttributeSpec,
     AttrType,
     AttrValue,
@@ -25,6 +24,7 @@ from attractor_nb.model.vocabulary.attributes import (
     literal_text,
 )
 from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.foreign_names import FOREIGN_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

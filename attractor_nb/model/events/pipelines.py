@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from attractor_nb.model.carried_state import CarriedState
 from attractor_nb.model.events.event import RunEvent
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Count, always, no_values
@@ -25,7 +26,7 @@ class PipelineStarted(RunEvent, kw_only=True):
         inputs: Context values given by the caller.
         start_node: Where the traversal begins.
         restart_of: For a ``loop_restart``: the run directory it continues, else empty.
-        carried: For a ``loop_restart``: what starting over does not undo (``RunState.carried``).
+        carried: For a ``loop_restart``: what starting over does not undo; None for every other beginning.
         goal, model, node_count, backend: As in the manifest, which can be made again from here.
         schema_version: Version of the form of the log's records.
     """
@@ -36,7 +37,7 @@ class PipelineStarted(RunEvent, kw_only=True):
     inputs: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     start_node: str = ""
     restart_of: str = ""
-    carried: Mapping[str, Any] = msgspec.field(default_factory=no_values)
+    carried: CarriedState | None = None
     goal: str = ""
     model: str = ""
     node_count: Count = always(0)
@@ -91,7 +92,7 @@ class PipelineRewound(RunEvent, kw_only=True):
         visit: Number of the visit that it goes back behind; the next one has a new number.
         to_sequence: The last event before that visit: those after it, up to this one, count no more.
         stages: How many stages are set aside.
-        carried: What going back does not undo (``RunState.carried``): what was spent, which visit
+        carried: What going back does not undo of a run: what was spent, which visit
             numbers are used.
         context: Values of the context that are others from there on, as the context keeps them.
         prompt: The prompt of that node from there on, in this run; empty for that of the graph.
@@ -101,7 +102,7 @@ class PipelineRewound(RunEvent, kw_only=True):
     visit: Count
     to_sequence: Count
     stages: Count = always(0)
-    carried: Mapping[str, Any] = msgspec.field(default_factory=no_values)
+    carried: CarriedState | None = None
     context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     prompt: str = ""
 

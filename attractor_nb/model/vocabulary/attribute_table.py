@@ -24,8 +24,8 @@ _S, _I, _F, _B, _D, _C, _N, _X = (
 FIDELITY_MODES: Final = ("full", "truncate", "compact", "summary:low", "summary:medium", "summary:high")
 REASONING_EFFORTS: Final = ("low", "medium", "high")
 RETRY_PRESETS: Final = ("none", "standard", "aggressive", "linear", "patient")
-AGENT_TOOLS: Final = ("read", "write", "list", "run")
 FALLBACK_REASONS: Final = ("overlong", "refusal")
+AGENT_TOOLS: Final = ("read", "write", "list", "run")
 """What `allowed_tools` may name."""
 
 
@@ -313,58 +313,3 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
     ),
     AttributeSpec("label", Scope.SUBGRAPH, _S, "", "Title of the group; derives a class (spec 2.10)."),
 )
-
-FOREIGN_NAMES: Final[dict[Scope, dict[str, tuple[Scope, str]]]] = {
-    _G: {
-        "max_iterations": (_G, "max_steps"),
-        "max_visits": (_G, "max_node_visits"),
-        "model": (_G, "llm_model"),
-        "provider": (_G, "llm_provider"),
-        "stylesheet": (_G, "model_stylesheet"),
-    },
-    _NODE: {
-        "max_visits": (_G, "max_node_visits"),
-        "max_iterations": (_G, "max_node_visits"),
-        "max_loops": (_G, "max_node_visits"),
-        "max_attempts": (_NODE, "max_retries"),
-        "retries": (_NODE, "max_retries"),
-        "timeout_ms": (_NODE, "timeout"),
-        "timeout_seconds": (_NODE, "timeout"),
-        "model": (_NODE, "llm_model"),
-        "provider": (_NODE, "llm_provider"),
-        "temperature": (_NODE, "llm.temperature"),
-        "max_tokens": (_NODE, "llm.max_tokens"),
-        "system": (_NODE, "llm.system_prompt"),
-        "system_prompt": (_NODE, "llm.system_prompt"),
-        "instruction": (_NODE, "prompt"),
-        "instructions": (_NODE, "prompt"),
-        "tool": (_NODE, "tool_command"),
-        "tools": (_NODE, "allowed_tools"),
-        "command": (_NODE, "tool_command"),
-        "cmd": (_NODE, "tool_command"),
-        "script": (_NODE, "tool_command"),
-        "handler": (_NODE, "type"),
-        "on_failure": (_NODE, "retry_target"),
-        "default_choice": (_NODE, "human.default_choice"),
-    },
-    _E: {
-        "cond": (_E, "condition"),
-        "guard": (_E, "condition"),
-        "if": (_E, "condition"),
-        "when": (_E, "condition"),
-        "priority": (_E, "weight"),
-    },
-}
-"""Names that files written for other tools use, and our attribute that does the same, with its place."""
-
-GRAPHVIZ_NAMES: Final = frozenset(
-    """arrowhead arrowsize arrowtail bgcolor center charset cluster clusterrank color colorscheme comment
-    compound concentrate constraint decorate dir fillcolor fixedsize fontcolor fontname fontpath fontsize
-    gradientangle group headlabel headport height href id image K labelangle labeldistance labelfloat
-    labelfontcolor labelfontname labelfontsize labelhref labeljust labelloc labeltooltip layout len lhead
-    ltail margin maxiter mclimit mindist minlen nodesep nojustify ordering orientation outputorder overlap
-    pad page pencolor penwidth peripheries pos quantum rank ranksep ratio regular rotate samehead sametail
-    sep sides size skew splines start style tailclip taillabel tailport target tooltip truecolor URL vertices
-    viewport width xlabel xlp""".split()  # noqa: SIM905 - 90 quoted words would be read by nobody
-)
-"""Attributes that only Graphviz reads; kept, never reported as slips."""

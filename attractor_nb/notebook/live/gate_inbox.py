@@ -26,7 +26,7 @@ from attractor_nb.studio.history.waiting_gates import Inbox, WaitingGate, questi
 from attractor_nb.views.shown_questions import BY_INBOX, plain_question
 
 if TYPE_CHECKING:
-    from attractor_nb.engine.gates import Gate
+    from attractor_nb.engine.gate import Gate
     from attractor_nb.model.events import Event
     from attractor_nb.runtime.execution import Execution
 

@@ -21,7 +21,7 @@ from attractor_nb.runtime.handles.presenters import can_be_clicked, check_wait
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from attractor_nb.engine.gates import Gate
+    from attractor_nb.engine.gate import Gate
     from attractor_nb.model.stop import Stop
     from attractor_nb.runtime.handles.hosts import HostedTask
 

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.context import Context, is_reference
+from attractor_nb.context import Context
 from attractor_nb.decisions.kept_state import state_of
 from attractor_nb.decisions.log_history import displaced, reaches_behind, way_taken
 from attractor_nb.decisions.run_state import RunState
@@ -19,6 +19,7 @@ from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.errors import CheckpointCorrupt, OptionError
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.model.context_values import is_reference
 from attractor_nb.model.events import DebuggerChanged, PipelineForked, PipelineRewound, StageEnd
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.run_directory import VISITS_NAME, RunDirectory

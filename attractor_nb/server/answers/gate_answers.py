@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from attractor_nb.engine.gates import Gate
+    from attractor_nb.engine.gate import Gate
     from attractor_nb.server.desk import RunDesk
     from attractor_nb.server.requests import Answer
     from attractor_nb.storage.run_lists.listing import RunSummary

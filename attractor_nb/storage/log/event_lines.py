@@ -191,23 +191,31 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
     found = LogScan(
         LoggedEvents(events), tuple(ends), sequence, offset + position, token=owner, disbelieved=disbelieved
     )
-    if not rest:
-        return found
-    # What is left has no line end. It counts when its seal is right: it was written whole, and only the last byte of
-    # the write is missing. Otherwise it was never finished, and nobody was told that it was.
+    return _with_what_has_no_line_end(found, rest, path) if rest else found
+
+
+def _with_what_has_no_line_end(found: LogScan, rest: bytes, path: str) -> LogScan:
+    """What was found in a stretch, with what is left behind its last line end.
+
+    It counts when its seal is right: it was written whole, and only the last byte of the write is missing.
+    Otherwise it was never finished, and nobody was told that it was.
+
+    Raises:
+        CheckpointCorrupt: It is sealed, and something is behind it, or it is not the next one.
+    """
     whole = _SEAL.search(rest)
-    if whole and b"\n" not in rest and (token := token_of(rest[: whole.end()])) >= max(owner, FIRST_OWNER):
+    if whole and b"\n" not in rest and (token := token_of(rest[: whole.end()])) >= max(found.token, FIRST_OWNER):
         if whole.end() != len(rest):
-            raise _damaged(path, sequence, offset + position, "does not end where it should")
+            raise _damaged(path, found.sequence, found.offset, "does not end where it should")
         event = decode_line(rest)
-        if event is None or event.sequence != sequence + 1:
-            raise _damaged(path, sequence, offset + position, "is out of order")
-        end = offset + position + len(rest)
+        if event is None or event.sequence != found.sequence + 1:
+            raise _damaged(path, found.sequence, found.offset, "is out of order")
+        end = found.offset + len(rest)
         return replace(
             found,
-            events=LoggedEvents((*events, event)),
-            ends=(*ends, end),
-            sequence=sequence + 1,
+            events=LoggedEvents((*found.events, event)),
+            ends=(*found.ends, end),
+            sequence=event.sequence,
             offset=end,
             is_line_end_missing=True,
             token=token,

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from attractor_nb.context import ARTIFACT_THRESHOLD_BYTES, REFERENCE_TYPE
+from attractor_nb.context import ARTIFACT_THRESHOLD_BYTES
 from attractor_nb.errors import CheckpointCorrupt, StorageError
+from attractor_nb.model.context_values import REFERENCE_TYPE
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.files.disk import Disk, entry_names, storage_error

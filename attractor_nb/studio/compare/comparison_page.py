@@ -22,9 +22,10 @@ from attractor_nb.views.drawings.marks import MARK_PATHS, TIMES
 from attractor_nb.views.drawings.overlay import Dress, Mark
 from attractor_nb.views.drawings.still import picture_html
 from attractor_nb.views.drawings.svg import render_svg
-from attractor_nb.views.drawings.theme import compare_css, drawing_css, drawing_rules, root_class
+from attractor_nb.views.drawings.theme import drawing_css, drawing_rules, root_class
 from attractor_nb.views.frontend import page
 from attractor_nb.views.markup import element, joined, style_sheet
+from attractor_nb.views.output_styles import compare_css
 from attractor_nb.views.state import EdgeState, NodeState
 from attractor_nb.views.table import table_html
 from attractor_nb.views.texts.prose import prose_of

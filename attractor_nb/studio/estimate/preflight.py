@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from attractor_nb.backends import LocalModelBackend, ProviderBackend, resolve_backend
 from attractor_nb.backends.llm.addresses import address_of, key_variables, needs_key, public_address_of, set_key, unset
-from attractor_nb.backends.llm.provider_backend import check_client
+from attractor_nb.backends.llm.client_libraries import check_client
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.model.states import NodeStatus

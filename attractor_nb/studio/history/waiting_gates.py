@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.open_questions import open_questions
-from attractor_nb.engine.gates import Gate
+from attractor_nb.engine.gate import Gate
 from attractor_nb.engine.handed_in import question_of
 from attractor_nb.errors import NoSuchGate, RunError, StorageError
 from attractor_nb.model.vocabulary.labels import label_text

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.context import is_reference
 from attractor_nb.decisions.carried import CARRIED_FILE
 from attractor_nb.decisions.hindsight.visit_causes import arrival_of
-from attractor_nb.engine.attempts import CHANGES_FILE
 from attractor_nb.engine.tracebacks import TRACEBACK_FILE
+from attractor_nb.engine.worktree_commits import CHANGES_FILE
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError
 from attractor_nb.model.calls.cached import INPUTS_FILE
+from attractor_nb.model.context_values import is_reference
 from attractor_nb.model.events import DebuggerChanged
 from attractor_nb.runtime.handles.cache_verdict import words_of_look
 from attractor_nb.runtime.workspace.worktree_changes import place_facts
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.hindsight.journal import AttemptRecord, VisitRecord
     from attractor_nb.model.graph import Node
+    from attractor_nb.model.outcome import Usage
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.past import KnownVisit, Lookback
 
@@ -57,27 +58,15 @@ def read_stage(
         OptionError: The visit has no such attempt.
     """
     record = chosen.record
-    tried = next((one for one in reversed(record.attempts) if attempt in (None, one.number)), None)
-    if tried is None:
-        listed = ", ".join(str(one.number) for one in record.attempts)
-        raise OptionError(f"visit {record.number} of {spec.id} has no attempt {attempt}", hint=f"attempts: {listed}")
+    tried = _attempt_of(record, attempt)
     directory = chosen.place.files_of(record, tried.number)
     problems: list[str] = []
     texts, sizes = _texts(directory, problems)
+    _put_in_command(texts, spec)
     listing = _listed(directory, problems)
-    if listing.is_cut:
-        problems.append(f"more than {len(listing.files)} files; the rest is in {directory}")
-    ended = tried.ended
-    outcome = None if ended is None else ended.outcome
+    outcome = None if tried.ended is None else tried.ended.outcome
     is_live = not run.is_done and not chosen.is_set_aside
-    commit = record.commit
-    spent = [one.ended.outcome.usage for one in record.attempts if one.ended and one.ended.outcome.usage]
     context, unresolved = _context(chosen, is_whole=is_context_whole)
-    why_next = None
-    if commit is not None and ended is commit:
-        why_next = past.way_of(chosen)
-    if texts["prompt"] is None and spec.tool_command.strip():
-        texts["prompt"] = spec.tool_command
     return StageInspection(
         spec.id,
         _label(spec),
@@ -93,9 +82,9 @@ def read_stage(
         **texts,
         context=context,
         files=listing.files,
-        usage=sum(spent[1:], spent[0]) if spent else None,
+        usage=_consumed(record),
         why_here=arrival_of(chosen.journal, record).words,
-        why_next=why_next,
+        why_next=past.way_of(chosen) if _is_committed(tried, record) else None,
         is_set_aside=chosen.is_set_aside,
         by_hand=_by_hand(chosen),
         cached=_cached(directory, record, problems),
@@ -105,6 +94,36 @@ def read_stage(
         _read=lambda name, most: read_beginning(directory, name, most),
         _sizes=sizes,
     )
+
+
+def _attempt_of(record: VisitRecord, number: int | None) -> AttemptRecord:
+    """An attempt of a visit, by its number; the latest for None.
+
+    Raises:
+        OptionError: The visit has no such attempt.
+    """
+    for one in reversed(record.attempts):
+        if number in (None, one.number):
+            return one
+    listed = ", ".join(str(one.number) for one in record.attempts)
+    raise OptionError(f"visit {record.number} of {record.node_id} has no attempt {number}", hint=f"attempts: {listed}")
+
+
+def _is_committed(tried: AttemptRecord, record: VisitRecord) -> bool:
+    """Whether an attempt is the one that its visit came to."""
+    return record.commit is not None and tried.ended is record.commit
+
+
+def _consumed(record: VisitRecord) -> Usage | None:
+    """What all attempts of a visit consumed; None where none of them says."""
+    spent = [one.ended.outcome.usage for one in record.attempts if one.ended and one.ended.outcome.usage]
+    return sum(spent[1:], spent[0]) if spent else None
+
+
+def _put_in_command(texts: dict[str, Any], spec: Node) -> None:
+    """Show the command of a tool where a prompt would be."""
+    if texts["prompt"] is None and spec.tool_command.strip():
+        texts["prompt"] = spec.tool_command
 
 
 def _texts(directory: Path, problems: list[str]) -> tuple[dict[str, Any], dict[str, int]]:
@@ -125,11 +144,15 @@ def _texts(directory: Path, problems: list[str]) -> tuple[dict[str, Any], dict[s
 
 
 def _listed(directory: Path, problems: list[str]) -> Listing:
+    """The files of an attempt; what is not among them is a problem."""
     try:
-        return list_stage(directory)
+        listing = list_stage(directory)
     except RunError as error:
         problems.append(error.message)
         return Listing(())
+    if listing.is_cut:
+        problems.append(f"more than {len(listing.files)} files; the rest is in {directory}")
+    return listing
 
 
 def _cached(directory: Path, record: VisitRecord, problems: list[str]) -> str:
@@ -235,8 +258,7 @@ def stage_from_view(run: Execution, spec: Node, problem: RunError) -> StageInspe
             texts[name] = run.read_stage_file(spec.id, file)
         except AttractorError as error:
             problems.append(error.message)
-    if texts["prompt"] is None and spec.tool_command.strip():
-        texts["prompt"] = spec.tool_command
+    _put_in_command(texts, spec)
     outcome = run.outcomes.get(spec.id)
     status = _standing(run, spec.id) if outcome is None else outcome.status.value
     spent = tuple(run.view.attempts.get(spec.id, ()))

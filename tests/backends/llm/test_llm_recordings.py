@@ -51,6 +51,7 @@ def test_a_replay_without_the_providers_libraries_still_knows_one_model_from_ano
         raise OptionError("the models of providers need pydantic_ai, which is not installed")
 
     monkeypatch.setattr("attractor_nb.backends.llm.provider_backend.check_installed", missing)
+    monkeypatch.setattr("attractor_nb.backends.llm.client_libraries.check_installed", missing)
     assert Pipeline(source).run(wait=True, cassette_mode="replay", **place).is_success
     changed = Pipeline(source.replace(models["openai"], "gpt-4.1-nano"))
     assert "its model changed" in changed.run(wait=True, cassette_mode="replay", **place).reason

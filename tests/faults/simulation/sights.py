@@ -104,7 +104,7 @@ def look(root: Path) -> Sight:
             if isinstance(event, PipelineRewound):
                 way = [earlier for earlier in way if earlier.sequence <= event.to_sequence]
                 before = Counter(name for name, _ in sight.visits + visits_of(way))
-                rewound = {name: used - before[name] for name, used in dict(event.carried["visits"]).items()}
+                rewound = {name: used - before[name] for name, used in dict(event.carried.visits).items()}
             else:
                 way.append(event)
         sight.places.append(SightedDirectory(stored, way))

@@ -1,0 +1,50 @@
+"""A question that waits for its answer, as those who show and answer it have it.
+
+It knows neither who is asked nor how an answer comes to count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from attractor_nb.model.events import InterviewStarted
+
+if TYPE_CHECKING:
+    from attractor_nb.model.question import Question
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """A question that waits for its answer.
+
+    Attributes:
+        id: What to answer by; unique in the run.
+        stage: The asking node.
+        question: The question.
+        deadline: When it times out, in seconds since 1970; None for never.
+        since: When it was asked, in seconds since 1970.
+        is_with_interviewer: The run's own interviewer is asked, and answers by itself: nobody has to click.
+    """
+
+    id: str
+    stage: str
+    question: Question
+    deadline: float | None
+    since: float
+    is_with_interviewer: bool = False
+
+    def as_event(self) -> InterviewStarted:
+        """The question as its event has it, which is all that a card needs of it."""
+        question = self.question
+        return InterviewStarted(
+            question=question.text,
+            stage=question.stage,
+            question_id=question.id,
+            kind=question.type.value,
+            options=tuple((option.key, option.label) for option in question.options),
+            deadline=self.deadline,
+            metadata=question.metadata,
+            branch=question.branch,
+            form=question.form.to_plain() if question.form else {},
+        )

@@ -1,0 +1,83 @@
+"""How a handler is called, and what is left of its stage for one that goes on when its attempt is over."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import msgspec
+
+from attractor_nb.calling import awaitable
+from attractor_nb.errors import TerminalError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from attractor_nb.protocols import Handler
+    from attractor_nb.stage import StageFiles
+
+OWN_GRACE_SECONDS = 5.0
+"""How long a handler that keeps its own time may take to end what it started, when the run's is over."""
+
+
+class HandlerCall(NamedTuple):
+    """How a handler is called, found out once.
+
+    Attributes:
+        execute: Calls it, whatever kind of function it is.
+        keeps_own_time: It ends by itself at the node's timeout, and knows better how: a tool, a gate.
+        reserves_requests: What it asks enters ``StageScope.paying`` around each of its requests.
+    """
+
+    execute: Callable[..., Awaitable[Any]]
+    keeps_own_time: bool
+    reserves_requests: bool
+
+
+def handler_call(handler: Handler) -> HandlerCall:
+    """How a handler is called."""
+    keeps_own_time = bool(getattr(handler, "keeps_own_time", False))
+    return HandlerCall(awaitable(handler.execute), keeps_own_time, bool(getattr(handler, "reserves_requests", False)))
+
+
+async def contained(call: Awaitable[Any]) -> Any:
+    """A call in a task of its own, from which an exception that ends programs would end the loop."""
+    try:
+        return await call
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:  # SystemExit and the like: the loop must go on
+        if is_from_keyboard(error):
+            raise
+        return Raised(error)
+
+
+class Raised(msgspec.Struct, frozen=True):
+    """What a handler raised instead of returning."""
+
+    error: BaseException
+
+
+def is_from_keyboard(error: BaseException) -> bool:
+    """Whether somebody pressed Ctrl-C. Python says so in the main thread; elsewhere a handler did."""
+    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
+
+
+class _ClosedFiles:
+    """What is left of a stage's files for a handler that goes on after its attempt was given up.
+
+    The directory is the next attempt's by then: a late status.json would be taken for its own.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Python's own questions, as those of a doctest
+            raise AttributeError(name)
+        raise TerminalError("the attempt is over, and its files are closed", hint="end when the call ends")
+
+
+CLOSED_FILES: Final = cast("StageFiles", _ClosedFiles())
+
+
+def ignore(_said: object) -> None:
+    """What a handler says after its attempt is heard by nobody."""

@@ -1,0 +1,30 @@
+"""What neither a restart nor a rewind undoes of where a run stands, as the record of one has it (rulings 18, 21)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from attractor_nb.model.outcome import Usage
+from attractor_nb.model.record import Count, Record, always
+
+
+class CarriedState(Record, frozen=True):
+    """What bounds a whole run goes on, and no number of a visit is used twice.
+
+    Attributes:
+        restarts: How many ``loop_restart`` edges were taken.
+        elapsed_seconds: Running time.
+        usage: What all attempts consumed.
+        usage_by_node: The same by node.
+        visits: The highest visit number of each node that was used up.
+        branch_visits: The same in each branch, by its path; records of before know no branches.
+        branch_steps: Stages that branches committed.
+    """
+
+    restarts: Count = always(0)
+    elapsed_seconds: float = always(0.0)
+    usage: Usage = msgspec.field(default_factory=Usage)
+    usage_by_node: dict[str, Usage] = always({})
+    visits: dict[str, Count] = always({})
+    branch_visits: dict[str, dict[str, Count]] = always({})
+    branch_steps: Count = always(0)
