@@ -13,6 +13,7 @@ from msgspec.structs import fields, replace
 
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model import events
+from attractor_nb.model.carried_state import CarriedState
 from attractor_nb.model.events import EVENT_TYPES, InterviewInformed, event_from_plain
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
@@ -215,6 +216,7 @@ def _sample(kind):
         "event": InterviewInformed(message="x"),
         "deadline": 1.0,
         "edge": 1,
+        "carried": CarriedState(1, 2.5, usage, {"a": usage}, {"a": 3}, {"fan/a": {"b": 2}}, 4),
     } | dict.fromkeys(("usage", "node_usage", "run_usage", "saved", "spent"), usage)
     values = {str: "x", float: 0.5, bool: True, tuple: ("x", "y"), Mapping: {"k": 1}}
     made = {}
@@ -230,6 +232,21 @@ def test_every_event_survives_its_record(kind):
     assert event_from_plain(json.loads(json.dumps(event.to_plain()))) == event
     assert event.description
     assert isinstance(event.node_id, str)
+
+
+@pytest.mark.parametrize(
+    ("carried", "place"),
+    [
+        ({"restarts": "x"}, "carried.restarts"),
+        ({"visits": {"a": -1}}, "carried.visits"),
+        ({"usage_by_node": {"a": {"calls": "many"}}}, "carried.usage_by_node"),
+        (5, "carried"),
+    ],
+)
+def test_what_a_restart_carries_is_read_with_its_types_checked(carried, place):
+    plain = {"type": "PipelineRewound", "visit": 1, "to_sequence": 1, "carried": carried}
+    with pytest.raises(ValueError, match=place):
+        event_from_plain(plain)
 
 
 @pytest.mark.parametrize("kind", EVENT_TYPES.values(), ids=lambda kind: kind.__name__)
