@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.vocabulary.attributes import FIDELITY_MODES
+from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Edge, Graph, Node

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.model.graph import Edge, Graph
+    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
     from attractor_nb.model.vocabulary.attributed import AttrSpan
-    from attractor_nb.model.vocabulary.attributes import AttrValue
     from attractor_nb.source import Span
 
 

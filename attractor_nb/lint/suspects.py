@@ -5,14 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.model.graph import Edge, Graph, Node
-from attractor_nb.model.vocabulary.attributes import (
-    AttributeSpec,
-    AttrType,
-    AttrValue,
-    Scope,
-    attributes_of,
-    literal_text,
-)
+from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec, AttrType, AttrValue, Scope
+from attractor_nb.model.vocabulary.attributes import attributes_of, literal_text
 from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.model.vocabulary.foreign_names import GRAPHVIZ_NAMES
 

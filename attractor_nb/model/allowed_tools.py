@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS
+from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.duration import parse_duration
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from attractor_nb.model.vocabulary.attribute_kinds import AttrValue, Scope
 from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS, Attributed, AttrSpan
-from attractor_nb.model.vocabulary.attributes import AttrValue, Scope
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, type_of_shape

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.form import Form
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.question import Answer, Option, Question
-    from attractor_nb.model.vocabulary.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
 
 _CLEAN = (int, float, Usage, Event)
 """What holds no text of strangers; an event in an event went through its own stream."""

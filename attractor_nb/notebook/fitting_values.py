@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.languages.stylesheet import PROPERTIES
 from attractor_nb.model.calls.providers import PROVIDERS
 from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS, FALLBACK_REASONS, AttrType, Scope, attribute
+from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
+from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS, FALLBACK_REASONS
+from attractor_nb.model.vocabulary.attributes import attribute
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.shapes import PIPELINE_TYPE, SHAPE_TO_TYPE
 from attractor_nb.model.vocabulary.variables import CONTEXT_PREFIX, FILTERS, NAMING_ATTRIBUTES
@@ -17,7 +19,7 @@ from attractor_nb.model.vocabulary.variables import CONTEXT_PREFIX, FILTERS, NAM
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from attractor_nb.model.vocabulary.attributes import AttributeSpec
+    from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec
     from attractor_nb.notebook.cell_outline import CellOutline
 
 ACTIONS: Final = ("observe", "steer", "wait")

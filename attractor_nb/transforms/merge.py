@@ -10,7 +10,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.model.graph import Edge
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.text_files import marked_texts
-from attractor_nb.model.vocabulary.attributes import Scope
+from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.transforms.splicing import Inside, graph_of, inside_of, joined, redirected, with_inside
 
 if TYPE_CHECKING:

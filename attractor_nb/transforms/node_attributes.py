@@ -16,14 +16,15 @@ from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet, reso
 from attractor_nb.model.calls.model_endpoints import PREFIX as ENDPOINT_PREFIX
 from attractor_nb.model.calls.model_options import PREFIX as OPTION_PREFIX
 from attractor_nb.model.calls.providers import COMPATIBLE, ModelName, address_owner, read_model
-from attractor_nb.model.vocabulary.attributes import Scope, attribute, coerce
+from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.model.vocabulary.attributes import attribute, coerce
 from attractor_nb.model.vocabulary.variables import GOAL, settled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.model.vocabulary.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
 
 _ADDRESS: Final = "llm.base_url"
 INHERITED: Final = (

@@ -14,14 +14,15 @@ from msgspec import structs
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
-from attractor_nb.model.vocabulary.attributes import AttrType, Scope, attribute
+from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
+from attractor_nb.model.vocabulary.attributes import attribute
 from attractor_nb.model.vocabulary.variables import NAMING_ATTRIBUTES, with_renamed_nodes
 from attractor_nb.transforms.node_attributes import INHERITED, StylesheetApplication, VariableExpansion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from attractor_nb.model.vocabulary.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
 
 _SETTLED: Final = {"max_retries": ("default_max_retries", "default_max_retry"), "retry_policy": ("retry_policy",)}
 """Node attributes, and the graph's that give their default."""

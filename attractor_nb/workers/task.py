@@ -15,7 +15,7 @@ from attractor_nb.model.vocabulary.duration import Duration
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.model.vocabulary.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
 
 MAX_BROUGHT_BYTES: Final = 64 * 1024 * 1024
 """Of all files of a stage together; what is over it stays behind, and is named."""

@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb.decisions.fidelity import degrade_once, resolve_fidelity, resolve_thread
 from attractor_nb.model.graph import Edge, Graph, Node
-from attractor_nb.model.vocabulary.attributes import FIDELITY_MODES
+from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
 
 MODES = {
     "the edge first": ("full", "truncate", "summary:low", "full"),

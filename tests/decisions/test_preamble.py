@@ -16,7 +16,7 @@ from attractor_nb.decisions.preambles.told_past import StageSummary, ToldPast
 from attractor_nb.decisions.preambles.told_values import MAX_CARRIED_CHARACTERS
 from attractor_nb.model.calls.prompt_sections import outside_fences
 from attractor_nb.model.calls.tokens import estimated_tokens
-from attractor_nb.model.vocabulary.attributes import FIDELITY_MODES
+from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
 
 VALUES = {
     "ticket": "printer broken",

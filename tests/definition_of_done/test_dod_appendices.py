@@ -3,7 +3,8 @@
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.model.vocabulary.attributes import Scope, attribute
+from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.model.vocabulary.attributes import attribute
 
 UNSET = (None, "")
 ATTRIBUTES = [

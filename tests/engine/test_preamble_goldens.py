@@ -12,7 +12,7 @@ from attractor_nb.decisions.preambles.told_amounts import TOKEN_BUDGETS
 from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.model.events import ToolCallEnded
-from attractor_nb.model.vocabulary.attributes import FIDELITY_MODES
+from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
 from attractor_nb.stage import current_stage
 from attractor_nb.testing import ManualClock, ScriptedBackend, ScriptedInterviewer, SeededRandomness
 

@@ -17,7 +17,9 @@ from attractor_nb.model.carried_state import CarriedState
 from attractor_nb.model.events import EVENT_TYPES, InterviewInformed, event_from_plain
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
-from attractor_nb.model.vocabulary.attributes import TABLE, AttrType, Scope, attribute, coerce
+from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
+from attractor_nb.model.vocabulary.attribute_table import TABLE
+from attractor_nb.model.vocabulary.attributes import attribute, coerce
 from attractor_nb.model.vocabulary.duration import Duration, parse_duration
 from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE, type_of_shape
 

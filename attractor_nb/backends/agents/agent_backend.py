@@ -29,7 +29,7 @@ from attractor_nb.model.calls.call_content import AGENT_TASK_FILE
 from attractor_nb.model.calls.providers import read_model
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import RunWarning
-from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS, REASONING_EFFORTS
+from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS, REASONING_EFFORTS
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.stage import current_stage

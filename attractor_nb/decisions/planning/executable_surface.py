@@ -19,7 +19,8 @@ import msgspec
 from attractor_nb.model.allowed_tools import server_attribute
 from attractor_nb.model.calls.model_endpoints import PREFIX
 from attractor_nb.model.calls.rates import RATE_FIELDS
-from attractor_nb.model.vocabulary.attributes import TABLE, AttrType, Scope
+from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
+from attractor_nb.model.vocabulary.attribute_table import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

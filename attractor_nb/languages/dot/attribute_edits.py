@@ -17,7 +17,7 @@ from attractor_nb.languages.dot.respelling import spelled
 from attractor_nb.languages.dot.statements import declare_node, detached, keeping, link_at, node_statements, reread
 from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.languages.dot.typing_rules import readings
-from attractor_nb.model.vocabulary.attributes import Scope
+from attractor_nb.model.vocabulary.attribute_kinds import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

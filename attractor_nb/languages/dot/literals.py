@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.model.vocabulary.duration import parse_duration
 
 if TYPE_CHECKING:
-    from attractor_nb.model.vocabulary.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
     from attractor_nb.source import SourceText, Span
 
 KEYWORDS: Final = frozenset({"strict", "digraph", "graph", "node", "edge", "subgraph"})

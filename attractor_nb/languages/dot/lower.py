@@ -20,8 +20,9 @@ from attractor_nb.languages.dot.nearness import slips
 from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.languages.dot.typing_rules import read_unknown, readings
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
+from attractor_nb.model.vocabulary.attribute_kinds import AttrValue, Scope
 from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS
-from attractor_nb.model.vocabulary.attributes import AttrValue, Scope, literal_text
+from attractor_nb.model.vocabulary.attributes import literal_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -15,13 +15,14 @@ from attractor_nb.languages.dot.expression_words import STRING
 from attractor_nb.languages.dot.literals import KEYWORDS, is_quoted, is_too_large, quote, spell, string_offsets, text_of
 from attractor_nb.languages.dot.plain import BARE_VALUE
 from attractor_nb.languages.dot.typing_rules import read_unknown, readings
-from attractor_nb.model.vocabulary.attributes import AttrType, Scope, attribute, coerce, literal_text
+from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
+from attractor_nb.model.vocabulary.attributes import attribute, coerce, literal_text
 from attractor_nb.model.vocabulary.duration import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.model.vocabulary.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
 
 _BARE: Final = re.compile(BARE_VALUE)
 _PROSE: Final = frozenset({AttrType.STRING, AttrType.COMMAND, AttrType.DURATION})

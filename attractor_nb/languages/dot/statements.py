@@ -10,7 +10,7 @@ from attractor_nb.languages.dot.lower import lower
 from attractor_nb.languages.dot.parser import parse_syntax
 from attractor_nb.languages.dot.placing import Page, standing
 from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
-from attractor_nb.model.vocabulary.attributes import Scope
+from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:

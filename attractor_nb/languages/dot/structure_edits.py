@@ -17,7 +17,8 @@ from attractor_nb.languages.dot.respelling import spelled
 from attractor_nb.languages.dot.statements import keeping, link_at, node_statements, reread, without_edge
 from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.vocabulary.attributes import AttrType, Scope, attribute
+from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
+from attractor_nb.model.vocabulary.attributes import attribute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -12,7 +12,8 @@ from math import isinf
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.dot.literals import MAX_INTEGER_DIGITS, MAX_NUMBER_LENGTH, text_of, value_of
-from attractor_nb.model.vocabulary.attributes import AttributeSpec, AttrType, AttrValue, Scope, attributes_of, coerce
+from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec, AttrType, AttrValue, Scope
+from attractor_nb.model.vocabulary.attributes import attributes_of, coerce
 from attractor_nb.model.vocabulary.duration import Duration
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.dot.literals import is_identifier, quote, spell, text_of
-from attractor_nb.model.vocabulary.attributes import TABLE
+from attractor_nb.model.vocabulary.attribute_table import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from attractor_nb.model.graph import Edge, Graph, Node
-    from attractor_nb.model.vocabulary.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
 
 _ORDER: Final = {row.name: number for number, row in reversed(list(enumerate(TABLE)))}
 

@@ -22,7 +22,9 @@ from attractor_nb.languages.stylesheet.syntax import (
 from attractor_nb.languages.syntax_trees import Branch, ReadingStoppedError, parse_tree
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
 from attractor_nb.model.nearest_name import did_you_mean, nearest
-from attractor_nb.model.vocabulary.attributes import REASONING_EFFORTS, Scope, attribute, coerce
+from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.model.vocabulary.attribute_table import REASONING_EFFORTS
+from attractor_nb.model.vocabulary.attributes import attribute, coerce
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:

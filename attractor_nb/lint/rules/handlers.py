@@ -10,7 +10,7 @@ from attractor_nb.lint.source_places import replacing_value, value_span
 from attractor_nb.lint.survey import BUILT_IN_TYPES
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.vocabulary.attributes import Scope
+from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.model.vocabulary.shapes import (
     DEFAULT_SHAPE,
     DEFAULT_TYPE,

@@ -15,7 +15,7 @@ from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import outward, replacing_value, value_span
 from attractor_nb.model.diagnostic import Fix, Severity, TextEdit
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.vocabulary.attributes import Scope
+from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE
 

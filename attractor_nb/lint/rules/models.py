@@ -22,7 +22,8 @@ from attractor_nb.model.calls.model_options import read_option, written_options
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.graph import Node
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS, literal_text
+from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
+from attractor_nb.model.vocabulary.attributes import literal_text
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.duration import parse_duration
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, DEFAULT_TYPE

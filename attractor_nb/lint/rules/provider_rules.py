@@ -12,7 +12,8 @@ from attractor_nb.model.calls.model_endpoints import FIELDS, PREFIX, endpoint_of
 from attractor_nb.model.calls.providers import PROVIDER_NAMES, known_provider, read_model
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.vocabulary.attributes import FALLBACK_REASONS, literal_text
+from attractor_nb.model.vocabulary.attribute_table import FALLBACK_REASONS
+from attractor_nb.model.vocabulary.attributes import literal_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Edge, Node
-    from attractor_nb.model.vocabulary.attributes import AttrValue
+    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
     from attractor_nb.source import Span
 
 

@@ -8,7 +8,8 @@ from attractor_nb.lint.consequences import with_value
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import replacing_value, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.vocabulary.attributes import Scope, literal_text
+from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.model.vocabulary.attributes import literal_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

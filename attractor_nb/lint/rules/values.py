@@ -14,15 +14,9 @@ from attractor_nb.model.allowed_tools import server_attribute
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.graph import Node
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.vocabulary.attributes import (
-    FIDELITY_MODES,
-    AttributeSpec,
-    AttrType,
-    AttrValue,
-    Scope,
-    attributes_of,
-    literal_text,
-)
+from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec, AttrType, AttrValue, Scope
+from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
+from attractor_nb.model.vocabulary.attributes import attributes_of, literal_text
 from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.model.vocabulary.foreign_names import FOREIGN_NAMES
 

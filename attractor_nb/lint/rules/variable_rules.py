@@ -12,7 +12,7 @@ from attractor_nb.lint.source_places import embedded_text, outward, replacing, r
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, INPUTS_SCHEMA, STAGE_KEYS, inputs_of, parse_inputs
 from attractor_nb.model.nearest_name import nearest, slipped
-from attractor_nb.model.vocabulary.attributes import Scope
+from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.model.vocabulary.mappings import parse_mapping
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE
 from attractor_nb.model.vocabulary.variables import CONTEXT_PREFIX, GOAL, NAMING_ATTRIBUTES, settled, variables

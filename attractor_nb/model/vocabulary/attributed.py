@@ -8,7 +8,8 @@ from typing import ClassVar, TypeVar, overload
 
 import msgspec
 
-from attractor_nb.model.vocabulary.attributes import AttrValue, Scope, attribute, literal_text
+from attractor_nb.model.vocabulary.attribute_kinds import AttrValue, Scope  # noqa: TC001 - as above
+from attractor_nb.model.vocabulary.attributes import attribute, literal_text
 from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.source import Span  # noqa: TC001 - as above
 

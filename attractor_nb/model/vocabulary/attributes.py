@@ -1,7 +1,6 @@
-"""Attributes as all read them: their kinds, their one table, and how a value gets its type.
+"""Looks attributes up in their table, and gives a value the type that its attribute asks for.
 
-Lowering reads the table to give values their type, lint to find bad values and slips, completion and the
-docs to list them. An attribute that is not in the table is kept as written (ruling 5).
+An attribute that is not in the table is kept as written (ruling 5).
 """
 
 from __future__ import annotations
@@ -10,35 +9,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec, AttrType, AttrValue, Scope
-from attractor_nb.model.vocabulary.attribute_table import (
-    AGENT_TOOLS,
-    FALLBACK_REASONS,
-    FIDELITY_MODES,
-    REASONING_EFFORTS,
-    RETRY_PRESETS,
-    TABLE,
-)
+from attractor_nb.model.vocabulary.attribute_table import TABLE
 from attractor_nb.model.vocabulary.duration import Duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-__all__ = [
-    "AGENT_TOOLS",
-    "FALLBACK_REASONS",
-    "FIDELITY_MODES",
-    "REASONING_EFFORTS",
-    "RETRY_PRESETS",
-    "TABLE",
-    "AttrType",
-    "AttrValue",
-    "AttributeSpec",
-    "Scope",
-    "attribute",
-    "attributes_of",
-    "coerce",
-    "literal_text",
-]
 
 _INDEX: Final = {(row.scope, row.name): row for row in TABLE}
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")

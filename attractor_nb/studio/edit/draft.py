@@ -22,7 +22,8 @@ from attractor_nb.languages.dot.structure_edits import rename_node
 from attractor_nb.languages.stylesheet import SelectorKind, parse_stylesheet
 from attractor_nb.model.diagnostic import TextEdit
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.vocabulary.attributes import AttrType, Scope, attribute, coerce
+from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
+from attractor_nb.model.vocabulary.attributes import attribute, coerce
 from attractor_nb.model.vocabulary.variables import NAMING_ATTRIBUTES, stages_named
 
 if TYPE_CHECKING:

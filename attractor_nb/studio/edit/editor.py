@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import BYTE_ORDER_MARK, parse_syntax
 from attractor_nb.languages.dot.structure_edits import add_edge, add_node, remove_edge, remove_node
-from attractor_nb.model.vocabulary.attributes import Scope
+from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.source import SourceText

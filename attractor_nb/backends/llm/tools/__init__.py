@@ -15,7 +15,7 @@ from attractor_nb.errors import TerminalError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.allowed_tools import read_allowed_tools
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS
+from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
 from attractor_nb.stage import stage_or_none
 
 if TYPE_CHECKING:

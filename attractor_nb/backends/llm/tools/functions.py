@@ -11,7 +11,7 @@ from attractor_nb.backends.llm.tools.tool_problems import ToolProblem, cut
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.model.allowed_tools import TOOL_NAME
-from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS
+from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
 from attractor_nb.stage import stage_or_none
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.model.graph import Node
-from attractor_nb.model.vocabulary.attributes import AGENT_TOOLS
+from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
 from attractor_nb.redaction import learn
 from attractor_nb.testing import try_stage
 
