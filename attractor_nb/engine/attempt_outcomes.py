@@ -29,7 +29,9 @@ REJECTED_STATUS_FILE = "status.rejected.json"
 AUTO_STATUS_NOTES = "auto-status: handler completed without writing status"
 
 
-def settled(effect: Execute, files: StageFiles, returned: Any, duration: float, spending: Spending) -> Outcome:
+def outcome_that_counts(
+    effect: Execute, files: StageFiles, returned: Any, duration: float, spending: Spending
+) -> Outcome:
     """Whose word counts: this attempt's file, the returned outcome, auto_status, nobody's (ruling 27).
 
     Its status.json is then there. The handler's word is written first, into a file that must be new:

@@ -16,8 +16,8 @@ from attractor_nb.decisions.effects import Asked, Execute, RecordStatus, RunEnd,
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.attempt_outcomes import (
     outcome_of_handler_error,
+    outcome_that_counts,
     rewrite_status,
-    settled,
     with_note,
     without_note,
     write_status,
@@ -132,7 +132,7 @@ class Attempts(msgspec.Struct):
             rewrite_status(files, effect, outcome, duration)
             elapsed, saved = self.time.elapsed_seconds, returned.usage
             return StageResult(outcome, duration, elapsed, is_saved=is_saved, is_cached=True, saved=saved, files=files)
-        outcome = settled(effect, files, returned, duration, spending)
+        outcome = outcome_that_counts(effect, files, returned, duration, spending)
         if look is not None and setup.cache is not None:
             setup.cache.keep(look, without_note(outcome, effect), context, setup.clock.time())
         elapsed, place, commit = self.time.elapsed_seconds, setup.workplace, ""

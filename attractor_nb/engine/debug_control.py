@@ -25,7 +25,7 @@ from attractor_nb.model.redacted import redacted_outcome
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
     from attractor_nb.decisions.breakpoints import Breakpoint, WalkMoment
     from attractor_nb.decisions.effects import Execute, StageResult
@@ -250,9 +250,7 @@ class Debugging:
             stand.state.whole.apply(event)
             stand.is_changed = True
 
-        self.desk.change(stand, change)
-        with self.desk.lock:
-            self.tell()
+        self._change_at(stand, change)
 
     def set_outcome(self, stand: Stand, outcome: Outcome) -> None:
         """Have a stage that has just ended come to something else."""
@@ -266,6 +264,10 @@ class Debugging:
             self._record(event, stand.stop.branch)
             stand.replaced = clean
 
+        self._change_at(stand, change)
+
+    def _change_at(self, stand: Stand, change: Callable[[], None]) -> None:
+        """Make a change where a walk stands, and tell whoever watches."""
         self.desk.change(stand, change)
         with self.desk.lock:
             self.tell()
