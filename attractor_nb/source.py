@@ -8,6 +8,7 @@ condition is in a DOT string: its spans then point into the outer file, through 
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +44,11 @@ class SourceText:
     first_line: int = 1
     host: Span | None = field(default=None, compare=False, repr=False)
     host_offsets: OffsetMap | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def host_table(self) -> Sequence[int]:
+        """What ``host_offsets`` gives, asked once: a text may have many findings."""
+        return array("q", self.host_offsets() if self.host_offsets else ())
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -120,10 +126,9 @@ class Span(NamedTuple):
 
     def outermost(self) -> Span:
         """The same place in the outermost text: the file or cell that the user wrote."""
-        host, offsets = self.source.host, self.source.host_offsets
-        if host is None or offsets is None:
+        host, table = self.source.host, self.source.host_table
+        if host is None or not table:
             return self
-        table = offsets()
         start = table[self.start]
         end = max(table[self.end], start + 1) if self.end > self.start else start
         return Span(host.source, start, end).outermost()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Meant = Callable[[Graph], Graph]
     """Gives the graph without the slip."""
 
+MAX_MENDED: Final = 100
+"""Slips that are mended, each by a look at the whole graph; what more of them entail stays beside them."""
 MAX_APART: Final = 8
 """Slips that are mended one by one to tell which consequence is whose; of more the first has them all."""
 _WORST_FIRST: Final = (Severity.ERROR, Severity.WARNING, Severity.INFO)
@@ -57,7 +59,7 @@ def without_consequences(
     if not others:
         return list(found)
     mended = graph
-    for slip in slips:
+    for slip in slips[:MAX_MENDED]:
         mended = slip.meant(mended)
     left = {_key(each) for each in diagnose(mended)}
     entailed = [each for each in others if _key(each) not in left]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attractor_nb.decisions.fan_outs.joins import joins_of
 from attractor_nb.decisions.planning.cycles import find_cycles
@@ -15,22 +15,25 @@ from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
 from attractor_nb.lint.source_places import embedded_text
 from attractor_nb.lint.suspects import Suspect, find_suspects
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, HUMAN_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from attractor_nb.decisions.fan_outs.joins import Join
     from attractor_nb.decisions.planning.model_choices import ModelChoice
     from attractor_nb.lint.consequences import Slip
     from attractor_nb.model.child import ChildProblem
     from attractor_nb.model.diagnostic import Diagnostic
-    from attractor_nb.model.graph import Edge, Graph
+    from attractor_nb.model.graph import Edge, Graph, Node
     from attractor_nb.model.inputs import Input
     from attractor_nb.model.text_files import TextFileProblem
 
 MAX_SUGGESTIONS = 50
-"""Searches for a similar node id in one graph; each looks at all nodes."""
+"""Searches for a name that was meant, for each list of known names; each looks at all of them."""
+
+_SET_NOTHING_FREELY: Final = frozenset({"start", "exit", "conditional", "parallel", HUMAN_TYPE})
+"""Types whose stages set keys that are known; any other may come with a status.json that sets more."""
 
 
 class Survey:
@@ -45,7 +48,7 @@ class Survey:
         self.graph = graph
         self.options = options
         self.slips: list[Slip] = []
-        self._suggestions: dict[str, str] = {}
+        self._known_nodes = KnownNames(graph.nodes)
 
     @property
     def types(self) -> Mapping[str, str]:
@@ -78,6 +81,18 @@ class Survey:
         }
 
     @cached_property
+    def _nodes_by_attribute(self) -> dict[str, list[Node]]:
+        nodes: dict[str, list[Node]] = {}
+        for node in self.graph.nodes.values():
+            for name in node.attrs:
+                nodes.setdefault(name, []).append(node)
+        return nodes
+
+    def having(self, name: str) -> Sequence[Node]:
+        """The nodes that have an attribute, in source order."""
+        return self._nodes_by_attribute.get(name, ())
+
+    @cached_property
     def forks(self) -> list[str]:
         """Ids of the nodes that several edges leave, in source order."""
         leaving = self.graph.outgoing_edges
@@ -101,19 +116,9 @@ class Survey:
     @cached_property
     def reachable(self) -> set[str]:
         """Ids that a run can get to from the start: along edges and retry jumps (ruling 8)."""
-        seen = {node.id for node in self.graph.start_nodes}
-        seen.update(target for target in self.graph_jumps if target in self.graph.nodes)
-        queue = list(seen)
-        successors, jumps = self.successors, self.jumps
-        for node_id in queue:
-            targets = successors[node_id]
-            if node_id in jumps:
-                targets = [*targets, *(target for target in jumps[node_id] if target in successors)]
-            for target in targets:
-                if target not in seen:
-                    seen.add(target)
-                    queue.append(target)
-        return seen
+        sources = {node.id for node in self.graph.start_nodes}
+        sources.update(target for target in self.graph_jumps if target in self.graph.nodes)
+        return sources.union(self._led_to(sources))
 
     @cached_property
     def joins(self) -> dict[str, Join]:
@@ -131,6 +136,29 @@ class Survey:
     def cyclic(self) -> frozenset[str]:
         """The nodes that lie on a cycle."""
         return frozenset(node_id for cycle in self.cycles for node_id in cycle)
+
+    @cached_property
+    def behind_free_stages(self) -> set[str]:
+        """The nodes before which a stage may be done that can set any key of the context."""
+        if self.graph_jumps:
+            return set(self.graph.nodes)
+        free = [node_id for node_id, kind in self.types.items() if kind not in _SET_NOTHING_FREELY]
+        return self._led_to(free)
+
+    def _led_to(self, sources: Iterable[str]) -> set[str]:
+        """Where edges and retry jumps lead from some nodes, and on from there."""
+        found: set[str] = set()
+        queue = list(sources)
+        successors, jumps = self.successors, self.jumps
+        for node_id in queue:
+            targets = successors[node_id]
+            if node_id in jumps:
+                targets = [*targets, *(target for target in jumps[node_id] if target in successors)]
+            for target in targets:
+                if target not in found:
+                    found.add(target)
+                    queue.append(target)
+        return found
 
     @cached_property
     def suspects(self) -> list[Suspect]:
@@ -201,9 +229,27 @@ class Survey:
 
     def nearest_node(self, name: str) -> str:
         """The id most like a name, or empty; for the first ``MAX_SUGGESTIONS`` names only."""
-        if name not in self._suggestions and len(self._suggestions) < MAX_SUGGESTIONS:
-            self._suggestions[name] = nearest(name, self.graph.nodes)
-        return self._suggestions.get(name, "")
+        return self._known_nodes.nearest(name)
+
+
+class KnownNames:
+    """Names of which one may have been meant.
+
+    A graph may have as many slips as names, and each is compared with all names, so only the first
+    ``MAX_SUGGESTIONS`` slips are.
+    """
+
+    def __init__(self, names: Iterable[str], search: Callable[[str, Iterable[str]], str] = nearest) -> None:
+        """Take the names, of equally near ones the preferred first, and what finds the one that a slip means."""
+        self._names = tuple(names)
+        self._search = search
+        self._found: dict[str, str] = {}
+
+    def nearest(self, slip: str) -> str:
+        """The name that was meant, or empty."""
+        if slip not in self._found and len(self._found) < MAX_SUGGESTIONS:
+            self._found[slip] = self._search(slip, self._names)
+        return self._found.get(slip, "")
 
 
 def no_inputs(_name: str) -> None:

@@ -82,15 +82,18 @@ def slipped(word: str, known: Iterable[str]) -> str:
     >>> [slipped(word, ["goal"]) for word in ("gaol", "goa", "gooal", "goals", "coal")]
     ['goal', 'goal', 'goal', '', '']
     """
-    return next((name for name in known if word in _slips_of(name)), "")
+    return next((name for name in known if abs(len(name) - len(word)) <= 1 and _is_slip(word, name)), "")
 
 
-def _slips_of(name: str) -> set[str]:
-    found: set[str] = set()
-    for place, letter in enumerate(name):
-        before, after = name[:place], name[place + 1 :]
-        found |= {before + after, f"{before}{letter}{letter}{after}", before + after[:1] + letter + after[1:]}
-    return found - {name}
+def _is_slip(word: str, name: str) -> bool:
+    """Whether a word, at most one letter longer or shorter, is a name with one slip of the fingers."""
+    place = _agreeing(word, name, 0, 0)
+    if len(word) < len(name):  # a letter was left out
+        return word[place:] == name[place + 1 :]
+    if len(word) > len(name):  # a letter was doubled
+        return place > 0 and word[place] == word[place - 1] and word[place + 1 :] == name[place:]
+    swapped = word[place + 1 : place + 2] + word[place : place + 1]
+    return word != name and swapped == name[place : place + 2] and word[place + 2 :] == name[place + 2 :]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -168,10 +168,12 @@ def _needs_failure(edge: Edge) -> bool:
 
 def _distinct_keys(labels: Sequence[str]) -> list[str]:
     keys: dict[int, str] = {}
+    taken: set[str] = set()
+    numbers = (str(number) for number in count(10))  # one for all labels: what it gave is taken
     written_first = sorted(range(len(labels)), key=lambda position: not _has_accelerator(labels[position]))
     for position in written_first:
-        taken = set(keys.values())
-        keys[position] = next(key for key in _candidates(labels[position]) if key not in taken)
+        keys[position] = next(key for key in _candidates(labels[position], numbers) if key not in taken)
+        taken.add(keys[position])
     return [keys[position] for position in range(len(labels))]
 
 
@@ -179,9 +181,8 @@ def _has_accelerator(label: str) -> bool:
     return normalize_label(label) != label.strip().lower()
 
 
-def _candidates(label: str) -> Iterator[str]:
+def _candidates(label: str, numbers: Iterator[str]) -> Iterator[str]:
     letters = (char.upper() for char in normalize_label(label) if char.isalnum())
-    numbers = (str(number) for number in count(10))
     return chain([accelerator_key(label)], letters, "123456789", _LETTERS, numbers)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import Span
 
@@ -81,7 +84,7 @@ class StyleRule(msgspec.Struct, frozen=True):
     declarations: tuple[Declaration, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stylesheet:
     """Rules in source order.
 
@@ -92,3 +95,11 @@ class Stylesheet:
 
     rules: tuple[StyleRule, ...] = ()
     notices: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
+
+    @cached_property
+    def positions(self) -> Mapping[tuple[SelectorKind, str], Sequence[int]]:
+        """Where in ``rules`` those are that select the same, by the kind and the name of their selector."""
+        found: dict[tuple[SelectorKind, str], list[int]] = {}
+        for position, rule in enumerate(self.rules):
+            found.setdefault((rule.selector.kind, rule.selector.name), []).append(position)
+        return found

@@ -48,7 +48,7 @@ def schema_valid(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] rate [prompt="Rate it", response_schema="{\"type\": \"object\"}"]
             exit [shape=Msquare]  start -> rate -> exit }
     """
-    for node in survey.graph.nodes.values():
+    for node in survey.having("response_schema"):
         text = node.get("response_schema", str, "").strip()
         if not text:
             continue
@@ -91,15 +91,14 @@ def hooks_called(survey: Survey) -> Iterator[Finding]:
             work [prompt="Do it", allowed_tools="read,write", tool_hooks.pre="./allow.sh"]
             start -> work -> exit }
     """
-    nodes = survey.graph.nodes.values()
-    callers = [node for node in nodes if _calls_tools(survey, node)]
+    callers = [node for node in survey.having("allowed_tools") if _calls_tools(survey, node)]
     used = {_place(node, name) for node in callers for name in _HOOKS} - {None}
-    for node, name in ((node, name) for node in nodes for name in _HOOKS if name in node.attrs):
+    for name, node in ((each, node) for each in _HOOKS for node in survey.having(each)):
         if _is_hooked(node, name) and not _may_call(survey, node) and _place(node, name) not in used:
             message = f'"{node.id}" has {name}, but its handler makes no tool calls of a model'
             yield Finding(message, value_span(node, name), node.id, fix=_FIX)
-    for name in _HOOKS if not any(_may_call(survey, node) for node in nodes) else ():
-        if _is_hooked(survey.graph, name):
+    for name in _HOOKS:
+        if _is_hooked(survey.graph, name) and not any(_may_call(survey, node) for node in survey.graph.nodes.values()):
             message = f"the graph has {name}, but no node has allowed_tools"
             yield Finding(message, value_span(survey.graph, name), fix=_FIX)
 
@@ -141,7 +140,7 @@ def form_valid(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] exit [shape=Msquare]
             ask [shape=hexagon, label="Good?", human.form=Review]  start -> ask -> exit }
     """
-    for node in survey.graph.nodes.values():
+    for node in survey.having(_FORM):
         name = node.get(_FORM, str, "").strip()
         if name and (found := _form_problem(survey, node, name)):
             message, fix = found
@@ -185,13 +184,17 @@ def review_exists(survey: Survey) -> Iterator[Finding]:
             start -> plan -> good -> exit }
     """
     nodes = survey.graph.nodes
-    for node in nodes.values():
+    for node in survey.having(_REVIEW):
         named = comma_list(node.get(_REVIEW, str, ""))
         missing = dict.fromkeys(stage for name in named if (stage := name.partition("/")[0]) not in nodes)
         if missing:
-            listed = ", ".join(f'"{stage}"{did_you_mean(stage, nodes)}' for stage in missing)
+            listed = ", ".join(_with_suggestion(stage, survey.nearest_node(stage)) for stage in missing)
             message = f'the {_REVIEW} of "{node.id}" names unknown stages:  {listed}'
             yield Finding(message, value_span(node, _REVIEW), node.id, fix=Fix("name a stage of the graph"))
+
+
+def _with_suggestion(name: str, near: str) -> str:
+    return f'"{name}"; did you mean "{near}"?' if near else f'"{name}"'
 
 
 @rule(Severity.ERROR)

@@ -148,14 +148,16 @@ def fan_in_off_join(survey: Survey) -> Iterator[Finding]:
             early -> join  fan -> c -> join  join -> exit }
     """
     fan_ins = set(survey.of_type(FAN_IN_TYPE))
+    ends = fan_ins | survey.joins.keys()
     for node_id, join in survey.joins.items():
-        if not fan_ins - {join.node_id}:
+        if len(fan_ins) == (join.node_id in fan_ins):
             continue
+        stops = ends if join.node_id in ends else ends | {join.node_id}
         for edge in branch_edges(survey.graph, node_id):
             if edge.target not in survey.types:
                 continue
             # Behind a fan-out of the branch there are results, so nothing is looked for there.
-            found = walked([edge.target], survey.onward, fan_ins | survey.joins.keys() | {join.node_id})
+            found = walked([edge.target], survey.onward, stops)
             reached = {name for each in found for name in survey.onward(each)} | {edge.target}
             for name in sorted((reached & fan_ins) - {join.node_id}):
                 yield _off_join(survey, node_id, join.node_id, edge, name)

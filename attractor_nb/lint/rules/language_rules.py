@@ -13,6 +13,7 @@ from attractor_nb.languages.stylesheet import SelectorKind
 from attractor_nb.lint.consequences import with_value
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import outward, replacing_value, value_span
+from attractor_nb.lint.survey import KnownNames
 from attractor_nb.model.diagnostic import Fix, Severity, TextEdit
 from attractor_nb.model.nearest_name import nearest
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
@@ -277,16 +278,18 @@ def unused_class(survey: Survey) -> Iterator[Finding]:
     if not selected:
         return
     carried = {name for node in survey.graph.nodes.values() for name in node.classes}
+    known, seen = KnownNames(sorted(carried)), set(selected)
     for selector in _selectors(survey):
         if selector.kind is SelectorKind.CLASS and selector.name not in carried:
-            yield _unmatched(survey, selector, nearest(selector.name, sorted(carried)), "no node has that class")
-    unmatched = selected.keys() - carried
-    seen = set(selected)
-    for node in survey.graph.nodes.values():
+            near = known.nearest(selector.name)
+            # A slip of the stylesheet is reported here; reporting it at the node too would mend it twice.
+            seen.add(near)
+            yield _unmatched(survey, selector, near, "no node has that class")
+    known = KnownNames(selected)
+    for node in survey.having("class"):
         for name in _own_classes(node):
-            # A slip of the stylesheet was reported there; reporting it here too would mend it twice.
-            if name not in seen and not nearest(name, unmatched):
-                yield _unselected(node, name, selected)
+            if name not in seen:
+                yield _unselected(node, name, known.nearest(name))
             seen.add(name)
 
 
@@ -310,8 +313,7 @@ def _own_classes(node: Node) -> tuple[str, ...]:
     return comma_list(node.get("class", str, ""))
 
 
-def _unselected(node: Node, name: str, selected: Iterable[str]) -> Finding:
-    near = nearest(name, selected)
+def _unselected(node: Node, name: str, near: str) -> Finding:
     hint = f'; did you mean "{near}"?' if near else ""
     message = f'no rule of the stylesheet selects the class "{name}" of "{node.id}"{hint}'
     span, fix = value_span(node, "class"), Fix("add a rule for it, or remove it")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import replacing_value, value_span
+from attractor_nb.lint.survey import KnownNames
 from attractor_nb.model.allowed_tools import (
     SERVER_FIELDS,
     SERVER_PREFIX,
@@ -73,7 +74,7 @@ def attach_unused(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] look [prompt="What is in it?", attach="plot.png"]
             exit [shape=Msquare]  start -> look -> exit }
     """
-    for node in survey.graph.nodes.values():
+    for node in survey.having(ATTACH):
         text = node.get(ATTACH, str, "").strip()
         if not text:
             continue
@@ -260,14 +261,15 @@ def carry_known(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] plan [prompt="Plan it"] work [prompt="Do it", carry="plan.response"]
             exit [shape=Msquare]  start -> plan -> work -> exit }
     """
-    carrying = [node for node in survey.graph.nodes.values() if "carry" in node.attrs]
+    carrying = survey.having("carry")
     if not carrying:
         return
-    known = _set_by_stages(survey)
+    names_set = _set_by_stages(survey)
+    known, known_names = frozenset(names_set), KnownNames(names_set)
     for node in carrying:
         names = comma_list(literal_text(node.attrs["carry"]))
         for name in names:
-            near = "" if name in known else nearest(name, known)
+            near = "" if name in known else known_names.nearest(name)
             if name in known or not (near or name.endswith(".response") or name.startswith("tool.")):
                 continue
             fix = Fix("name a value that an earlier stage sets, such as plan.response or tool.output")
@@ -284,7 +286,7 @@ def _set_by_stages(survey: Survey) -> tuple[str, ...]:
     types = set(survey.types.values())
     outputs = (
         assigned.partition("=")[0].strip()
-        for node in survey.graph.nodes.values()
+        for node in survey.having("pipeline.outputs")
         for assigned in comma_list(node.get("pipeline.outputs", str, ""))
     )
     return (
@@ -301,8 +303,8 @@ def attributes(survey: Survey, name: str) -> Iterator[_Written]:
     whole = survey.graph.get(name, str, "")
     if whole.strip():
         yield _Written(survey.graph, name, whole)
-    for node in survey.graph.nodes.values():
-        text = literal_text(node.attrs[name]) if name in node.attrs else ""
+    for node in survey.having(name):
+        text = literal_text(node.attrs[name])
         if text.strip() and (name in node.attr_spans or text != whole):
             yield _Written(node, name, text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.lint.rule import Finding, rule
@@ -12,11 +13,12 @@ from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.redaction import holds_secret, secret_places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from attractor_nb.lint.survey import Survey
     from attractor_nb.source import Span
 
+_NOWHERE: Final = (sys.maxsize, sys.maxsize)
 _REMEDY: Final = "store it in an environment variable that the command or the backend reads"
 
 
@@ -57,9 +59,19 @@ def secret_in_source(survey: Survey) -> Iterator[Finding]:
             ends = (thing.source, thing.target) if isinstance(thing, Edge) else None
             yield Finding(f"{name} contains a secret", span, node_id, ends, Fix(_REMEDY))
     if source is not None:
-        for start, end in secret_places(source.text):
-            if not any(span.start < end and start < span.end for span in reported):
-                yield Finding("the source contains a secret", source.span(start, end), fix=Fix(_REMEDY))
+        for start, end in _outside(secret_places(source.text), reported):
+            yield Finding("the source contains a secret", source.span(start, end), fix=Fix(_REMEDY))
+
+
+def _outside(places: Iterable[tuple[int, int]], spans: Iterable[Span]) -> Iterator[tuple[int, int]]:
+    """The places that no span touches. The places are in order; both are gone through once."""
+    behind = iter(sorted((span.start, span.end) for span in spans))
+    first, last = next(behind, _NOWHERE)
+    for start, end in places:
+        while last <= start:
+            first, last = next(behind, _NOWHERE)
+        if end <= first:
+            yield start, end
 
 
 @rule(Severity.ERROR)

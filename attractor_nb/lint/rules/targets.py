@@ -113,7 +113,7 @@ def gate_without_effect(survey: Survey) -> Iterator[Finding]:
 
 
 def _gates(survey: Survey) -> list[Node]:
-    return [node for node in survey.graph.nodes.values() if node.attrs.get("goal_gate") is True]
+    return [node for node in survey.having("goal_gate") if node.attrs["goal_gate"] is True]
 
 
 RULES: Final = (retry_target_exists, goal_gate_has_retry, gate_without_effect)

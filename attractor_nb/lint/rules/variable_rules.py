@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.lint.consequences import with_value
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import embedded_text, outward, replacing, replacing_value, value_span
+from attractor_nb.lint.survey import KnownNames
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, INPUTS_SCHEMA, STAGE_KEYS, inputs_of, parse_inputs
 from attractor_nb.model.nearest_name import nearest, slipped
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 _OPEN_PREFIXES: Final = ("graph.", "human.gate.", "internal.", "parallel.", "stack.")
 """Beginnings of keys of which the engine sets more than can be listed."""
-_SET_NOTHING_FREELY: Final = frozenset({"start", "exit", "conditional", "parallel", HUMAN_TYPE})
-"""Types whose stages set keys that are known; any other may come with a status.json that sets more."""
 _RESPONSE: Final = ".response"
 
 
@@ -91,15 +90,15 @@ def variable_unknown(survey: Survey) -> Iterator[Finding]:
         digraph { inputs="ticket" start [shape=Mdiamond] sort [prompt="Which team is $ticket for?"]
             exit [shape=Msquare]  start -> sort -> exit }
     """
-    texts = [(node, name) for node in survey.graph.nodes.values() for name in _texts_of(survey, node)]
-    if not texts:
-        return
-    names = _names(survey)
-    for node, name in texts:
+    names: _Names | None = None
+    for node, name in _texts_with_variables(survey):
+        names = names or _Names(survey)
+        if not any(_complaint(survey, node, each.name, names) for each in variables(node.get(name, str, ""))):
+            continue
         text = _written(survey, node, name)
         for variable in variables(text.text):
-            if message := _complaint(survey, node, variable, names):
-                near = _meant(variable.name, names) or nearest(variable.name, names.all)
+            if message := _complaint(survey, node, variable.name, names):
+                near = names.certain.nearest(variable.name) or names.likely.nearest(variable.name)
                 span = text.span(variable.start, variable.end)
                 yield Finding(
                     message,
@@ -129,17 +128,14 @@ def condition_key(survey: Survey) -> Iterator[Finding]:
     """
     if not survey.conditional_edges:
         return
-    names = _names(survey).all
-    known, suggestions = frozenset(names), dict[str, str]()
+    names = _Names(survey)
     for edge, text in survey.conditional_edges:
         condition = survey.conditions[text]
         for clause in condition.clauses if condition is not None else ():
             key = clause.key.removeprefix(CONTEXT_PREFIX)
-            if key in known or key.startswith(_OPEN_PREFIXES) or clause.span is None:
+            if key in names.all or key.startswith(_OPEN_PREFIXES) or clause.span is None:
                 continue
-            if key not in suggestions:
-                suggestions[key] = nearest(key, names)
-            if near := suggestions[key]:
+            if near := names.likely.nearest(key):
                 yield _unknown_key(edge, text, text.index(key, clause.span.start), key, near)
 
 
@@ -177,11 +173,11 @@ def command_variable(survey: Survey) -> Iterator[Finding]:
             start -> close -> exit }
     """
     names: _Names | None = None
-    for node in survey.graph.nodes.values():
+    for node in survey.having("tool_command"):
         command = node.tool_command
         if "${" not in command:
             continue
-        names = names or _names(survey)
+        names = names or _Names(survey)
         for variable in variables(command):
             name = variable.name
             is_ours = name in names.inputs or (name in names.all and name.endswith(_RESPONSE))
@@ -221,21 +217,32 @@ def text_file(survey: Survey) -> Iterator[Finding]:
         yield Finding(message, value_span(node, problem.attribute), node.id, fix=fix)
 
 
-class _Names(NamedTuple):
+class _Names:
     """The names that variables may have.
 
     Attributes:
         inputs: Those of the declared inputs; empty where the graph takes any values.
         all: Every name that is known, inputs included.
+        certain: Finds the known name that a variable certainly means; a graph without inputs takes values of
+            any name.
+        likely: Finds the known name that a variable may mean.
     """
 
-    inputs: frozenset[str]
-    all: tuple[str, ...]
+    def __init__(self, survey: Survey) -> None:
+        self.inputs = frozenset(each.name for each in _declared(survey))
+        known = _known_names(survey, self.inputs)
+        self.all = frozenset(known)
+        self.likely = KnownNames(known)
+        self.certain = self.likely if self.inputs else KnownNames(known, _dotted_or_slipped)
 
 
-def _names(survey: Survey) -> _Names:
+def _dotted_or_slipped(name: str, known: Iterable[str]) -> str:
+    """The name with a dot that is near to one, or the one that a slip of the fingers made into it."""
+    return nearest(name, [each for each in known if "." in each]) or slipped(name, known)
+
+
+def _known_names(survey: Survey, inputs: Iterable[str]) -> list[str]:
     graph = survey.graph
-    inputs = frozenset(each.name for each in _declared(survey))
     known = [*inputs, GOAL, *sorted(ENGINE_KEYS), *STAGE_KEYS, *(f"graph.{name}" for name in graph.attrs)]
     for node_id, kind in survey.types.items():
         if kind == DEFAULT_TYPE or kind not in BUILT_IN_TYPES:
@@ -243,7 +250,7 @@ def _names(survey: Survey) -> _Names:
         if kind in CHILD_TYPES:
             known.append(f"{node_id}.run_id")
             known.extend(_outputs(graph.nodes[node_id]))
-    return _Names(inputs, tuple(known))
+    return known
 
 
 def _declared(survey: Survey) -> Iterable[Input]:
@@ -260,14 +267,18 @@ def _outputs(node: Node) -> list[str]:
         return []
 
 
-def _texts_of(survey: Survey, node: Node) -> Iterator[str]:
-    """The attributes of a node that have variables and are read."""
-    kind = survey.types[node.id]
+def _texts_with_variables(survey: Survey) -> Iterator[tuple[Node, str]]:
+    """The nodes and their attributes that may have variables and are read."""
     for name in NAMING_ATTRIBUTES:
-        text = node.attrs.get(name)
-        is_asked = kind == HUMAN_TYPE or (kind == DEFAULT_TYPE and not node.prompt)
-        if isinstance(text, str) and "$" in text and (name != "label" or is_asked):
-            yield name
+        for node in survey.having(name):
+            text = node.attrs[name]
+            if isinstance(text, str) and "$" in text and (name != "label" or _is_label_asked(survey, node)):
+                yield node, name
+
+
+def _is_label_asked(survey: Survey, node: Node) -> bool:
+    kind = survey.types[node.id]
+    return kind == HUMAN_TYPE or (kind == DEFAULT_TYPE and not node.prompt)
 
 
 def _written(survey: Survey, node: Node, name: str) -> SourceText:
@@ -280,48 +291,21 @@ def _written(survey: Survey, node: Node, name: str) -> SourceText:
     return SourceText(text, f"<{name}>")
 
 
-def _complaint(survey: Survey, node: Node, variable: Variable, names: _Names) -> str:
-    """What is wrong with a variable; empty for nothing, or for what nobody can tell."""
-    name = variable.name
+def _complaint(survey: Survey, node: Node, name: str, names: _Names) -> str:
+    """What is wrong with a variable of that name; empty for nothing, or for what nobody can tell."""
     plain = name.removeprefix(CONTEXT_PREFIX)
     if name in names.all or plain in names.all or plain.startswith(_OPEN_PREFIXES):
         return ""
     stage, is_response = plain.removesuffix(_RESPONSE), plain.endswith(_RESPONSE)
-    if near := _meant(name, names):
+    if near := names.certain.nearest(name):
         return f'${{{name}}} names nothing; did you mean "{near}"?'
     if is_response and "." not in stage and stage not in survey.graph.nodes:
         return f'${{{name}}} names nothing: there is no stage "{stage}"'
     if is_response and survey.types.get(stage, "") == "tool":
         return f'${{{name}}} names nothing: "{stage}" is a tool stage, and sets ${{tool.output}}'
-    if names.inputs and not _is_behind_a_free_stage(survey, node.id):
+    if names.inputs and node.id not in survey.behind_free_stages:
         return f'${{{name}}} names nothing: it is not an input, and no stage before "{node.id}" can set it'
     return ""
-
-
-def _meant(name: str, names: _Names) -> str:
-    """The known name that a variable certainly means; a graph without inputs takes values of any name."""
-    if names.inputs:
-        return nearest(name, names.all)
-    return nearest(name, [each for each in names.all if "." in each]) or slipped(name, names.all)
-
-
-def _is_behind_a_free_stage(survey: Survey, node_id: str) -> bool:
-    """Whether a stage that may set any key can be done before a node."""
-    if survey.graph_jumps:
-        return True
-    arriving: dict[str, list[str]] = {}
-    for source, targets in survey.jumps.items():
-        for target in targets:
-            arriving.setdefault(target, []).append(source)
-    seen, queue = {node_id}, [node_id]
-    for current in queue:
-        for before in (*survey.predecessors.get(current, ()), *arriving.get(current, ())):
-            if survey.types[before] not in _SET_NOTHING_FREELY:
-                return True
-            if before not in seen:
-                seen.add(before)
-                queue.append(before)
-    return False
 
 
 def _respelled(text: SourceText, variable: Variable, near: str) -> Fix:
