@@ -146,7 +146,7 @@ class LocalModelBackend:
             TerminalError: The thread was kept by another backend.
         """
         request = self._request(node, prompt)
-        said = self._go_on(node, request)
+        thread = self._go_on(node, request)
         completion = await complete_chat(
             await self.address(),
             request,
@@ -154,9 +154,9 @@ class LocalModelBackend:
             connect_seconds=self._connect_timeout_seconds,
             read_seconds=self._read_timeout_seconds,
         )
-        if said is not None:
+        if thread is not None:
             answer = {"role": "assistant", "content": completion.text}
-            said.save(json.dumps([*request["messages"][1:], answer], ensure_ascii=False))
+            thread.save(json.dumps([*request["messages"][1:], answer], ensure_ascii=False))
         return Response(completion.text, usage=completion.usage, is_truncated=completion.is_truncated)
 
     def _go_on(self, node: Node, request: dict[str, Any]) -> Conversation | None:

@@ -120,9 +120,9 @@ class DescribedCalls:
         """JSON values by name; of a backend that cannot say: its kind, the node's attributes, the context."""
         if self._backend is None:
             return {}
-        said = self._backend.call_inputs(node, context) if isinstance(self._backend, DescribesCalls) else None
-        if said is not None:
-            return said
+        inputs = self._backend.call_inputs(node, context) if isinstance(self._backend, DescribesCalls) else None
+        if inputs is not None:
+            return inputs
         attributes = {name: value for name, value in attribute_inputs(node.attrs).items() if name != "prompt"}
         values = read_values({key: context.get(key) for key in context}, None)
         return {
@@ -215,10 +215,10 @@ class _Observed:
         self._files = look(scope.files)
         self._values, self._logs = _set_so_far(context)
         self._conversation = scope.conversation
-        self._said: _Said | None = None
+        self._recorded: _RecordedConversation | None = None
         if self._conversation is not None:
-            self._said = _Said(self._conversation)
-            scope.conversation = self._said
+            self._recorded = _RecordedConversation(self._conversation)
+            scope.conversation = self._recorded
 
     def end(self) -> None:
         """The call is over."""
@@ -240,8 +240,8 @@ class _Observed:
             answer["logs"] = list(new_logs)
         if files:
             answer["files"] = files
-        if self._said is not None and self._said.text is not None:
-            answer["conversation"] = self._said.text
+        if self._recorded is not None and self._recorded.text is not None:
+            answer["conversation"] = self._recorded.text
         return redacted_value(answer)
 
 
@@ -252,7 +252,7 @@ def _set_so_far(context: Context) -> tuple[dict[str, Any], tuple[str, ...]]:
     return {key: context.get(key) for key in context}, ()
 
 
-class _Said:
+class _RecordedConversation:
     """A conversation that remembers what was saved (``stage.Conversation``)."""
 
     def __init__(self, inner: Conversation) -> None:

@@ -25,7 +25,7 @@ from attractor_nb.model.vocabulary.labels import label_text
 from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.run_store import DirectoryRunStore
-from attractor_nb.storage.stored_run import check_directory, standing_place
+from attractor_nb.storage.stored_run import check_directory, current_directory
 from attractor_nb.views.columns import one_line
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> E
         recorded, resume = record_answer(logs_root, given), resume_command(logs_root)
     except RunLocked as locked:
         recorded, resume = _hand_over(logs_root, given, locked.owner), None
-    said = label_text(recorded.label) if recorded.label else recorded.text or recorded.answer
+    choice = label_text(recorded.label) if recorded.label else recorded.text or recorded.answer
     if is_json:
         print_json(
             {
@@ -63,7 +63,7 @@ def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> E
             }
         )
     else:
-        print(f"✓ {one_line(recorded.stage)}: {one_line(said)}")
+        print(f"✓ {one_line(recorded.stage)}: {one_line(choice)}")
         goes_on = f"continue the run with `{resume}`" if resume else "its process continues the run"
         print(f"  recorded in {shown_path(logs_root)}; {goes_on}")
     return ExitCode.SUCCESS
@@ -76,7 +76,7 @@ def _hand_over(logs_root: Path, given: GivenAnswer, owner: Mapping[str, Any]) ->
         NoSuchGate, AlreadyAnswered, AnswerRefused: The answer does not count.
         RunLocked, StorageError: That process takes none from here, or it is unknown what became of it.
     """
-    place = standing_place(logs_root)
+    place = current_directory(logs_root)
     asked = find_question(read_log(place).events, given.gate)
     return answer_elsewhere(
         place, asked.question_id, given.choice, owner=owner, text=given.text, form=given.fields, answered_by=ANSWERED_BY
@@ -107,7 +107,7 @@ def record_answer(logs_root: Path, given: GivenAnswer) -> InterviewCompleted:
 
 def _own(logs_root: Path, clock: SystemClock) -> DirectoryRunStore:
     """Own the directory in which the run stands: its latest restart's, where there was one."""
-    return DirectoryRunStore.open(standing_place(logs_root), durability="full", clock=clock)
+    return DirectoryRunStore.open(current_directory(logs_root), durability="full", clock=clock)
 
 
 def find_question(events: Sequence[Event], gate: str) -> InterviewStarted:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from attractor_nb.cli.stage_words import (
     REASON_CHARS,
-    GoingStages,
+    ActiveStages,
     StageWords,
     Tally,
     name_columns,
@@ -101,7 +101,7 @@ class ProgressDisplay:
         self._terminal = terminal or Terminal(name_columns=name_columns(graph))
         self._view = RunView()
         self._words = StageWords(self._graph, self._view)
-        self._going = GoingStages()
+        self._going = ActiveStages()
         self._questions: dict[str, tuple[str, str]] = {}
         self._held: list[Line | str] = []
         self._written = WrittenLines()

@@ -128,7 +128,7 @@ def name_columns(graph: Graph) -> int:
 
 
 @dataclass(slots=True)
-class GoingStage:
+class ActiveStage:
     """A stage under way.
 
     Attributes:
@@ -144,16 +144,16 @@ class GoingStage:
     text: str = ""
 
 
-class GoingStages:
+class ActiveStages:
     """The stages under way: one in each branch, and one outside of all."""
 
     def __init__(self) -> None:
-        self._of: dict[str, GoingStage] = {}
+        self._of: dict[str, ActiveStage] = {}
         self._text = ""
 
     def begin(self, event: StageStarted) -> None:
         """An attempt begins."""
-        self._of[event.branch] = GoingStage(event, time.monotonic())
+        self._of[event.branch] = ActiveStage(event, time.monotonic())
 
     def hear(self, event: StageOutput) -> None:
         """Take in what a stage writes."""
@@ -174,7 +174,7 @@ class GoingStages:
             self.end(branch)
 
     @property
-    def stages(self) -> tuple[GoingStage, ...]:
+    def stages(self) -> tuple[ActiveStage, ...]:
         """Those under way, in the order in which they began; at any moment they may have become others."""
         return tuple(self._of.values())
 

@@ -30,7 +30,7 @@ def carried_page(effect: Execute, conversation: str) -> str:
     if not started.thread:
         size = f"- Size: about {estimated_tokens(effect.preamble)} tokens, at four characters each"
         return "\n".join([*lines, size, "", effect.preamble, ""])
-    lines.append(f"- Thread: {started.thread}, as {effect.said} left it")
+    lines.append(f"- Thread: {started.thread}, as {effect.thread_entry} left it")
     messages = messages_of(conversation)
     if messages is None:
         size = f"- Size: {len(conversation)} characters, which are the backend's own"

@@ -10,7 +10,7 @@ import msgspec
 from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE
 from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
 from attractor_nb.decisions.preambles.preamble import beginning_of, build_preamble
-from attractor_nb.decisions.preambles.told_past import StageSummary, ToldPast
+from attractor_nb.decisions.preambles.preamble_past import PreamblePast, StageSummary
 from attractor_nb.model.branch import parts_of
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ class Carried(msgspec.Struct, frozen=True):
     Attributes:
         fidelity: The mode; empty for a stage that calls no model.
         thread: Under ``full`` the thread's key, else empty.
-        said: Under ``full`` the entry that holds what the thread has said; empty at its beginning.
+        thread_entry: Under ``full`` the entry that holds what the thread has thread_entry; empty at its beginning.
         preamble: The text that its prompt begins with, possibly empty; under ``full`` what a thread that
             begins is told, and what ``carry`` names.
     """
 
     fidelity: str = ""
     thread: str = ""
-    said: str = ""
+    thread_entry: str = ""
     preamble: str = ""
 
 
@@ -58,9 +58,9 @@ def carry_over(plan: Plan, planned: PlannedNode, state: RunState, context: RunCo
     edge = None if incoming is None else incoming.edge
     previous = _node_before(planned, state)
     thread = resolve_thread(edge, planned.node, plan.graph, planned.subgraph_class, previous)
-    said = state.threads.get(thread, "")
-    preamble = build_preamble(fidelity, past) if said else beginning_of(past)
-    return Carried(fidelity, thread, said=said, preamble=preamble)
+    thread_entry = state.threads.get(thread, "")
+    preamble = build_preamble(fidelity, past) if thread_entry else beginning_of(past)
+    return Carried(fidelity, thread, thread_entry=thread_entry, preamble=preamble)
 
 
 def _node_before(planned: PlannedNode, state: RunState) -> str:
@@ -85,8 +85,8 @@ def _labelled(plan: Plan, recent: Iterable[StageSummary]) -> list[StageSummary]:
     return labelled
 
 
-def _past(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> ToldPast:
-    return ToldPast(
+def _past(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> PreamblePast:
+    return PreamblePast(
         value=context.get,
         kept=context.kept,
         goal=plan.goal,

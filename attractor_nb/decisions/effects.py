@@ -59,7 +59,7 @@ class Execute(msgspec.Struct, frozen=True):
             state before anything is executed.
         preamble: Context carried into a model's prompt.
         note: What the stage's notes must say beside what its handler says, or empty.
-        said: Under ``full`` fidelity the entry of its thread that it goes on from; empty at the beginning.
+        thread_entry: Under ``full`` fidelity the entry of its thread that it goes on from; empty at the beginning.
         complaint: What was wrong with the last answer of this visit, for the model's prompt; or empty.
     """
 
@@ -67,7 +67,7 @@ class Execute(msgspec.Struct, frozen=True):
     started: StageStarted
     preamble: str = ""
     note: str = ""
-    said: str = ""
+    thread_entry: str = ""
     complaint: str = ""
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from attractor_nb.decisions.branch_states import BranchState, BranchStates
 from attractor_nb.decisions.notes import Note
-from attractor_nb.decisions.preambles.told_past import StageSummary
+from attractor_nb.decisions.preambles.preamble_past import StageSummary
 from attractor_nb.decisions.routing import Seen
 from attractor_nb.decisions.run_state import InFlight, RunState
 from attractor_nb.model.events import ParallelBranchCompleted

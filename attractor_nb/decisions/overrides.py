@@ -112,17 +112,17 @@ def what_a_resume_loses(events: Iterable[Event], *, has_breakpoints: bool) -> li
             overrides.apply(event)
         elif not isinstance(event, PipelineInterrupted | PipelineResumed | RunWarning):
             stood = None
-    said: list[RunWarning] = []
+    warnings: list[RunWarning] = []
     if stood is not None and not has_breakpoints:
         words = (
             f"the run stood {stood.moment} {stood.node} ({stood.breakpoint}) and goes on without stopping;"
             " to stop again give breakpoints=[…]"
         )
-        said.append(RunWarning(message=words, node=stood.node))
+        warnings.append(RunWarning(message=words, node=stood.node))
     for node in overrides.mocks:
         words = f"the mock of {node} ended with its process, and the node is executed again; set it anew"
-        said.append(RunWarning(message=words, node=node))
-    return said
+        warnings.append(RunWarning(message=words, node=node))
+    return warnings
 
 
 def is_of_the_engine(key: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.preambles.told_past import BRANCHES_KEY, TOOL_ERRORS_KEY, TOOL_OUTPUT_KEY, StageSummary
+from attractor_nb.decisions.preambles.preamble_past import BRANCHES_KEY, TOOL_ERRORS_KEY, TOOL_OUTPUT_KEY, StageSummary
 from attractor_nb.model.excerpts import last_lines
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ from attractor_nb.model.outcome import StageStatus, Usage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.decisions.preambles.told_past import StageSummary
+    from attractor_nb.decisions.preambles.preamble_past import StageSummary
 
 
 class InFlight(msgspec.Struct, array_like=True):

@@ -240,7 +240,7 @@ def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Ef
         )
         flight = state.in_flight
         complaint = flight.complaint if flight and flight.node_id == node_id else ""
-        effect = Execute(planned, started, carried.preamble, visit.note, carried.said, complaint)
+        effect = Execute(planned, started, carried.preamble, visit.note, carried.thread_entry, complaint)
         result: StageResult = yield effect
         state.elapsed_seconds = result.elapsed
         visit.duration += result.duration

@@ -40,7 +40,7 @@ class StoredConversation:
         self._store = store
         self._thread = started.thread
         self._node_id = started.name
-        self._before = effect.said
+        self._before = effect.thread_entry
         self._own = entry_name(branch, started.name, started.visit, started.attempt)
         self._announce = announce
         self._is_closed = False
@@ -100,7 +100,7 @@ def keep_carried(files: StageFiles, effect: Execute, conversation: StoredConvers
     Raises:
         StorageError: The run directory cannot be written, or what the thread has said cannot be read.
     """
-    said = "" if conversation is None else conversation.read()
+    thread_text = "" if conversation is None else conversation.read()
     planned = effect.planned
-    if said or (effect.preamble and (planned.asks_model or planned.handler_type == MANAGER_TYPE)):
-        files.create_deferred(CARRIED_FILE, partial(carried_page, effect, said))
+    if thread_text or (effect.preamble and (planned.asks_model or planned.handler_type == MANAGER_TYPE)):
+        files.create_deferred(CARRIED_FILE, partial(carried_page, effect, thread_text))

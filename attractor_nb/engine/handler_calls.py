@@ -79,5 +79,5 @@ class _ClosedFiles:
 CLOSED_FILES: Final = cast("StageFiles", _ClosedFiles())
 
 
-def ignore(_said: object) -> None:
+def ignore(_text: object) -> None:
     """What a handler says after its attempt is heard by nobody."""

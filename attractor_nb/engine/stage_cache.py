@@ -114,8 +114,8 @@ class StageCache(msgspec.Struct, frozen=True):
             compared = nearest(earlier, inputs.values)
             record = structs.replace(record, changes=compared.changes, compared_with=compared.run_id)
         present = frozenset(stage_contents(scope.files, max_bytes=MAX_ENTRY_BYTES))
-        said = scope.conversation.read() if scope.conversation else ""
-        return _recorded(Look(scope, call, inputs, record, entry, present, said))
+        conversation = scope.conversation.read() if scope.conversation else ""
+        return _recorded(Look(scope, call, inputs, record, entry, present, conversation))
 
     def restore(self, look: Look, scope: StageScope, context: AttemptContext) -> CachedStage:
         """Bring back what a found result consists of beside its outcome, and give the result.
@@ -163,7 +163,7 @@ class StageCache(msgspec.Struct, frozen=True):
         """Keep a success; why it is not kept, or empty."""
         assert look.inputs is not None, "whoever has no inputs is not kept"
         scope = look.scope
-        said = scope.conversation.read() if scope.conversation else ""
+        conversation = scope.conversation.read() if scope.conversation else ""
         try:
             entry = CachedStage(
                 run_id=scope.run_id,
@@ -176,7 +176,7 @@ class StageCache(msgspec.Struct, frozen=True):
                 changes=context.own_changes,
                 logs=context.own_logs,
                 files=file_values(_own_files(look)),
-                conversation=said if said != look.conversation else "",
+                conversation=conversation if conversation != look.conversation else "",
             )
         except StorageError as error:
             return error.message

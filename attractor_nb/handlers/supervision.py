@@ -116,23 +116,25 @@ async def judge(
     """
     if holds(charge.escalate, context):
         return GuardVerdict.ESCALATE
-    verdict = await _said(charge.guard_function, guards, look, context) if charge.guard_function else None
+    verdict = await _verdict_of(charge.guard_function, guards, look, context) if charge.guard_function else None
     if charge.guard is not None and verdict in (None, GuardVerdict.CONTINUE):
         return GuardVerdict.CONTINUE if holds(charge.guard, context) else GuardVerdict.INTERVENE
     return verdict
 
 
-async def _said(name: str, guards: Mapping[str, GuardFunction], look: ChildSnapshot, context: Context) -> GuardVerdict:
+async def _verdict_of(
+    name: str, guards: Mapping[str, GuardFunction], look: ChildSnapshot, context: Context
+) -> GuardVerdict:
     function = guards.get(name)
     if function is None:
         raise TerminalError(f'no guard is registered as "{name}"', hint=f'Pipeline(…, guards={{"{name}": …}})')
-    said: Any = await call(function, look, context)
-    if isinstance(said, bool):
-        return GuardVerdict.CONTINUE if said else GuardVerdict.INTERVENE
-    if said in GuardVerdict.__members__.values():
-        return GuardVerdict(said)
+    answer: Any = await call(function, look, context)
+    if isinstance(answer, bool):
+        return GuardVerdict.CONTINUE if answer else GuardVerdict.INTERVENE
+    if answer in GuardVerdict.__members__.values():
+        return GuardVerdict(answer)
     raise TerminalError(
-        f'the guard "{name}" said {said!r}', hint=f"a guard says {', '.join(GuardVerdict)}, or True or False"
+        f'the guard "{name}" said {answer!r}', hint=f"a guard says {', '.join(GuardVerdict)}, or True or False"
     )
 
 

@@ -53,7 +53,7 @@ FAILED: Final = ("keep", "retry")
 
 
 @dataclass(frozen=True, slots=True)
-class MapWish:
+class MapRequest:
     """What a caller wants: the map's own options, those of each row, and whether an interrupt came.
 
     The caller may block until the end. With a cassette, its tape is made when all is checked.
@@ -66,7 +66,7 @@ class MapWish:
     tape: Tape | None = None
 
 
-def start_map(pipeline: Definition, params: object, wish: MapWish) -> MapRun:
+def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapRun:
     """Begin a map in a fresh directory.
 
     Raises:
@@ -74,13 +74,13 @@ def start_map(pipeline: Definition, params: object, wish: MapWish) -> MapRun:
         UntrustedSource: The pipeline's commands are not trusted.
         StorageError: The directory cannot be made.
     """
-    wish = _checked(pipeline, wish)
-    own, options = wish.own, wish.of_rows
+    request = _checked(pipeline, request)
+    own, options = request.own, request.of_rows
     check_trust(pipeline.graph, pipeline.origin, options)
     rows = read_rows(params, {**pipeline.params, **options.params}, partial(checked_inputs, pipeline))
     seams = seams_of(options)
     if options.durability == "none":
-        return _launch(pipeline, rows, wish, seams.randomness.new_id(), None)
+        return _launch(pipeline, rows, request, seams.randomness.new_id(), None)
     path, map_id = _new_directory(own, options, seams)
     source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.whole)
     note_run(pipeline.graph, path, options)
@@ -103,11 +103,11 @@ def start_map(pipeline: Definition, params: object, wish: MapWish) -> MapRun:
         clock=seams.clock,
         disk=seams.disk,
     )
-    return _launch(pipeline, rows, wish, map_id, directory)
+    return _launch(pipeline, rows, request, map_id, directory)
 
 
 def continue_map(
-    pipeline: Definition, path: Path, params: object, wish: MapWish, *, on_graph_change: str, failed: str
+    pipeline: Definition, path: Path, params: object, request: MapRequest, *, on_graph_change: str, failed: str
 ) -> MapRun:
     """Go on with a map: finished rows are read, interrupted ones resumed, missing ones started.
 
@@ -115,7 +115,7 @@ def continue_map(
         pipeline: What runs.
         path: The map's directory.
         params: The same inputs again, or None.
-        wish: Its options.
+        request: Its options.
         on_graph_change: What to do with another graph than the one that ran.
         failed: ``keep`` rows that failed, or ``retry`` them.
 
@@ -128,22 +128,26 @@ def continue_map(
         raise OptionError(f"on_graph_change must be one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}")
     if failed not in FAILED:
         raise OptionError(f"failed must be keep or retry, not {failed!r}")
-    if wish.of_rows.durability == "none" or wish.own.map_dir is not None:
+    if request.of_rows.durability == "none" or request.own.map_dir is not None:
         raise OptionError("a map goes on in its own directory", hint='leave map_dir and durability="none" out')
     facts = read_map(path)
-    of_rows = with_recorded_backend(wish.of_rows, facts)
-    wish = replace(wish, of_rows=with_workdir_of_rows(of_rows, facts))
-    if not wish.own.outputs:
-        wish = replace(wish, own=replace(wish.own, outputs=tuple(facts.get("outputs", ()))))
-    wish = _checked(pipeline, wish, is_resume=True)
+    of_rows = with_recorded_backend(request.of_rows, facts)
+    request = replace(request, of_rows=with_workdir_of_rows(of_rows, facts))
+    if not request.own.outputs:
+        request = replace(request, own=replace(request.own, outputs=tuple(facts.get("outputs", ()))))
+    request = _checked(pipeline, request, is_resume=True)
     _check_graph(pipeline, facts, on_graph_change)
-    check_trust(pipeline.graph, pipeline.origin, wish.of_rows, path)
+    check_trust(pipeline.graph, pipeline.origin, request.of_rows, path)
     rows = read_inputs(path, facts) if params is None else _same_rows(pipeline, params, facts)
     if pipeline.graph.content_hash != facts.get("graph_hash"):  # it may ask for other inputs
         rows = read_rows(rows, {}, partial(checked_inputs, pipeline))
-    seams = seams_of(wish.of_rows)
+    seams = seams_of(request.of_rows)
     directory = MapDirectory.open(
-        path, durability=wish.of_rows.durability, clock=seams.clock, disk=seams.disk, take_over=wish.of_rows.take_over
+        path,
+        durability=request.of_rows.durability,
+        clock=seams.clock,
+        disk=seams.disk,
+        take_over=request.of_rows.take_over,
     )
     try:
         directory.save({"status": "resumed", "end_time": None, "graph_hash": pipeline.graph.content_hash})
@@ -152,21 +156,21 @@ def continue_map(
         raise
     map_id = str(facts.get("map_id", ""))
     resumed = {"on_graph_change": on_graph_change, "is_failure_retried": failed == "retry"}
-    return _launch(pipeline, rows, wish, map_id, directory, resumed)
+    return _launch(pipeline, rows, request, map_id, directory, resumed)
 
 
-def _checked(pipeline: Definition, wish: MapWish, *, is_resume: bool = False) -> MapWish:
+def _checked(pipeline: Definition, request: MapRequest, *, is_resume: bool = False) -> MapRequest:
     """The same, with an interviewer and a tape for all rows: without one nobody answers their gates.
 
     Raises:
         OptionError: A plug or a bound is unusable, or would never answer.
     """
-    options, tape = with_cassette(wish.of_rows, is_resume=is_resume)
+    options, tape = with_cassette(request.of_rows, is_resume=is_resume)
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, functions=pipeline.tools)
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
-    is_shipped = ships_rows(pipeline, options, plan, wish.own.ship)
-    if wish.own.map_dir is not None and options.durability == "none":
+    is_shipped = ships_rows(pipeline, options, plan, request.own.ship)
+    if request.own.map_dir is not None and options.durability == "none":
         raise OptionError('durability="none" keeps nothing, so there is no map_dir', hint='use durability="fast"')
     interviewer = resolve_interviewer(options.interviewer or "refuse")
     if isinstance(interviewer, DeferredInterviewer):
@@ -174,8 +178,8 @@ def _checked(pipeline: Definition, wish: MapWish, *, is_resume: bool = False) ->
             "gates of a map cannot be answered by hand: its rows are not handles",
             hint='interviewer="auto", a function of a question, or QueueInterviewer([…])',
         )
-    own = replace(wish.own, ship=ROWS if is_shipped else STAGES)
-    return replace(wish, own=own, of_rows=replace(options, interviewer=interviewer), tape=tape)
+    own = replace(request.own, ship=ROWS if is_shipped else STAGES)
+    return replace(request, own=own, of_rows=replace(options, interviewer=interviewer), tape=tape)
 
 
 def _new_directory(own: MapOptions, options: RunOptions, seams: Seams) -> tuple[Path, str]:
@@ -223,7 +227,7 @@ def _same_rows(pipeline: Definition, params: object, facts: Mapping[str, Any]) -
 def _launch(
     pipeline: Definition,
     rows: Sequence[Mapping[str, Any]],
-    wish: MapWish,
+    request: MapRequest,
     map_id: str,
     directory: MapDirectory | None,
     resumed: Mapping[str, Any] = MappingProxyType({}),
@@ -232,10 +236,10 @@ def _launch(
 
     ``resumed`` is what a resume says of each row (``RowTask``).
     """
-    own, options = wish.own, wish.of_rows
+    own, options = request.own, request.of_rows
     recorder, job = None, None
     try:
-        shipping, shipment = _ways(pipeline, wish, map_id, directory)
+        shipping, shipment = _ways(pipeline, request, map_id, directory)
         tasks = [
             RowTask(row, inputs, None if directory is None else directory.path / row_name(row), own.outputs, **resumed)
             for row, inputs in enumerate(rows)
@@ -251,11 +255,11 @@ def _launch(
             MapView(redacted(pipeline.name), len(tasks)),
             directory,
             # With an executor, it is the workers that have one.
-            answering_backend(options, wish.tape) if shipping is None else None,
+            answering_backend(options, request.tape) if shipping is None else None,
             recorder,
             shipping,
             shipment,
-            None if wish.tape is None else Recording(wish.tape),
+            None if request.tape is None else Recording(request.tape),
         )
         behind = work_of_map(work)
         handle = MapRun(map_id, work, behind)
@@ -264,7 +268,7 @@ def _launch(
         behind.job = job
         if options.is_shown:
             present(handle)
-        _refuse_interrupted(wish.interrupt, behind)
+        _refuse_interrupted(request.interrupt, behind)
     except BaseException:  # an interrupt, too, must give the map up, or a resume finds it locked
         if directory is not None:
             directory.close()
@@ -274,16 +278,16 @@ def _launch(
             job.future.cancel()  # whoever shows it learns that nothing comes
         raise
     job.start(partial(drive, handle, behind, work))  # from here on the work closes its directory
-    if not wish.is_waited_for:
-        wish.interrupt.at_end(behind.stop_for_nobody)
+    if not request.is_waited_for:
+        request.interrupt.at_end(behind.stop_for_nobody)
     return handle
 
 
 def _ways(
-    pipeline: Definition, wish: MapWish, map_id: str, directory: MapDirectory | None
+    pipeline: Definition, request: MapRequest, map_id: str, directory: MapDirectory | None
 ) -> tuple[Shipping | None, Shipment | None]:
     """The way to the workers for all rows, and that of whole rows on it, where they travel."""
-    own, options = wish.own, wish.of_rows
+    own, options = request.own, request.of_rows
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     shipping = shipping_of(options, plan)
     if shipping is None or own.ship != ROWS:

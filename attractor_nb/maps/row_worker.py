@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.processes import CommandOutput
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.workers.lifelines import Leash
+    from attractor_nb.workers.lifelines import Lifeline
     from attractor_nb.workers.task import StageTask
 
 NAME = "<map>"
@@ -54,7 +54,7 @@ def perform_row(plain: Mapping[str, Any], plug: bytes = b"") -> dict[str, Any]:
     return perform_as(_row, plain, plug)
 
 
-async def _row(task: StageTask, plug: bytes, leash: Leash) -> StageReport:  # noqa: ARG001 - nothing is said meanwhile
+async def _row(task: StageTask, plug: bytes, lifeline: Lifeline) -> StageReport:  # noqa: ARG001 - nothing is said meanwhile
     work = task.work
     make, backend, handlers = pickle.loads(plug)  # noqa: S301 - made by the coordinator, brought by the user's executor
     source = work["source"]

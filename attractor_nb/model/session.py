@@ -25,7 +25,7 @@ SessionSource = Literal["orchestrate", "execute-phase", "run-prompt"]
 
 SCHEMA_VERSION: Final = "1.0"
 SOURCES: Final[tuple[SessionSource, ...]] = ("orchestrate", "execute-phase", "run-prompt")
-AGENT_WAYS: Final[Mapping[str, tuple[AgentStatus, ...]]] = {
+AGENT_TRANSITIONS: Final[Mapping[str, tuple[AgentStatus, ...]]] = {
     "queued": ("running", "cancelled"),
     "running": ("complete", "failed", "cancelled"),
     "complete": (),
@@ -33,7 +33,7 @@ AGENT_WAYS: Final[Mapping[str, tuple[AgentStatus, ...]]] = {
     "cancelled": (),
 }
 """Where an agent can go from each of its states."""
-SESSION_WAYS: Final[Mapping[str, tuple[SessionStatus, ...]]] = {
+SESSION_TRANSITIONS: Final[Mapping[str, tuple[SessionStatus, ...]]] = {
     "running": ("complete", "failed", "cancelled"),
     "complete": (),
     "failed": (),
@@ -124,7 +124,7 @@ class Agent(BaseModel):
     @property
     def is_ended(self) -> bool:
         """Whether it will not change its status any more."""
-        return not AGENT_WAYS[self.status]
+        return not AGENT_TRANSITIONS[self.status]
 
 
 class Summary(BaseModel):
@@ -206,7 +206,7 @@ class Session(BaseModel):
     @property
     def is_ended(self) -> bool:
         """Whether nothing more will change."""
-        return not SESSION_WAYS[self.status]
+        return not SESSION_TRANSITIONS[self.status]
 
     def known_agent(self, agent_id: str) -> Agent:
         """The agent of that id.
@@ -241,7 +241,7 @@ def wave_status(statuses: Sequence[str]) -> WaveStatus:
     """
     if all(status == "queued" for status in statuses):
         return "pending"
-    return "complete" if all(not AGENT_WAYS[status] for status in statuses) else "running"
+    return "complete" if all(not AGENT_TRANSITIONS[status] for status in statuses) else "running"
 
 
 def read_session(plain: Mapping[str, Any]) -> Session:

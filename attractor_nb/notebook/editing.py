@@ -116,8 +116,8 @@ def editor_html(editor: Editor, place: str) -> str:
 
 def place_of(pipeline: Pipeline) -> str:
     """The key of a pipeline's findings; the same text with the same findings has the same."""
-    said = [pipeline.to_dot(), *(f"{found.rule} {found.place}" for found in pipeline.diagnostics)]
-    return sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    parts = [pipeline.to_dot(), *(f"{found.rule} {found.place}" for found in pipeline.diagnostics)]
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def can_be_fixed(pipeline: Pipeline) -> bool:

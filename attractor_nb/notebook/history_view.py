@@ -53,17 +53,17 @@ class HistoryDesk:
             "delete": _deleted,
             "compare": lambda row: _compared(row, self._row(str(message.get("other", "")))),
         }
-        said: dict[str, Any] | None = None
+        reply: dict[str, Any] | None = None
         try:
             if kind in doing:
-                said = doing[kind](self._row(key))
+                reply = doing[kind](self._row(key))
             over = [name for name, run in self.resumed.items() if run.is_done]
             self.table = self.table.refreshed()
             for name in over:
                 del self.resumed[name]
         except AttractorError as error:
-            said = {"title": f"{kind} {key}", "words": redacted(str(error)), "isError": True}
-        return None if said is None else {"kind": "said", **said}
+            reply = {"title": f"{kind} {key}", "words": redacted(str(error)), "isError": True}
+        return None if reply is None else {"kind": "said", **reply}
 
     def _row(self, key: str) -> RunRow:
         self.table = self.table.refreshed()
@@ -100,12 +100,12 @@ class HistoryView(anywidget.AnyWidget):
         self.on_msg(self._hear)
 
     def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
-        said = self._desk.answer(content)
+        reply = self._desk.answer(content)
         rows = self._desk.rows()
         if rows != self.rows:
             self.rows = rows
-        if said is not None:
-            self.send(said)
+        if reply is not None:
+            self.send(reply)
 
 
 def _loading(row: RunRow) -> str:

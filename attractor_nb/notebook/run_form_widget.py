@@ -17,7 +17,7 @@ from IPython.display import DisplayHandle, display
 from attractor_nb.errors import AttractorError
 from attractor_nb.notebook.pictures import placed
 from attractor_nb.redaction import redacted
-from attractor_nb.studio.inspect.stage_records import said
+from attractor_nb.studio.inspect.stage_records import error_text
 from attractor_nb.views.frontend import script, widget_styles
 from attractor_nb.views.markup import element
 
@@ -82,7 +82,7 @@ class RunFormView(anywidget.AnyWidget):
             with self._runs.caught() as started:
                 self._form.submit(values)
         except AttractorError as error:
-            words = redacted(said(error))
+            words = redacted(error_text(error))
         else:
             if self._shown is not None:
                 self._shown.leave(self)

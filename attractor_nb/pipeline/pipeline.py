@@ -9,9 +9,9 @@ from attractor_nb.errors import OptionError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.pipeline.methods.fill_in_form import FillingIn
-from attractor_nb.pipeline.methods.go_on import Continuing
 from attractor_nb.pipeline.methods.over_rows import OverRows
-from attractor_nb.pipeline.methods.resume_map import ContinuingMaps
+from attractor_nb.pipeline.methods.resume_directory import ResumingDirectory
+from attractor_nb.pipeline.methods.resume_map import ResumingMap
 from attractor_nb.pipeline.methods.start_run import Starting
 from attractor_nb.pipeline.methods.try_out import Trying
 from attractor_nb.pipeline.preview import Previewing
@@ -31,7 +31,7 @@ else:
     text_files = later("attractor_nb.model.text_files")
 
 
-class Pipeline(Starting, Continuing, OverRows, ContinuingMaps, Trying, FillingIn, Previewing):
+class Pipeline(Starting, ResumingDirectory, OverRows, ResumingMap, Trying, FillingIn, Previewing):
     """A pipeline that can be linted, drawn and run.
 
     Attributes:

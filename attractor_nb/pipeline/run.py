@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.pipeline.methods.fork_run import Forking
-from attractor_nb.pipeline.methods.run_again import GoingOn
+from attractor_nb.pipeline.methods.resume_run import ResumingRun
 from attractor_nb.pipeline.run_past import RunPast
 from attractor_nb.runtime.execution import of_kind
 from attractor_nb.runtime.prepare.run_options import as_path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.definition import Definition
 
 
-class Run(GoingOn, Forking, RunPast):
+class Run(ResumingRun, Forking, RunPast):
     """One execution of a pipeline.
 
     Attributes:

@@ -77,7 +77,7 @@ class ActionDesk:
                 the request's own: what is sent again under it is done once.
 
         Returns:
-            A message of kind ``acted``: the place, ``actions``, and ``said`` or ``problem``.
+            A message of kind ``acted``: the place, ``actions``, and ``reply`` or ``problem``.
         """
         key = str(request.get("key") or "")
         with self._one_at_a_time:
@@ -105,8 +105,8 @@ class ActionDesk:
             asked = str(request.get("call", ""))
             if asked not in doing:
                 raise OptionError(f"an inspector knows no {asked!r:.80}")
-            if said := doing[asked]():
-                message["said"] = said
+            if reply := doing[asked]():
+                message["said"] = reply
         except AttractorError as error:
             message["problem"] = redacted(str(error))
         message["actions"] = self.actions(node, visit, branch)

@@ -101,9 +101,9 @@ class Watchdog:
         done
     """
 
-    def __init__(self, process: ChildProcess, leash: FileIO) -> None:
+    def __init__(self, process: ChildProcess, lifeline: FileIO) -> None:
         self._process = process
-        self._leash = leash
+        self._lifeline = lifeline
 
     @classmethod
     def start(cls, mark: str, stack: contextlib.ExitStack) -> Watchdog:
@@ -117,7 +117,7 @@ class Watchdog:
             OSError: There is no shell, or no room for a process.
         """
         reader, writer = os.pipe()
-        leash = stack.enter_context(FileIO(writer, "w"))
+        lifeline = stack.enter_context(FileIO(writer, "w"))
         try:
             process = ChildProcess(
                 [_SHELL, "-c", cls._SCRIPT, "watchdog", f"{MARK_NAME}={mark}"],
@@ -130,7 +130,7 @@ class Watchdog:
             )
         finally:
             os.close(reader)
-        return cls(process, leash)
+        return cls(process, lifeline)
 
     @property
     def started_ticks(self) -> int:
@@ -145,17 +145,17 @@ class Watchdog:
     async def dismiss(self) -> None:
         """Let it go, and wait for its end: the group has ended, or was never there."""
         self._say("dismissed")
-        self._leash.close()
+        self._lifeline.close()
         await self._process.wait()
 
     async def end_all(self) -> None:
         """Have it end what carries the mark: we were stopped before we knew the group."""
-        self._leash.close()
+        self._lifeline.close()
         await self._process.wait()
 
     def _say(self, word: str) -> None:
         with contextlib.suppress(OSError):  # somebody ended the watchdog; that is no reason to end the command
-            self._leash.write(f"{word}\n".encode())
+            self._lifeline.write(f"{word}\n".encode())
 
 
 class Descendants:

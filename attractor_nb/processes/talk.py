@@ -31,9 +31,9 @@ class Talk:
         exit_code: Its exit code, once it was stopped or has ended and was waited for; else None.
     """
 
-    def __init__(self, job: CommandJob, writer: asyncio.StreamWriter, said: _Said, stderr: OutputChannel) -> None:
+    def __init__(self, job: CommandJob, writer: asyncio.StreamWriter, stdout: _Stdout, stderr: OutputChannel) -> None:
         self.pid = job.pid
-        self.ended = said.ended
+        self.ended = stdout.ended
         self.exit_code: int | None = None
         self._job = job
         self._writer = writer
@@ -61,7 +61,7 @@ class Talk:
             self.exit_code = await self._job.end(END_GRACE_SECONDS)
 
 
-class _Said(Channel):
+class _Stdout(Channel):
     """What it writes to stdout, as it comes."""
 
     def __init__(self, take: Callable[[bytes], None]) -> None:
@@ -100,16 +100,18 @@ async def talk(
     with contextlib.ExitStack() as stack:
         reading, writing = os.pipe()
         pipe = stack.enter_context(os.fdopen(writing, "wb", buffering=0))
-        said = _Said(take)
-        stack.callback(said.close)
+        stdout = _Stdout(take)
+        stack.callback(stdout.close)
         stderr = stack.enter_context(OutputChannel("stderr", None, None, disk or Disk()))
         try:
-            job = await CommandJob.start([SHELL, "-c", command], cwd, environment, reading, [said, stderr], mark, stack)
+            job = await CommandJob.start(
+                [SHELL, "-c", command], cwd, environment, reading, [stdout, stderr], mark, stack
+            )
         finally:
             os.close(reading)
         transport, protocol = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop=loop), pipe)
         stack.callback(transport.close)
-        talking = Talk(job, asyncio.StreamWriter(transport, protocol, None, loop), said, stderr)
+        talking = Talk(job, asyncio.StreamWriter(transport, protocol, None, loop), stdout, stderr)
         try:
             yield talking
         finally:

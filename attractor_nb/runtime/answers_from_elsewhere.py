@@ -75,7 +75,7 @@ def can_be_answered(owner: Mapping[str, Any], place: Path) -> bool:
 
     Args:
         owner: Facts about that process: ``pid``, ``host``.
-        place: The directory whose log has the question (``standing_place``).
+        place: The directory whose log has the question (``current_directory``).
     """
     return owner.get("host") == socket.gethostname() and AnswerBox(place).is_usable
 
@@ -94,7 +94,7 @@ def answer_elsewhere(
     """Answer a question of a run that another process works at; what its log has of the answer then.
 
     Args:
-        place: The directory whose log has the question (``standing_place``).
+        place: The directory whose log has the question (``current_directory``).
         question: The question's id.
         choice: Key, label or target of a choice, or empty.
         owner: Facts about the process: ``pid``, ``host``, ``since``.

@@ -142,8 +142,8 @@ def _read_pin(node: str, wanted: object) -> Pin:
 
 def _saying_pin(node: str, response: str, outcome: Outcome) -> Pin:
     """A pin that leaves a response where a stage of a model would."""
-    said = {"last_stage": node, "last_response": response[:EXCERPT_CHARACTERS], f"{node}.response": response}
-    return Pin(replace(outcome, context_updates={**said, **outcome.context_updates}), response)
+    updates = {"last_stage": node, "last_response": response[:EXCERPT_CHARACTERS], f"{node}.response": response}
+    return Pin(replace(outcome, context_updates={**updates, **outcome.context_updates}), response)
 
 
 def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:

@@ -94,45 +94,47 @@ def continue_run(
         )
     check_own_source(pipeline, logs_root, on_graph_change)
     check_trust(plan.graph, pipeline.origin, options, logs_root)
-    wish = _Wish(pipeline, logs_root, options, seams, on_graph_change, rewind)
+    request = _ResumeRequest(pipeline, logs_root, options, seams, on_graph_change, rewind)
     if options.take_over:
-        _way_on(plan, read_latest(plan, logs_root), wish)  # who may not go on must not rob the owner
+        _way_on(plan, read_latest(plan, logs_root), request)  # who may not go on must not rob the owner
     with contextlib.ExitStack() as owned:  # given up when it cannot go on: the next resume finds it free
         store, latest = open_latest(plan, logs_root, options, seams)
         owned.callback(store.close)
-        beginning = _begun_again(store, latest, wish, owned)
+        beginning = _begun_again(store, latest, request, owned)
         owned.pop_all()
     return beginning
 
 
-def _begun_again(store: DirectoryRunStore, latest: Latest, wish: _Wish, owned: contextlib.ExitStack) -> Beginning:
+def _begun_again(
+    store: DirectoryRunStore, latest: Latest, request: _ResumeRequest, owned: contextlib.ExitStack
+) -> Beginning:
     """Where a run goes on whose directory is ours.
 
     Args:
         store: The directory.
         latest: What it says.
-        wish: How somebody wants to go on.
+        request: How somebody wants to go on.
         owned: Closes what is opened besides, if it cannot go on.
 
     Raises:
         GraphChanged, RunError, StorageError: It cannot go on so, and why.
     """
-    options = with_recorded_bounds(wish.options, latest.stored.manifest)
-    plan = wish.pipeline.compile(bounds_of(wish.pipeline.graph, options.bounds))
+    options = with_recorded_bounds(request.options, latest.stored.manifest)
+    plan = request.pipeline.compile(bounds_of(request.pipeline.graph, options.bounds))
     cut_off = _cut_off(store, latest.stored, latest.state)
-    way_on, left = _way_on(plan, latest, wish), None
+    way_on, left = _way_on(plan, latest, request), None
     if way_on.whole.logs_root != latest.stored.logs_root:
-        store, left = own_directory(way_on.whole.logs_root, options, wish.seams), store
+        store, left = own_directory(way_on.whole.logs_root, options, request.seams), store
         owned.callback(store.close)
     _reopen(way_on.state)
     context = _context_there(plan, store, way_on)
-    context.restore(added := later_inputs(wish.pipeline, context))
+    context.restore(added := later_inputs(request.pipeline, context))
     if way_on.rewound is not None:
         cut_off = {}  # what is set aside was spent: the record of the rewind carries it
     elif store.manifest.get("restarted_as"):
         store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
     workspace, moved = _workspace_again(plan, store, way_on, options)
-    changed = way_on.warning or _stored_goes_on(wish.pipeline, wish.logs_root)
+    changed = way_on.warning or _stored_goes_on(request.pipeline, request.logs_root)
     way = way_taken(way_on.stored.events)
     return Beginning(
         plan,
@@ -239,7 +241,7 @@ def _reopen(state: RunState) -> None:
         place.resumed_hops = 1 if place.fidelity == "full" else 0
 
 
-class _Wish(Struct, frozen=True):
+class _ResumeRequest(Struct, frozen=True):
     """What somebody wants to go on with, and how."""
 
     pipeline: Definition
@@ -270,7 +272,7 @@ class _WayOn(Struct, frozen=True):
     rewound: PipelineRewound | None
 
 
-def _way_on(plan: Plan, latest: Latest, wish: _Wish) -> _WayOn:
+def _way_on(plan: Plan, latest: Latest, request: _ResumeRequest) -> _WayOn:
     """Find where a run goes on, from what its directories say. Nothing is changed on the disk.
 
     Raises:
@@ -279,17 +281,17 @@ def _way_on(plan: Plan, latest: Latest, wish: _Wish) -> _WayOn:
     stored, state, inputs = latest.stored, latest.state, latest.inputs
     check_is_on_the_way(stored)
     whole, rewound = stored, None
-    if wish.rewind is None:
+    if request.rewind is None:
         check_end(plan, stored, state)
     else:
-        place = find_place(stored, wish.rewind)
+        place = find_place(stored, request.rewind)
         whole, stored, rewound = place.stored, place.shortened, place.record(state)
         inputs = inputs_of(stored, inputs)
         state = restored_state(plan, stored)
         state.apply(rewound)
-    warning = check_graph(plan, stored, state, wish.on_graph_change)
+    warning = check_graph(plan, stored, state, request.on_graph_change)
     check_incoming_edge(plan, state)
-    check_interrupted(plan, state, interviews_under_way(stored.events), wish.options)
+    check_interrupted(plan, state, interviews_under_way(stored.events), request.options)
     return _WayOn(whole, stored, state, inputs, warning, rewound)
 
 

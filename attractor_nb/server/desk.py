@@ -148,11 +148,11 @@ class RunDesk:
 
     # -- acting ---------------------------------------------------------------------------------------
 
-    def submit(self, wish: Submission, note: Callable[[str], None]) -> tuple[str, Run]:
+    def submit(self, request: Submission, note: Callable[[str], None]) -> tuple[str, Run]:
         """Start a posted source; its id and handle.
 
         Args:
-            wish: The source, and how it shall run.
+            request: The source, and how it shall run.
             note: Told the id before anything of the run is done.
 
         Raises:
@@ -161,7 +161,7 @@ class RunDesk:
             OptionError, ContextValueError, StorageError: A value or the disk is unusable.
             Problem: Too many runs are active.
         """
-        pipeline = posted_pipeline(wish.source, name=wish.name)
+        pipeline = posted_pipeline(request.source, name=request.name)
         pipeline.refuse_errors()
         with self._room():
             place, _ = new_run_directory(self.root, clock=SystemClock(), randomness=SystemRandomness())
@@ -171,10 +171,10 @@ class RunDesk:
                     run: Run = pipeline.run(
                         wait=False,
                         logs_root=place,
-                        params=wish.params,
-                        durability=wish.durability,
-                        session=place if wish.session else False,
-                        **wish.given("backend", "trust"),
+                        params=request.params,
+                        durability=request.durability,
+                        session=place if request.session else False,
+                        **request.given("backend", "trust"),
                         **_OF_ITS_OWN,
                         **_HOW,
                     )
@@ -184,7 +184,7 @@ class RunDesk:
                 raise
             return self._keep(place.name, run)
 
-    def resume(self, run_id: str, wish: Resumption) -> tuple[str, Run]:
+    def resume(self, run_id: str, request: Resumption) -> tuple[str, Run]:
         """Go on with a run that stands still.
 
         Raises:
@@ -195,9 +195,9 @@ class RunDesk:
         self.place(run_id)
         with self.started.held(run_id):
             words = self.words.pop(run_id, "")  # whatever stood against it, a person has decided
-            if words and (run := self.live(run_id)) and wish == Resumption():
+            if words and (run := self.live(run_id)) and request == Resumption():
                 return run_id, run  # it was taken up again while the person asked for just that
-            return self._go_on(run_id, wish)
+            return self._go_on(run_id, request)
 
     def take_up(self, run_id: str, *, tries: int, last_id: str) -> None:
         """Go on with a run that a lost server left; ``started.held`` is the caller's, the rest as ``resume``.
@@ -208,7 +208,7 @@ class RunDesk:
         """
         self._go_on(run_id, Resumption(), tries=tries, last_id=last_id)
 
-    def _go_on(self, run_id: str, wish: Resumption, **tried: Any) -> tuple[str, Run]:
+    def _go_on(self, run_id: str, request: Resumption, **tried: Any) -> tuple[str, Run]:
         self._refuse_live(run_id)
         place, summary = self.place(run_id), self.summary(run_id)
         if summary.is_live:
@@ -216,20 +216,20 @@ class RunDesk:
         names = ("backend", "trust", "on_interrupted", "rewind_to", "visit", "context", "prompt")
         with self._room(), self.started.noted(run_id, **tried):
             run = Run.load(place).resume(
-                on_graph_change=wish.on_graph_change,
+                on_graph_change=request.on_graph_change,
                 session=place if (place / ".founder-mode").is_dir() else False,
-                **wish.given(*names),
+                **request.given(*names),
                 **_own_place(place),
                 **_HOW,
             )
             return self._keep(run_id, run)
 
-    def fork(self, run_id: str, wish: Fork, note: Callable[[str], None]) -> tuple[str, Run]:
+    def fork(self, run_id: str, request: Fork, note: Callable[[str], None]) -> tuple[str, Run]:
         """Begin a run that goes another way from just before a visit; its id and handle.
 
         Args:
             run_id: Of the run that goes the one way.
-            wish: Where the other one begins.
+            request: Where the other one begins.
             note: Told the id before anything of the fork is done.
 
         Raises:
@@ -239,13 +239,13 @@ class RunDesk:
         """
         parent = self.run(run_id)
         with self._room():
-            given = wish.given("backend", "trust", "context", "prompt")
+            given = request.given("backend", "trust", "context", "prompt")
             # A fork has its name when it is complete, so the name is free until then.
             name = run_directory_name(SystemClock().time(), SystemRandomness().new_id())
             note(name)
             with self.started.noted(name):
                 given |= _own_place(parent.logs_root)
-            run = parent.fork(wish.node, wish.visit, logs_root=self.root / name, **given, **_HOW)
+            run = parent.fork(request.node, request.visit, logs_root=self.root / name, **given, **_HOW)
             return self._keep(name, run)
 
     def cancel(self, run_id: str) -> None:

@@ -159,8 +159,8 @@ def stranger(
 
 def _is_navigation(head: Iterable[tuple[bytes, bytes]]) -> bool:
     """Whether a browser asks in order to show the answer as a page of its own, in no frame."""
-    said = (header_values(head, b"sec-fetch-mode"), header_values(head, b"sec-fetch-dest"))
-    return said == (["navigate"], ["document"])
+    fetch_headers = (header_values(head, b"sec-fetch-mode"), header_values(head, b"sec-fetch-dest"))
+    return fetch_headers == (["navigate"], ["document"])
 
 
 def has_token(head: Iterable[tuple[bytes, bytes]], token: str) -> bool:

@@ -148,7 +148,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _get("/questions", "listQuestions", endpoints.get_all_questions, response_models.QuestionList, kind="questions"),
     _post("/validate", "validate", endpoints.validate, response_models.Validation, requests.Source, kind="sources"),
     _post("/edit", "edit", document_answers.edit, response_models.Edited, requests.Edit, kind="sources"),
-    _post("/picture", "draw", document_answers.picture, response_models.Picture, requests.PictureWish, kind="sources"),
+    _post(
+        "/picture", "draw", document_answers.picture, response_models.Picture, requests.PictureRequest, kind="sources"
+    ),
     _get(
         "/documents", "listDocuments", document_answers.list_documents, response_models.DocumentList, kind="documents"
     ),

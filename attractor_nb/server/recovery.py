@@ -26,7 +26,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.server.desk import WAITS
 from attractor_nb.server.replies import Problem
-from attractor_nb.server.streams.event_trail_reader import Trail
+from attractor_nb.server.streams.event_reader import EventReader
 from attractor_nb.storage.log.lock import read_owner
 from attractor_nb.storage.run_status import ABANDONED
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor_nb.server.desk import RunDesk
-    from attractor_nb.server.streams.event_trail_reader import Recorded
+    from attractor_nb.server.streams.event_reader import Recorded
 
 LOGGER = own_logger(__name__)
 AT_A_TIME: Final = 2
@@ -136,35 +136,35 @@ class Recovery:
         if started is None or summary.status != ABANDONED or not is_ours:
             desk.started.forget(run_id)
             return ""
-        trail = Trail(summary.logs_root).read()
-        if why := _why_not(trail):
+        recorded = EventReader(summary.logs_root).read()
+        if why := _why_not(recorded):
             return f"it is not taken up again: {why}"
-        tries = 0 if has_come_to_something(trail, started.last_id) else started.tries
+        tries = 0 if has_come_to_something(recorded, started.last_id) else started.tries
         if tries >= MAX_TRIES:
             return f"it is not taken up again: {MAX_TRIES} times the server was lost before anything came of it"
-        desk.take_up(run_id, tries=tries + 1, last_id=trail[-1].id)
-        return f"taken up again after its server was lost, last heard of at {_moment(trail[-1].event.time)}"
+        desk.take_up(run_id, tries=tries + 1, last_id=recorded[-1].id)
+        return f"taken up again after its server was lost, last heard of at {_moment(recorded[-1].event.time)}"
 
 
-def has_come_to_something(trail: Sequence[Recorded], last_id: str) -> bool:
+def has_come_to_something(recorded: Sequence[Recorded], last_id: str) -> bool:
     """Whether a run had results behind an event, or came to rest there: nothing but gates was under way.
 
     Args:
-        trail: All events of the run.
+        recorded: All events of the run.
         last_id: The event; with an empty one, or one that is not there, all count.
     """
-    begin = next((index for index, one in enumerate(trail, 1) if one.id == last_id), 0)
-    behind = [one.event for one in trail[begin:]]
+    begin = next((index for index, one in enumerate(recorded, 1) if one.id == last_id), 0)
+    behind = [one.event for one in recorded[begin:]]
     if any(isinstance(event, StageEnd | InterviewCompleted | InterviewTimeout) for event in behind):
         return True
     asked = {(event.branch, event.stage) for event in behind if isinstance(event, InterviewStarted)}
-    return bool(asked) and _working(trail) <= asked
+    return bool(asked) and _working(recorded) <= asked
 
 
-def _working(trail: Sequence[Recorded]) -> set[tuple[str, str]]:
+def _working(recorded: Sequence[Recorded]) -> set[tuple[str, str]]:
     """The stages that were under way at the end, by branch and name, without fan-outs around others."""
     found: set[tuple[str, str]] = set()
-    for _, event in trail:
+    for _, event in recorded:
         if isinstance(event, StageStarted):
             found.add((event.branch, event.name))
         elif isinstance(event, StageEnd):
@@ -173,11 +173,11 @@ def _working(trail: Sequence[Recorded]) -> set[tuple[str, str]]:
     return found - around
 
 
-def _why_not(trail: Sequence[Recorded]) -> str:
+def _why_not(recorded: Sequence[Recorded]) -> str:
     """Why a person is to decide about a run, or empty."""
-    if not trail:
+    if not recorded:
         return "its log has no events"
-    for _, event in reversed(trail):
+    for _, event in reversed(recorded):
         if isinstance(event, DebuggerStopped):
             return f"it is stopped at a breakpoint ({event.node}), and whoever set it decides"
         if isinstance(event, PipelineResumed):

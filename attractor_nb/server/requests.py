@@ -91,7 +91,7 @@ class Edit(Body):
     message: dict[str, Any] | None = None
 
 
-class PictureWish(Body):
+class PictureRequest(Body):
     """A DOT source to draw, and how."""
 
     source: Text

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.errors import IllegalTransition, OptionError
 from attractor_nb.model.nearest_name import did_you_mean, nearest
 from attractor_nb.model.session import (
-    AGENT_WAYS,
+    AGENT_TRANSITIONS,
     SOURCES,
     Agent,
     AgentStatus,
@@ -138,11 +138,11 @@ def check_way(agent_id: str, source: AgentStatus, target: str) -> None:
     Raises:
         IllegalTransition: It says from where, to where, and what is allowed.
     """
-    allowed = AGENT_WAYS[source]
+    allowed = AGENT_TRANSITIONS[source]
     if target in allowed:
         return
     ways = f"allowed from {source}: {', '.join(allowed)}" if allowed else f"{source} is final"
-    hint = "start_agent comes first" if source == "queued" and target in AGENT_WAYS["running"] else ""
+    hint = "start_agent comes first" if source == "queued" and target in AGENT_TRANSITIONS["running"] else ""
     raise IllegalTransition(
         f"agent {agent_id} cannot go from {source} to {target}; {ways}",
         source=source,

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.model.session import SESSION_WAYS
+from attractor_nb.model.session import SESSION_TRANSITIONS
 from attractor_nb.sessions.fold import AgentUpdate, SessionCancelled, SessionCompleted
 from attractor_nb.sessions.session_places import active_session
 from attractor_nb.sessions.tracker import SessionTracker, stored_plain
@@ -145,7 +145,7 @@ def load_session_status(session_dir: str | os.PathLike[str]) -> dict[str, Any]:
 def is_session_complete(session_dir: str | os.PathLike[str]) -> bool:
     """Whether a session has ended: complete, failed or cancelled; raises as ``load_session_status``."""
     status = load_session_status(session_dir).get("status", "running")
-    return not SESSION_WAYS[cast("str", status)]
+    return not SESSION_TRANSITIONS[cast("str", status)]
 
 
 def _go(session_dir: str | os.PathLike[str], agent_id: str, status: str, **more: Any) -> Session:

@@ -129,6 +129,6 @@ def wrong_shape(error: ValueError) -> str:
         return f"has a wrong shape: {error}"
     first = findings[0]
     place = ".".join(str(step) for step in first["loc"])
-    said = first["msg"]
-    reason = said.removeprefix("Value error, ") if first["type"] == "value_error" else said.lower()
+    message = first["msg"]
+    reason = message.removeprefix("Value error, ") if first["type"] == "value_error" else message.lower()
     return f"has a wrong shape: {place}: {reason}" if place else f"has a wrong shape: {reason}"

@@ -68,7 +68,7 @@ class StoredRun(msgspec.Struct, frozen=True):
 
     @property
     def status(self) -> str:
-        """How the run stands: as in the manifest, or ``abandoned`` when its owner died (``standing.py``)."""
+        """How the run stands: as in the manifest, or ``abandoned`` when its owner died (``run_status.py``)."""
         return standing_of(self.logs_root, self.manifest).status
 
     def stage_directory(self, node_id: str) -> Path:
@@ -128,7 +128,7 @@ def read_facts(logs_root: Path) -> dict[str, Any]:
     return manifest or manifest_from_events(read_log(logs_root).events)
 
 
-def standing_place(logs_root: Path) -> Path:
+def current_directory(logs_root: Path) -> Path:
     """The directory in which a run stands, with its open questions: its own, or that of its latest restart.
 
     Raises:

@@ -122,8 +122,8 @@ def agent_row(agent: Agent, *, now: float, gone: Collection[str] = ()) -> AgentR
     else:
         time = ""
     is_gone = agent.id in gone
-    said = f"process {agent.pid} is gone" if is_gone else agent.error or agent.model or ""
-    words = first_words(one_line(said), WORDS_CHARS)
+    text = f"process {agent.pid} is gone" if is_gone else agent.error or agent.model or ""
+    words = first_words(one_line(text), WORDS_CHARS)
     return AgentRow(agent.status, agent.id, one_line(agent.name), time, words, is_gone)
 
 

@@ -1,6 +1,6 @@
 """Both ends of a lifeline: how coordinator and worker hear each other while a stage is at work.
 
-A leash says that the work is to end (the run was stopped, or the coordinator is gone) and takes output
+A lifeline says that the work is to end (the run was stopped, or the coordinator is gone) and takes output
 along. Where the coordinator cannot be reached there is none: the work then ends by itself at its time
 limit, and its output travels with the report.
 
@@ -35,7 +35,7 @@ BEGUN, ENDED = "begun_by", "ended"
 """Keys of messages. Dask adds a key ``worker`` to each of them."""
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
-SOCKET_NAME: Final = "leash"
+SOCKET_NAME: Final = "lifeline"
 
 
 def worker_name() -> str:
@@ -43,7 +43,7 @@ def worker_name() -> str:
     return f"{platform.node()}:{os.getpid()}"
 
 
-class Leash(Protocol):
+class Lifeline(Protocol):
     """The way to the coordinator."""
 
     def claim(self) -> bool:
@@ -63,15 +63,15 @@ class Leash(Protocol):
         ...
 
 
-def leash_of(task: StageTask) -> Leash:
-    """The leash of a task on this worker. Called in the thread that the executor gave the task."""
+def lifeline_of(task: StageTask) -> Lifeline:
+    """The lifeline of a task on this worker. Called in the thread that the executor gave the task."""
     if task.topic and "distributed" in sys.modules:
         with contextlib.suppress(ValueError):  # no Dask worker after all
-            return DaskLeash(task)
-    return SocketLeash(task) if task.leash else NoLeash()
+            return DaskLifeline(task)
+    return SocketLifeline(task) if task.lifeline else NoLifeline()
 
 
-class NoLeash:
+class NoLifeline:
     """The coordinator cannot be reached."""
 
     def claim(self) -> bool:
@@ -88,11 +88,11 @@ class NoLeash:
         """Nobody listens."""
 
 
-class SocketLeash(NoLeash):
+class SocketLifeline(NoLifeline):
     """A connection to a coordinator on this machine; its end is the end of the work."""
 
     def __init__(self, task: StageTask) -> None:
-        self._path = Path(task.leash)
+        self._path = Path(task.lifeline)
         self._id = task.id
         self._writer: asyncio.StreamWriter | None = None
         self._early: list[dict[str, Any]] = []
@@ -130,7 +130,7 @@ class SocketLeash(NoLeash):
             self._writer.write(json.dumps(message).encode() + b"\n")
 
 
-class DaskLeash:
+class DaskLifeline:
     """The scheduler's own ways: cancelled keys, events under a topic, and a queue for the claim."""
 
     def __init__(self, task: StageTask) -> None:
@@ -213,13 +213,13 @@ class TaskListener:
 
     def take(self, message: Any) -> None:
         """Take what a worker says; what it makes no sense of is dropped."""
-        said = _entries(message)
-        if said.get(ENDED):
+        entries = _entries(message)
+        if entries.get(ENDED):
             self.ended.set()
-        elif isinstance(worker := said.get(BEGUN), str):
+        elif isinstance(worker := entries.get(BEGUN), str):
             self.on_worker(worker)
         else:
-            channel, text = said.get("channel"), said.get("text")
+            channel, text = entries.get("channel"), entries.get("text")
             if isinstance(channel, str) and isinstance(text, str) and not self.is_cut:
                 self.heard[channel] = self.heard.get(channel, 0) + len(text)
                 self.on_output(channel, text)

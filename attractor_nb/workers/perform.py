@@ -33,17 +33,17 @@ from attractor_nb.protocols import BackendLifetime
 from attractor_nb.redaction import learn, secrets_among
 from attractor_nb.stage import StageScope, enter_stage
 from attractor_nb.storage.memory_store import MemoryRunStore
-from attractor_nb.workers.lifelines import leash_of, worker_name
-from attractor_nb.workers.stage_output import Speech, bring
+from attractor_nb.workers.lifelines import lifeline_of, worker_name
+from attractor_nb.workers.stage_output import OutputForwarder, files_to_return
 from attractor_nb.workers.task import COMMAND, FORM, PROMPT, StageReport, StageTask, graph_of, node_of
 from attractor_nb.workers.worker_loop import named_backend, run_in_loop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 
-    from attractor_nb.workers.lifelines import Leash
+    from attractor_nb.workers.lifelines import Lifeline
 
-    Doing = Callable[[StageTask, bytes, Leash], Coroutine[Any, Any, StageReport]]
+    Doing = Callable[[StageTask, bytes, Lifeline], Coroutine[Any, Any, StageReport]]
 
 CONTEXT_FILE = "context.json"
 HOLD_AFTER_SECONDS = 0.1
@@ -66,15 +66,15 @@ def perform(plain: Mapping[str, Any], plug: bytes = b"") -> dict[str, Any]:
 
 
 def perform_as(doing: Doing, plain: Mapping[str, Any], plug: bytes) -> dict[str, Any]:
-    """Do a task in a way of its own, on its leash; otherwise as ``perform``."""
+    """Do a task in a way of its own, on its lifeline; otherwise as ``perform``."""
     if plain.get("form") != FORM:
         return _report(refused=_other_form(plain)).to_plain()
     task = StageTask.from_plain(plain)
     _learn_environment()
-    leash = leash_of(task)
-    if task.is_once and not leash.claim():
+    lifeline = lifeline_of(task)
+    if task.is_once and not lifeline.claim():
         return _report(lost=ANOTHER_BEGAN).to_plain()
-    return run_in_loop(_held(doing(task, plug, leash), leash)).to_plain()
+    return run_in_loop(_held(doing(task, plug, lifeline), lifeline)).to_plain()
 
 
 def _learn_environment() -> None:
@@ -94,8 +94,8 @@ def probe() -> dict[str, Any]:
     return {"worker": worker_name(), "form": FORM, "python": platform.python_version()}
 
 
-async def _held(done: Coroutine[Any, Any, StageReport], leash: Leash) -> StageReport:
-    """Do a task on its leash."""
+async def _held(done: Coroutine[Any, Any, StageReport], lifeline: Lifeline) -> StageReport:
+    """Do a task on its lifeline."""
     is_cut = False
     work = asyncio.ensure_future(done)
 
@@ -106,7 +106,7 @@ async def _held(done: Coroutine[Any, Any, StageReport], leash: Leash) -> StageRe
 
     async def hold() -> None:
         await asyncio.sleep(HOLD_AFTER_SECONDS)
-        await leash.hold(cut)
+        await lifeline.hold(cut)
 
     holding = asyncio.ensure_future(hold())
     try:
@@ -119,17 +119,17 @@ async def _held(done: Coroutine[Any, Any, StageReport], leash: Leash) -> StageRe
         holding.cancel()
         await asyncio.wait({holding})
         if is_cut or holding.cancelled():
-            leash.end()
+            lifeline.end()
 
 
-async def _done(task: StageTask, plug: bytes, leash: Leash) -> StageReport:
+async def _done(task: StageTask, plug: bytes, lifeline: Lifeline) -> StageReport:
     store = MemoryRunStore(clock=SystemClock())
-    speech = Speech(leash.say)
+    forwarder = OutputForwarder(lifeline.say)
     try:
         files = store.open_stage(task.scope["node_id"], task.scope["visit"], task.scope["attempt"])
-        scope = StageScope(**task.scope, logs_root=store.logs_root, files=files, announce=speech.take)
-        said = None if task.conversation is None else _Thread(scope.thread, task.conversation)
-        scope.conversation = said
+        scope = StageScope(**task.scope, logs_root=store.logs_root, files=files, announce=forwarder.take)
+        thread = None if task.conversation is None else _Thread(scope.thread, task.conversation)
+        scope.conversation = thread
         scope.failed = partial(keep_traceback, files)
         enter_stage(scope)
         context = Context(task.work.get("context", {}))
@@ -140,21 +140,21 @@ async def _done(task: StageTask, plug: bytes, leash: Leash) -> StageReport:
         except TimeoutError:
             report = _failed(Outcome.retry(f"timeout: {task.scope['node_id']} took more than its time"))
         scope.end_streams()
-        speech.finish()
+        forwarder.finish()
         changes, logs = context.take_changes()
-        brought, left_out = bring(files, known={CONTEXT_FILE: task.work.get("stdin", "")})
+        returned, left_out = files_to_return(files, known={CONTEXT_FILE: task.work.get("stdin", "")})
         return replace(
             report,
             changes=changes,
             logs=logs,
-            files=brought,
+            files=returned,
             left_out=left_out,
-            output=speech.said,
-            calls=tuple(speech.calls),
-            conversation=None if said is None else said.saved,
+            output=forwarder.output,
+            calls=tuple(forwarder.calls),
+            conversation=None if thread is None else thread.saved,
         )
     finally:
-        speech.close()
+        forwarder.close()
         store.close()
 
 

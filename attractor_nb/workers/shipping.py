@@ -158,7 +158,7 @@ class Shipping:
             form=FORM,
             kind=kind,
             work=work,
-            leash=self._listening.path,
+            lifeline=self._listening.path,
             topic=self._cluster.topic,
             **facts,
         )

@@ -14,7 +14,7 @@ from attractor_nb.model.events import ModelCallEnded, StageOutput
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file
 from attractor_nb.storage.run_directory import VISITS_NAME
-from attractor_nb.workers.task import MAX_BROUGHT_BYTES, MAX_BROUGHT_FILES, MAX_SAID_CHARACTERS
+from attractor_nb.workers.task import MAX_OUTPUT_CHARACTERS, MAX_RETURNED_BYTES, MAX_RETURNED_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -31,22 +31,22 @@ MAX_CALLS: Final = 1000
 """How many calls of models a report tells of."""
 
 
-class Speech:
+class OutputForwarder:
     """Collects output by channel, and calls of models. ``take`` may be called from any thread.
 
     Attributes:
-        said: All output, by channel, once it has finished.
+        output: All output, by channel, once it has finished.
         calls: What was announced of calls of models.
     """
 
     def __init__(self, pass_on: Callable[[str, str], None]) -> None:
         """Take the way by which pieces leave; called in the loop that runs now."""
-        self.said: dict[str, str] = {}
+        self.output: dict[str, str] = {}
         self.calls: list[Mapping[str, Any]] = []
         self._pass_on = pass_on
         self._pieces: dict[str, list[str]] = {}
         self._sizes: dict[str, int] = {}
-        self._told: dict[str, int] = {}
+        self._forwarded: dict[str, int] = {}
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._timer: asyncio.TimerHandle | None = None
@@ -64,7 +64,7 @@ class Speech:
 
     def _keep(self, channel: str, text: str) -> None:
         size = self._sizes.get(channel, 0)
-        text = text[: MAX_SAID_CHARACTERS - size]
+        text = text[: MAX_OUTPUT_CHARACTERS - size]
         if not text:
             return
         self._pieces.setdefault(channel, []).append(text)
@@ -75,8 +75,8 @@ class Speech:
     def _flush(self) -> None:
         self._timer = None
         for channel, pieces in self._pieces.items():
-            fresh = pieces[self._told.get(channel, 0) :]
-            self._told[channel] = len(pieces)
+            fresh = pieces[self._forwarded.get(channel, 0) :]
+            self._forwarded[channel] = len(pieces)
             if fresh:
                 self._pass_on(channel, "".join(fresh))
 
@@ -87,11 +87,11 @@ class Speech:
             self._timer = None
 
     def finish(self) -> None:
-        """Bind ``said``: all that was taken, by channel."""
-        self.said = {channel: "".join(pieces) for channel, pieces in self._pieces.items()}
+        """Bind ``output``: all that was taken, by channel."""
+        self.output = {channel: "".join(pieces) for channel, pieces in self._pieces.items()}
 
 
-def bring(files: MemoryStageFiles, *, known: Mapping[str, str]) -> tuple[dict[str, bytes], tuple[str, ...]]:
+def files_to_return(files: MemoryStageFiles, *, known: Mapping[str, str]) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """The files of a stage, by relative path, and those that stay behind, each with the reason.
 
     Args:
@@ -101,26 +101,26 @@ def bring(files: MemoryStageFiles, *, known: Mapping[str, str]) -> tuple[dict[st
     if not files.is_on_disk:
         found = {name: text.encode("utf-8", "backslashreplace") for name, text in files.texts.items()}
         return _without_known(found, known), ()
-    brought: dict[str, bytes] = {}
+    returned: dict[str, bytes] = {}
     left_out: list[str] = []
-    root, room = files.directory, MAX_BROUGHT_BYTES
+    root, room = files.directory, MAX_RETURNED_BYTES
     for path in _paths(root):
         name = path.relative_to(root).as_posix()
         try:
             if not stat.S_ISREG(path.lstat().st_mode):
                 left_out.append(f"{name}: not a plain file")
                 continue
-            if len(brought) >= MAX_BROUGHT_FILES:
-                left_out.append(f"{name}: more than {MAX_BROUGHT_FILES} files")
+            if len(returned) >= MAX_RETURNED_FILES:
+                left_out.append(f"{name}: more than {MAX_RETURNED_FILES} files")
                 continue
             data = read_plain_file(path, max_bytes=room)
         except (OSError, StorageError) as error:
             left_out.append(f"{name}: {error}")
             continue
         if data is not None:
-            brought[name] = data
+            returned[name] = data
             room -= len(data)
-    return _without_known(brought, known), tuple(left_out[:MAX_BROUGHT_FILES])
+    return _without_known(returned, known), tuple(left_out[:MAX_RETURNED_FILES])
 
 
 def _paths(root: Path) -> Iterator[Path]:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
 
-MAX_BROUGHT_BYTES: Final = 64 * 1024 * 1024
+MAX_RETURNED_BYTES: Final = 64 * 1024 * 1024
 """Of all files of a stage together; what is over it stays behind, and is named."""
-MAX_BROUGHT_FILES: Final = 1000
-MAX_SAID_CHARACTERS: Final = 1024 * 1024
+MAX_RETURNED_FILES: Final = 1000
+MAX_OUTPUT_CHARACTERS: Final = 1024 * 1024
 """Of each output channel, as events; a command's files hold more of it."""
 FORM: Final = 3
 """Of tasks and reports; it changes when one that is older would be misread."""
@@ -73,7 +73,7 @@ class StageTask(_Plain):
         idempotency_key: ``run:node:visit``, the same over re-runs.
         timeout_seconds: After which the worker ends the work by itself; None for never.
         is_once: It may have an effect that must not happen twice: a worker begins only when no other has.
-        leash: Where the coordinator listens on its own machine, or empty.
+        lifeline: Where the coordinator listens on its own machine, or empty.
         topic: Under which a Dask worker reports while it works, or empty.
         conversation: Under ``full`` fidelity what the stage's thread has said; None without a thread.
     """
@@ -86,7 +86,7 @@ class StageTask(_Plain):
     idempotency_key: str = ""
     timeout_seconds: float | None = None
     is_once: bool = False
-    leash: str = ""
+    lifeline: str = ""
     topic: str = ""
     conversation: str | None = None
 
@@ -105,7 +105,7 @@ class StageReport(_Plain):
         logs: What it added to the run log.
         files: Files of the stage directory, by relative path.
         left_out: Files that did not travel, each with the reason.
-        output: Output by channel, up to ``MAX_SAID_CHARACTERS`` each.
+        output: Output by channel, up to ``MAX_OUTPUT_CHARACTERS`` each.
         calls: What was announced of calls of models (``ModelCallEnded``), as plain events.
         lost: Why the work was not done, or not to its end, and what it did is not known; or empty.
         refused: Why this worker cannot do it, or empty.

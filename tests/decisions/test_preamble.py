@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from attractor_nb.decisions.notes import Note
 from attractor_nb.decisions.preambles.preamble import beginning_of, build_preamble, without_incidents
-from attractor_nb.decisions.preambles.told_amounts import TOKEN_BUDGETS
-from attractor_nb.decisions.preambles.told_past import StageSummary, ToldPast
-from attractor_nb.decisions.preambles.told_values import MAX_CARRIED_CHARACTERS
+from attractor_nb.decisions.preambles.preamble_amounts import TOKEN_BUDGETS
+from attractor_nb.decisions.preambles.preamble_past import PreamblePast, StageSummary
+from attractor_nb.decisions.preambles.preamble_values import MAX_CARRIED_CHARACTERS
 from attractor_nb.model.calls.prompt_sections import outside_fences
 from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
@@ -115,7 +115,7 @@ def past_of(values=VALUES, **given):
         "keys": ("tests.failed", "files"),
         "events": EVENTS,
     }
-    return ToldPast(value=values.get, **{**known, **given})
+    return PreamblePast(value=values.get, **{**known, **given})
 
 
 def tell(mode, values=VALUES, **given):
@@ -222,7 +222,7 @@ def test_values_beyond_the_room_are_not_even_read():
         read.append(key)
         return values.get(key, default)
 
-    build_preamble("summary:medium", ToldPast(value, stages=(COUNT,), keys=tuple(values)))
+    build_preamble("summary:medium", PreamblePast(value, stages=(COUNT,), keys=tuple(values)))
     assert len(read) < 40
 
 

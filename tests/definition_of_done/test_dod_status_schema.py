@@ -10,7 +10,7 @@ import pytest
 
 import attractor_nb.sessions as sessions
 from attractor_nb.errors import IllegalTransition
-from attractor_nb.model.session import AGENT_WAYS, SESSION_WAYS
+from attractor_nb.model.session import AGENT_TRANSITIONS, SESSION_TRANSITIONS
 from attractor_nb.sessions import (
     SessionTracker,
     calculate_summary,
@@ -143,9 +143,9 @@ def test_status_schema_an_agent_goes_the_ways_of_the_table(session_dir, way):
     ("source", "target"),
     [
         (source, target)
-        for source in AGENT_WAYS
+        for source in AGENT_TRANSITIONS
         for target in ("running", "complete", "failed", "cancelled")
-        if target not in AGENT_WAYS[source]
+        if target not in AGENT_TRANSITIONS[source]
     ],
 )
 def test_status_schema_an_agent_goes_no_other_way(session_dir, source, target):
@@ -190,7 +190,7 @@ def test_status_schema_a_session_is_cancelled_by_its_user(session_dir):
 
 @pytest.mark.parametrize("end", ["complete", "failed", "cancelled"])
 def test_status_schema_an_ended_session_changes_no_more(session_dir, end):
-    assert SESSION_WAYS[end] == ()
+    assert SESSION_TRANSITIONS[end] == ()
     for agent_id in ("001", "002"):
         start_agent(session_dir, agent_id)
         STEPS["failed" if end == "failed" else "complete"](session_dir, agent_id)

@@ -95,12 +95,12 @@ TARGETS = {
     ),
     "Trying.step": Target("pipeline/methods/try_out.py", RUN, frozenset({"stop_after"}), {"*": "None"}),
     "FillingIn.form": Target("pipeline/methods/fill_in_form.py", RUN, INPUTS),
-    "Continuing.resume": Target("pipeline/methods/go_on.py", RUN, INPUTS),
+    "ResumingDirectory.resume": Target("pipeline/methods/resume_directory.py", RUN, INPUTS),
     "OverRows.map": Target("pipeline/methods/over_rows.py", MAP),
     "OverRows.map_async": Target("pipeline/methods/over_rows.py", MAP, defaults={"host": '"kernel"'}),
-    "ContinuingMaps.resume_map": Target("pipeline/methods/resume_map.py", MAP, frozenset({"map_dir"})),
-    "GoingOn.resume": Target("pipeline/methods/run_again.py", RUN, INPUTS),
-    "GoingOn.rewind": Target("pipeline/methods/run_again.py", RUN, INPUTS),
+    "ResumingMap.resume_map": Target("pipeline/methods/resume_map.py", MAP, frozenset({"map_dir"})),
+    "ResumingRun.resume": Target("pipeline/methods/resume_run.py", RUN, INPUTS),
+    "ResumingRun.rewind": Target("pipeline/methods/resume_run.py", RUN, INPUTS),
     "Forking.fork": Target("pipeline/methods/fork_run.py", RUN, INPUTS),
     "Rerunning.rerun": Target(
         "studio/debug/rerun.py", RUN, INPUTS | {"stop_after", "breakpoints", "host"}, {"is_shown": "False"}

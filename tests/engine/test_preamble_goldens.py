@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Outcome
-from attractor_nb.decisions.preambles.told_amounts import TOKEN_BUDGETS
+from attractor_nb.decisions.preambles.preamble_amounts import TOKEN_BUDGETS
 from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.model.events import ToolCallEnded

@@ -326,7 +326,7 @@ def test_exercise_12_a_lenient_reviewer_ends_one_run_sooner_and_sends_one_back(t
         release.run(wait=True, backend=writer(*points), logs_root=tmp_path / str(len(points)))
         for points in ((5,), (3, 5))
     ]
-    first, second = (verdict.foretold.turn for verdict in Pipeline(text.replace("=5", "=3")).hindsight(runs))
+    first, second = (verdict.expected.turn for verdict in Pipeline(text.replace("=5", "=3")).hindsight(runs))
     assert (first.now, first.known) == ("draft", "not known from draft on")
     assert (second.now, second.visit, second.known) == ("done", 1, "the run would end at done")
 

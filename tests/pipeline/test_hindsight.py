@@ -28,7 +28,7 @@ def ask(text, *runs):
 
 def turn_of(found):
     (verdict,) = found
-    return verdict.foretold.turn
+    return verdict.expected.turn
 
 
 def test_a_run_that_the_changed_condition_sends_elsewhere_is_told_with_where_and_why(tmp_path):
@@ -36,7 +36,7 @@ def test_a_run_that_the_changed_condition_sends_elsewhere_is_told_with_where_and
     four = scored(SCORES, tmp_path, "four", score="4")
     found = ask(SCORES.replace("=5", "=4"), five, four)
     assert [verdict.verdict for verdict in found] == ["elsewhere", "elsewhere"]
-    away, home = (verdict.foretold.turn for verdict in found)
+    away, home = (verdict.expected.turn for verdict in found)
     assert (away.node, away.before, away.now) == ("check", "done", "polish")
     assert away.now_why == 'the condition `context.score!=4` holds; `context.score=4` to done saw "5"'
     assert away.before_why == "the condition `context.score=5` holds"
@@ -49,12 +49,12 @@ def test_the_graph_that_ran_sends_nobody_elsewhere(tmp_path):
     found = ask(SCORES, scored(SCORES, tmp_path, "five", score="5"), tmp_path / "five")
     assert [verdict.verdict for verdict in found] == ["same", "same"]
     assert found.headline == "none of 2 runs would go elsewhere"
-    assert found.verdicts[0].foretold.steps == 3
+    assert found.verdicts[0].expected.steps == 3
 
 
 def test_a_changed_stage_is_taken_as_it_was_and_that_is_said(tmp_path):
     found = ask(SCORES.replace('prompt="p"', 'prompt="q"'), scored(SCORES, tmp_path, "four", score="4"))
-    assert found.verdicts[0].foretold.assumed == ("polish",)
+    assert found.verdicts[0].expected.assumed == ("polish",)
     assert "recorded outcomes are taken all the same: polish" in str(found)
 
 
@@ -144,7 +144,7 @@ def test_branches_are_asked_and_other_branches_are_told(tmp_path):
 def test_runs_that_stand_still_are_asked_as_far_as_they_went(tmp_path):
     stopped = Pipeline(SCORES, backend="simulated").run(wait=True, stop_after=1, logs_root=tmp_path / "stopped")
     (verdict,) = Pipeline(SCORES).hindsight(stopped)
-    assert (verdict.verdict, verdict.foretold.steps) == ("same", 1)
+    assert (verdict.verdict, verdict.expected.steps) == ("same", 1)
 
 
 def test_a_damaged_run_keeps_nobody_from_the_others(tmp_path):

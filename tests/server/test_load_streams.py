@@ -9,7 +9,7 @@ from attractor_nb.engine.event_stream import EventFeed
 from attractor_nb.model.events import EventsDropped, PipelineRestarted, StageStarted
 from attractor_nb.server.streams import channel as channel_module
 from attractor_nb.server.streams.channel import RunChannel
-from attractor_nb.server.streams.event_trail_reader import Trail
+from attractor_nb.server.streams.event_reader import EventReader
 from attractor_nb.storage.log.event_lines import encode_event
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
 
@@ -68,7 +68,7 @@ def test_a_feed_that_is_waited_for_wakes_for_the_next_event():
 
 def test_what_an_owner_told_is_not_read_again(tmp_path):
     log(tmp_path, [made(1), made(2)])
-    trail = Trail(tmp_path)
+    trail = EventReader(tmp_path)
     assert ids(trail.read()) == ["0.1", "0.2"]
     assert trail.take(made(4)) is None  # something is between
     assert trail.take(made(2)) is None  # that was had
@@ -82,14 +82,14 @@ def test_what_an_owner_told_leads_into_a_restart_and_the_log_goes_on_there(tmp_p
     restart = tmp_path / "restart-1"
     gone = made(2, PipelineRestarted(target="plan", restarts=1, logs_root=str(restart)))
     log(tmp_path, [made(1)])
-    trail = Trail(tmp_path)
+    trail = EventReader(tmp_path)
     assert ids(trail.read()) == ["0.1"]
     assert trail.take(gone).id == "0.2"
     assert trail.take(made(1)).id == "1.1"
     log(tmp_path, [gone])
     log(restart, [made(1), made(2)])
     assert ids(trail.read()) == ["1.2"]
-    assert ids(Trail(tmp_path).read()) == ["0.1", "0.2", "1.1", "1.2"]
+    assert ids(EventReader(tmp_path).read()) == ["0.1", "0.2", "1.1", "1.2"]
 
 
 def test_a_directory_before_the_latest_that_grows_is_gone_back_to_after_a_restart_that_was_told(tmp_path):
@@ -98,7 +98,7 @@ def test_a_directory_before_the_latest_that_grows_is_gone_back_to_after_a_restar
     gone = made(2, PipelineRestarted(target="plan", restarts=1, logs_root=str(restart)))
     log(tmp_path, [made(1), gone])
     log(restart, [made(1)])
-    trail = Trail(tmp_path)
+    trail = EventReader(tmp_path)
     assert ids(trail.read()) == ["0.1", "0.2", "1.1"]
     assert trail.take(made(2)).id == "1.2"
     log(restart, [made(2)])
@@ -159,8 +159,8 @@ def test_a_channel_misses_nothing_where_its_feed_does(tmp_path, monkeypatch, cap
 
 def test_the_log_of_a_run_that_works_here_is_not_read_for_each_event(client, root, sources, monkeypatch):
     reads = []
-    read = Trail.read
-    monkeypatch.setattr(Trail, "read", lambda trail: reads.append(trail) or read(trail))
+    read = EventReader.read
+    monkeypatch.setattr(EventReader, "read", lambda trail: reads.append(trail) or read(trail))
     stages = "\n".join(f'n{i} [prompt="{i}"]' for i in range(40))
     chain = " -> ".join(f"n{i}" for i in range(40))
     gate = 'gate [shape=hexagon, label="Go?"]\n start -> gate -> '

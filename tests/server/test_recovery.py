@@ -17,7 +17,7 @@ import pytest
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.model.events import InterviewStarted, PipelineResumed, StageCompleted, StageStarted
 from attractor_nb.server.recovery import MAX_TRIES, has_come_to_something
-from attractor_nb.server.streams.event_trail_reader import Recorded
+from attractor_nb.server.streams.event_reader import Recorded
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import read_owner
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.errors import IllegalTransition, OptionError, SessionError
-from attractor_nb.model.session import AGENT_WAYS, SESSION_WAYS, wave_status
+from attractor_nb.model.session import AGENT_TRANSITIONS, SESSION_TRANSITIONS, wave_status
 from attractor_nb.sessions import calculate_summary
 from attractor_nb.sessions.fold import (
     AgentsAdded,
@@ -35,18 +35,18 @@ def going(session, agent_id, *statuses, at=START):
 
 
 @pytest.mark.parametrize(
-    ("source", "target"), [pair for pair in itertools.product(AGENT_WAYS, repeat=2) if pair[0] != pair[1]]
+    ("source", "target"), [pair for pair in itertools.product(AGENT_TRANSITIONS, repeat=2) if pair[0] != pair[1]]
 )
 def test_an_agent_goes_only_where_the_table_allows(source, target):
     session = going(begin("001"), "001", *WAY_TO[source])
-    if target in AGENT_WAYS[source]:
+    if target in AGENT_TRANSITIONS[source]:
         assert going(session, "001", target).agents[0].status == target
         return
     with pytest.raises(IllegalTransition) as caught:
         going(session, "001", target)
     error = caught.value
     assert f"from {source} to {target}" in error.message
-    assert (error.source, error.target, error.allowed) == (source, target, AGENT_WAYS[source])
+    assert (error.source, error.target, error.allowed) == (source, target, AGENT_TRANSITIONS[source])
     assert all(allowed in error.message for allowed in error.allowed)
 
 
@@ -54,7 +54,7 @@ def test_an_agent_goes_only_where_the_table_allows(source, target):
 @pytest.mark.parametrize("change", [SessionCompleted(), SessionCancelled(), AgentUpdate("001", {"name": "x"})])
 def test_an_ended_session_changes_no_more(end, change):
     session = apply_change(going(begin("001"), "001", "cancelled"), end, at=START)
-    assert not SESSION_WAYS[session.status]
+    assert not SESSION_TRANSITIONS[session.status]
     with pytest.raises(IllegalTransition, match=f"is {session.status} and can no longer change"):
         apply_change(session, change, at=START)
 
@@ -177,7 +177,7 @@ def test_an_unknown_agent_is_named_with_the_known_ones():
     assert caught.value.hint == "its agents: 001, 002"
 
 
-STEPS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(sorted(AGENT_WAYS))), max_size=30)
+STEPS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(sorted(AGENT_TRANSITIONS))), max_size=30)
 
 
 @given(STEPS)

@@ -17,7 +17,7 @@ KNOWN = {
         {
             "attractor_nb.pipeline.pipeline",
             "attractor_nb.pipeline.run",
-            "attractor_nb.pipeline.methods.go_on",
+            "attractor_nb.pipeline.methods.resume_directory",
             "attractor_nb.pipeline.methods.start_run",
         }
     ),

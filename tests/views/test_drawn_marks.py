@@ -17,7 +17,7 @@ from attractor_nb import parse_dot
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.studio.timeline.heat_view import Heat, NodeHeat
-from attractor_nb.views.drawings.overlay import Dress, Mark
+from attractor_nb.views.drawings.overlay import Mark, Overlay
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.state import ChildView, EdgeState, NodeState, RunView
 from tests.views.drawn_graphs import HARD, KINDS, examples, generated, skipping_chain, wide_fan_out
@@ -143,8 +143,8 @@ def test_titles_of_nested_groups_and_labels_in_them_are_struck_by_nothing(rankdi
 def test_the_words_of_a_comparison_and_the_drawing_of_a_child_run_have_places_too(engine):
     graph = parse_dot(NESTED)
     marks = {name: Mark(("changed",), "B 2", "tip") for name in graph.nodes}
-    dress = Dress(marks, {n: Mark(("only-a",), "A 2", "tip") for n in range(len(graph.edges))})
-    compared = drawn(render_svg(graph, engine=engine, dress=dress, **states_of(graph, "a")))
+    overlay = Overlay(marks, {n: Mark(("only-a",), "A 2", "tip") for n in range(len(graph.edges))})
+    compared = drawn(render_svg(graph, engine=engine, overlay=overlay, **states_of(graph, "a")))
     assert (compared.overlaps, compared.struck, compared.on_heads) == ([], [], [])
     child = RunView(nodes=states_of(graph, "b")["states"], edges={n: EdgeState(12) for n in range(len(graph.edges))})
     parent = parse_dot('digraph g { start [shape=Mdiamond] boss [shape=house, label="Editor"] start -> boss }')

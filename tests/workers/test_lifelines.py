@@ -3,7 +3,7 @@
 import asyncio
 from types import SimpleNamespace
 
-from attractor_nb.workers.lifelines import Listening, SocketLeash, TaskListener
+from attractor_nb.workers.lifelines import Listening, SocketLifeline, TaskListener
 
 
 def test_what_is_said_before_the_connection_is_there_is_heard_first():
@@ -13,14 +13,14 @@ def test_what_is_said_before_the_connection_is_there_is_heard_first():
         await listening.open()
         listener = TaskListener(on_output=lambda *said: heard.put_nowait(said), on_worker=lambda _: None)
         listening.add("t1", listener)
-        leash = SocketLeash(SimpleNamespace(leash=listening.path, id="t1"))
-        leash.say("stdout", "begun\n")
-        holding = asyncio.ensure_future(leash.hold(lambda: None))
+        lifeline = SocketLifeline(SimpleNamespace(lifeline=listening.path, id="t1"))
+        lifeline.say("stdout", "begun\n")
+        holding = asyncio.ensure_future(lifeline.hold(lambda: None))
         async with asyncio.timeout(10):
             first = await heard.get()
-            leash.say("stdout", "over\n")
+            lifeline.say("stdout", "over\n")
             second = await heard.get()
-        leash.end()
+        lifeline.end()
         await holding
         await listening.close()
         return first, second

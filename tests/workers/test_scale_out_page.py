@@ -7,7 +7,7 @@ from attractor_nb.decisions.ambiguity import MAX_LOST_WORKERS
 from attractor_nb.runtime.prepare.run_options import RunOptions, worker_wait_seconds
 from attractor_nb.workers.lifelines import POLL_SECONDS
 from attractor_nb.workers.perform import HOLD_AFTER_SECONDS
-from attractor_nb.workers.task import MAX_BROUGHT_BYTES, MAX_BROUGHT_FILES, MAX_SAID_CHARACTERS
+from attractor_nb.workers.task import MAX_OUTPUT_CHARACTERS, MAX_RETURNED_BYTES, MAX_RETURNED_FILES
 from attractor_nb.workers.worker_loop import IDLE_SECONDS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scale-out.md").read_text("utf-8")
@@ -21,9 +21,9 @@ def test_its_program_runs():
 def test_its_figures_are_those_of_the_code():
     assert worker_wait_seconds(RunOptions().worker_wait) == 30
     assert "`worker_wait` (30 s by default)" in PAGE
-    assert (MAX_BROUGHT_BYTES, MAX_BROUGHT_FILES) == (64 * 2**20, 1000)
+    assert (MAX_RETURNED_BYTES, MAX_RETURNED_FILES) == (64 * 2**20, 1000)
     assert "64 MiB and\n1,000 files at most" in PAGE
-    assert MAX_SAID_CHARACTERS == 2**20
+    assert MAX_OUTPUT_CHARACTERS == 2**20
     assert "the first 1 MiB of each channel" in PAGE
     assert MAX_LOST_WORKERS == 3
     assert "after three lost workers" in PAGE

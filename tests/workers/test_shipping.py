@@ -239,7 +239,7 @@ def test_stopping_a_run_ends_its_command_on_the_worker(make, pool, tmp_path, wai
 
 
 def test_files_over_the_limits_stay_there_and_are_named(make, threads, monkeypatch):
-    monkeypatch.setattr(brought, "MAX_BROUGHT_BYTES", 1000)
+    monkeypatch.setattr(brought, "MAX_RETURNED_BYTES", 1000)
     command = "head -c 5000 /dev/zero > large.bin; echo s > small.txt; ln -s /etc/passwd link; mkfifo pipe"
     result = make(tool(command), executor=threads).run(wait=True, logs_root="run")
     stage = result.logs_root / "b"

@@ -34,7 +34,7 @@ class Began:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TextWritten:
     """The agent wrote text.
 
     Attributes:
@@ -131,7 +131,7 @@ class Ended:
     denied: tuple[str, ...] = ()
 
 
-AgentEvent = Began | Said | ToolCalled | ToolAnswered | Complained | Ended
+AgentEvent = Began | TextWritten | ToolCalled | ToolAnswered | Complained | Ended
 
 
 def plain_text(text: str) -> str:

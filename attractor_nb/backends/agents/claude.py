@@ -16,7 +16,7 @@ from attractor_nb.backends.agents.agent_events import (
     Began,
     Complained,
     Ended,
-    Said,
+    TextWritten,
     ToolAnswered,
     ToolCalled,
     cost_at,
@@ -137,7 +137,7 @@ def _piece(line: Mapping[str, Any]) -> list[AgentEvent]:
     if line.get("parent_tool_use_id") or event.get("type") != "content_block_delta":
         return []
     text = text_at(delta, "text") if delta.get("type") == "text_delta" else ""
-    return [Said(text, is_whole=False)] if text else []
+    return [TextWritten(text, is_whole=False)] if text else []
 
 
 def _assistant(line: Mapping[str, Any]) -> list[AgentEvent]:
@@ -147,10 +147,10 @@ def _assistant(line: Mapping[str, Any]) -> list[AgentEvent]:
         status = _STATUS_OF_ERROR.get(error, 0) if isinstance(error, str) else 0
         return [Complained(text or plain_text(str(error)), status)]
     is_own = not line.get("parent_tool_use_id")
-    said: list[AgentEvent] = [Said(text)] if text and is_own else []
+    written: list[AgentEvent] = [TextWritten(text)] if text and is_own else []
     calls = (block for block in blocks if block.get("type") == "tool_use")
     return [
-        *said,
+        *written,
         *(ToolCalled(text_at(call, "id"), text_at(call, "name"), mapping_at(call, "input")) for call in calls),
     ]
 

@@ -16,7 +16,7 @@ from attractor_nb.backends.agents.agent_events import (
     Began,
     Complained,
     Ended,
-    Said,
+    TextWritten,
     Tokens,
     ToolAnswered,
     ToolCalled,
@@ -115,7 +115,7 @@ def _started(item: Mapping[str, Any]) -> list[AgentEvent]:
 
 def _completed(item: Mapping[str, Any]) -> list[AgentEvent]:
     if item.get("type") == "agent_message":
-        return [Said(text)] if (text := text_at(item, "text")) else []
+        return [TextWritten(text)] if (text := text_at(item, "text")) else []
     call = _call(item)
     return [] if call is None else [_answered(item, call)]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 
 from attractor_nb.backends.agents.agent_backend import AgentBackend, texts
-from attractor_nb.backends.agents.agent_events import AgentEvent, Ended, Said, plain_text
+from attractor_nb.backends.agents.agent_events import AgentEvent, Ended, TextWritten, plain_text
 from attractor_nb.backends.agents.output_reader import Listener
 from attractor_nb.backends.agents.transcript import MAX_ANSWER_CHARACTERS
 from attractor_nb.errors import OptionError, TerminalError
@@ -169,7 +169,7 @@ class _WholeOutput(Listener):
         self._pieces.append(text[: max(0, MAX_ANSWER_CHARACTERS - self._length)])
         self._length += len(text)
         if not self._path:
-            self._tell(Said(plain_text(text), is_whole=False))
+            self._tell(TextWritten(plain_text(text), is_whole=False))
 
     def finish(self) -> None:
         super().finish()
@@ -178,7 +178,7 @@ class _WholeOutput(Listener):
             answer = _answer_in(text, self._path)
             if answer is None:
                 return  # it has not said how it ended
-            self._tell(Said(answer))
+            self._tell(TextWritten(answer))
         else:
             answer = text.strip()
         usage = Usage(calls=1)

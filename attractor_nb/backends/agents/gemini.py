@@ -14,7 +14,7 @@ from attractor_nb.backends.agents.agent_events import (
     Began,
     Complained,
     Ended,
-    Said,
+    TextWritten,
     Tokens,
     ToolAnswered,
     ToolCalled,
@@ -81,7 +81,7 @@ class Gemini:
                 return [Began(session_at(line, "session_id"), text_at(line, "model"))]
             case "message" if line.get("role") == "assistant":
                 text = text_at(line, "content")
-                return [Said(text, is_whole=line.get("delta") is not True)] if text else []
+                return [TextWritten(text, is_whole=line.get("delta") is not True)] if text else []
             case "tool_use":
                 return [
                     ToolCalled(text_at(line, "tool_id"), text_at(line, "tool_name"), mapping_at(line, "parameters"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.backends.agents.agent_events import AgentEvent, Said, plain_text
+from attractor_nb.backends.agents.agent_events import AgentEvent, TextWritten, plain_text
 from attractor_nb.backends.agents.transcript import ToolCall, Transcript
 from attractor_nb.model.events import ModelCallEnded, ToolCallEnded
 
@@ -104,17 +104,17 @@ class Listener:
             self._tell(event)
 
     def _tell(self, event: AgentEvent) -> None:
-        if isinstance(event, Said):
+        if isinstance(event, TextWritten):
             self._stream(event)
         if (call := self.transcript.take(event, self._now())) is not None:
             self._announce_tool(call)
 
-    def _stream(self, said: Said) -> None:
+    def _stream(self, written: TextWritten) -> None:
         if self._scope is None:
             return
-        is_next = self._has_spoken and not self.transcript.goes_on(said)
+        is_next = self._has_spoken and not self.transcript.goes_on(written)
         self._has_spoken = True
-        text = self.transcript.news(said)
+        text = self.transcript.news(written)
         self._scope.stream(f"\n\n{text}" if is_next else text)
 
     def _announce_tool(self, call: ToolCall) -> None:

@@ -11,7 +11,7 @@ from attractor_nb.backends.agents.agent_events import (
     Began,
     Complained,
     Ended,
-    Said,
+    TextWritten,
     ToolAnswered,
     ToolCalled,
     plain_text,
@@ -106,7 +106,7 @@ class Transcript:
             case Began():
                 self.session = event.session or self.session
                 self.model = event.model or self.model
-            case Said():
+            case TextWritten():
                 self._say(event)
             case ToolCalled():
                 self._is_open = False
@@ -123,23 +123,23 @@ class Transcript:
                     self.answer = event.text[:MAX_ANSWER_CHARACTERS]
         return None
 
-    def goes_on(self, said: Said) -> bool:
+    def goes_on(self, written: TextWritten) -> bool:
         """Whether a text goes on with the message before it, or is that message, whole at last."""
-        return self._is_open and (not said.is_whole or said.text.startswith(self.answer))
+        return self._is_open and (not written.is_whole or written.text.startswith(self.answer))
 
-    def news(self, said: Said) -> str:
+    def news(self, written: TextWritten) -> str:
         """What of a text has not been said yet: a message that came in pieces comes once more as a whole."""
-        return said.text[len(self.answer) :] if said.is_whole and self.goes_on(said) else said.text
+        return written.text[len(self.answer) :] if written.is_whole and self.goes_on(written) else written.text
 
     def open_calls(self) -> list[ToolCall]:
         """The calls that have not ended. Forgets them."""
         calls, self._calls = self._calls, {}
         return [ToolCall(call, began, error="the agent ended before it did") for call, began in calls.values()]
 
-    def _say(self, said: Said) -> None:
-        text = self.answer + self.news(said) if self.goes_on(said) else said.text
+    def _say(self, written: TextWritten) -> None:
+        text = self.answer + self.news(written) if self.goes_on(written) else written.text
         self.answer = text[:MAX_ANSWER_CHARACTERS]
-        self._is_open = not said.is_whole
+        self._is_open = not written.is_whole
 
     def _answered(self, answer: ToolAnswered, now: float) -> ToolCall | None:
         self._is_open = False

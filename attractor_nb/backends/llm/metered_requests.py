@@ -124,9 +124,9 @@ class MeteredRequests:
             self._check(response)
         except Exception as error:  # announced, whatever it is, and raised again
             failure = failure_of(error, self.target, self.address)
-            said = failure.error.message if failure else type(error).__name__
+            message = failure.error.message if failure else type(error).__name__
             usage = None if response is None else self._counted(response, messages, passage)
-            self._announce(began, usage, error=said, error_type=error_type_of(error))
+            self._announce(began, usage, error=message, error_type=error_type_of(error))
             raise
         finish = str(response.finish_reason or raw_reason(response))
         self._announce(began, self._counted(response, messages, passage), finish)
@@ -184,11 +184,11 @@ class MeteredRequests:
                 raise IncompleteToolCall("the limit of tokens was reached within a call of a tool")
             case Ending.UNKNOWN if self.scope is not None:
                 node, reason = self.scope.node_id, raw_reason(response) or response.finish_reason
-                said = (
+                message = (
                     f"{node}: {self.target} says that its answer ended with {reason!r}; "
                     "this word is not known, and the answer is taken for whole"
                 )
-                self.scope.announce(RunWarning(message=said, node=node))
+                self.scope.announce(RunWarning(message=message, node=node))
             case _:
                 return
 

@@ -143,9 +143,9 @@ def no_interface(url: str, content_type: str) -> ProviderFailure:
 
 def refused(target: Target, reason: str) -> ProviderFailure:
     """A model, or its provider's filter, will not answer. Asked again it would not, either."""
-    said = f": {_cut(reason)}" if reason else ""
+    message = f": {_cut(reason)}" if reason else ""
     hint = "change the prompt, or use another model: llm_fallback_on=refusal"
-    return _terminal(f"{target} refused to answer{said}", hint, kind="refusal")
+    return _terminal(f"{target} refused to answer{message}", hint, kind="refusal")
 
 
 def not_shown(target: Target, kind: str) -> ProviderFailure:
@@ -193,34 +193,34 @@ def _of_the_talk(error: Exception, target: Target) -> ProviderFailure:
 
 def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) -> ProviderFailure:
     status = error.status_code if isinstance(error, theirs.ModelHTTPError) else 0
-    said = _said(error)
+    message = _message_of(error)
     number = f" ({status})" if status else ""
     if isinstance(error, theirs.ModelQuotaExceededError):
-        return _terminal(f"the account for {target} has no credit left{number}: {said}", "", is_next_asked=True)
+        return _terminal(f"the account for {target} has no credit left{number}: {message}", "", is_next_asked=True)
     if isinstance(error, theirs.ModelAuthenticationError):
         keys = " or ".join(key_variables(target))
         hint = f"check {keys} and the permissions of its account" if keys else _NO_KEY_SENT
-        return _terminal(f"{target} refused the key{number}: {said}", hint, is_next_asked=True)
+        return _terminal(f"{target} refused the key{number}: {message}", hint, is_next_asked=True)
     if isinstance(error, theirs.ModelNotFoundError):
         near = error.suggested_model_id if isinstance(error, theirs.ModelHTTPError) else None
         hint = f"did you mean {near}?" if near else f"check llm_model{_ending_hint(target, address)}"
-        return _terminal(f"{_placed(target, address)} is not known{number}: {said}", hint, is_next_asked=True)
+        return _terminal(f"{_placed(target, address)} is not known{number}: {message}", hint, is_next_asked=True)
     if isinstance(error, theirs.ModelContextWindowExceededError):
         return _terminal(
-            f"the prompt does not fit {target}{number}: {said}",
+            f"the prompt does not fit {target}{number}: {message}",
             "shorten it, carry less with fidelity, or use a larger model: llm_fallback_on=overlong",
             kind="overlong",
         )
     if isinstance(error, theirs.ModelTimeoutError | theirs.ModelRequestTimeout):
-        return _retryable(f"{_placed(target, address)} took too long: {said}", error, _PATIENCE)
+        return _retryable(f"{_placed(target, address)} took too long: {message}", error, _PATIENCE)
     if isinstance(error, theirs.ModelConnectionError):
         why = _first_line(_root(error))
         return _retryable(f"{_placed(target, address)} cannot be reached, or broke off: {why}", error)
     if not status:
-        return _retryable(f"{target} answered with something that is no answer: {said}", error)
+        return _retryable(f"{target} answered with something that is no answer: {message}", error)
     if status in TRANSIENT_HTTP or status >= 500:
-        return _retryable(f"{target} is busy or failing{number}: {said}", error)
-    return _terminal(f"{target} refused the request{number}: {said}", "")
+        return _retryable(f"{target} is busy or failing{number}: {message}", error)
+    return _terminal(f"{target} refused the request{number}: {message}", "")
 
 
 def _terminal(message: str, hint: str, *, is_next_asked: bool = False, kind: str = "") -> ProviderFailure:
@@ -248,7 +248,7 @@ def _placed(target: Target, address: str) -> str:
     return f"{target} at {address}" if address else str(target)
 
 
-def _said(error: theirs.ModelAPIError) -> str:
+def _message_of(error: theirs.ModelAPIError) -> str:
     """What the provider said, without what is wrapped around it."""
     body: object = error.body
     for _ in range(2):

@@ -109,8 +109,8 @@ def map_(
         "on_interrupted": on_interrupted.value if on_interrupted else None,
         "take_over": take_over or None,
     }
-    said = {"failed": failed, "on_graph_change": on_graph_change}
-    resume = {name: word.value for name, word in said.items() if word is not None}
+    given = {"failed": failed, "on_graph_change": on_graph_change}
+    resume = {name: word.value for name, word in given.items() if word is not None}
     own = MapSettings(options=options, out=out, resume=resume)
     if resumed is not None:
         return resume_map(resumed, file, params, settings, own)

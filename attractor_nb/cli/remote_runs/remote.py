@@ -55,9 +55,9 @@ def submit_file(file: str, address: ServerAddress, settings: Settings, *, params
     source = read_text(file)
     if file != STDIN:  # the server has no file of ours
         source = with_text_files(source, Path(file))
-    wish = {"name": "" if file == STDIN else Path(file).stem, "params": read_params(params)}
+    wanted = {"name": "" if file == STDIN else Path(file).stem, "params": read_params(params)}
     client = Client(address)
-    answer = client.post(body={"source": source.text, **_wish(settings, wish)})
+    answer = client.post(body={"source": source.text, **_with_settings(settings, wanted)})
     return _show_begun(client, answer, settings)
 
 
@@ -76,14 +76,14 @@ def resume_on(
         RunNotFound, RunLocked, GraphChanged, UntrustedSource, RunError: It does not go on, and why.
     """
     _refuse_what_is_local(settings)
-    wish = {
+    wanted = {
         "on_graph_change": on_graph_change.value,
         "on_interrupted": on_interrupted.value if on_interrupted else None,
         "rewind_to": rewind_to,
         "visit": visit,
     }
     client = Client(address)
-    answer = client.post(address.run_id, "resume", body=_wish(settings, wish))
+    answer = client.post(address.run_id, "resume", body=_with_settings(settings, wanted))
     return _show_begun(client, answer, settings)
 
 
@@ -102,14 +102,14 @@ def fork_on(
         RunNotFound, GraphChanged, UntrustedSource, RunError: There is no such place to begin at.
     """
     _refuse_what_is_local(settings)
-    wish = {
+    wanted = {
         "node": node,
         "visit": visit,
         "context": read_params(values, "--set"),
         "prompt": None if prompt is None else read_prompt(prompt),
     }
     client = Client(address)
-    answer = client.post(address.run_id, "fork", body=_wish(settings, wish))
+    answer = client.post(address.run_id, "fork", body=_with_settings(settings, wanted))
     return _show_begun(client, answer, settings)
 
 
@@ -141,8 +141,8 @@ def answer_on(address: ServerAddress, given: GivenAnswer, *, is_json: bool) -> E
     Raises:
         RunNotFound, NoSuchGate, AlreadyAnswered, AnswerRefused: It does not count.
     """
-    wish: dict[str, Any] = {"choice": given.choice, "text": given.text, "form": dict(given.fields)}
-    body = {name: value for name, value in wish.items() if value}
+    wanted: dict[str, Any] = {"choice": given.choice, "text": given.text, "form": dict(given.fields)}
+    body = {name: value for name, value in wanted.items() if value}
     body["answered_by"] = ANSWERED_BY
     client = Client(address)
     answer = as_mapping(client.post(address.run_id, "questions", given.gate, "answer", body=body))
@@ -162,15 +162,15 @@ def answer_on(address: ServerAddress, given: GivenAnswer, *, is_json: bool) -> E
     return ExitCode.SUCCESS
 
 
-def _wish(settings: Settings, own: Mapping[str, Any]) -> dict[str, Any]:
+def _with_settings(settings: Settings, own: Mapping[str, Any]) -> dict[str, Any]:
     """A request's body: what was said, and nothing of what was not."""
-    wish = {
+    wanted = {
         **own,
         "backend": settings.backend.value if settings.backend else None,
         "trust": settings.trust_hash,
         **settings.bounds,
     }
-    return {name: value for name, value in wish.items() if value not in (None, "", {})}
+    return {name: value for name, value in wanted.items() if value not in (None, "", {})}
 
 
 def _refuse_what_is_local(settings: Settings) -> None:

@@ -30,6 +30,6 @@ def complaint_about(answer: str, problem: str, remedy: str = _REMEDY) -> str:
     Answer the task again, and put this right.
     """
     parts = [f"It could not be used: {problem}."]
-    if said := answer.strip():
-        parts += ["You answered:", fenced(excerpt(said, MAX_ANSWER_CHARACTERS))]
+    if given := answer.strip():
+        parts += ["You answered:", fenced(excerpt(given, MAX_ANSWER_CHARACTERS))]
     return "\n\n".join([*parts, remedy])

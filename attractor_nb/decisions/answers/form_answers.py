@@ -136,9 +136,9 @@ def check_form(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
         judged, problems = form.judge(values) if form.judge else _judge_by_kind(form, values)
     if judged is not None and not problems:
         return judged
-    said = "; ".join(f"{name}: {words}" if name else words for name, words in problems.items())
+    problems_text = "; ".join(f"{name}: {words}" if name else words for name, words in problems.items())
     raise AnswerRefused(
-        f"the form will not do: {said}", hint=f"fields of {form.name}: {', '.join(known)}", fields=problems
+        f"the form will not do: {problems_text}", hint=f"fields of {form.name}: {', '.join(known)}", fields=problems
     )
 
 

@@ -142,7 +142,7 @@ def read_choice(text: str, values: Iterable[object], ids: Sequence[str]) -> Cand
         named = text.splitlines()
     found = list(dict.fromkeys(each for name in named if (each := _meant(name, ids))))
     if len(found) == 1:
-        notes = [said for each in objects if isinstance(said := each.get("notes"), str)]
+        notes = [note for each in objects if isinstance(note := each.get("notes"), str)]
         return CandidateChoice(found[0], notes=notes[-1] if notes else "")
     if found:
         return CandidateChoice(problem=f"it names {' and '.join(found[:5])}; exactly one was asked for")

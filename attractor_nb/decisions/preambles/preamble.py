@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.decisions.preambles.preamble_amounts import amount_of
+from attractor_nb.decisions.preambles.preamble_events import claim_events, claim_incidents
 from attractor_nb.decisions.preambles.preamble_page import FOR_A_SECTION, INCIDENTS_HEADING, PreamblePage
-from attractor_nb.decisions.preambles.told_amounts import amount_of
-from attractor_nb.decisions.preambles.told_events import claim_events, claim_incidents
-from attractor_nb.decisions.preambles.told_past import BRANCHES_KEY
-from attractor_nb.decisions.preambles.told_stages import claim_before, claim_failures, claim_lines, claim_texts
-from attractor_nb.decisions.preambles.told_text import one_line
-from attractor_nb.decisions.preambles.told_values import (
+from attractor_nb.decisions.preambles.preamble_past import BRANCHES_KEY
+from attractor_nb.decisions.preambles.preamble_stages import claim_before, claim_failures, claim_lines, claim_texts
+from attractor_nb.decisions.preambles.preamble_text import one_line
+from attractor_nb.decisions.preambles.preamble_values import (
     claim_branches,
     claim_goal,
     claim_inputs,
@@ -29,12 +29,12 @@ from attractor_nb.decisions.preambles.told_values import (
 from attractor_nb.model.calls.prompt_sections import outside_fences
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.preambles.told_past import StageSummary, ToldPast
+    from attractor_nb.decisions.preambles.preamble_past import PreamblePast, StageSummary
 
 _RUN: Final = "Run: "
 
 
-def build_preamble(mode: str, past: ToldPast) -> str:
+def build_preamble(mode: str, past: PreamblePast) -> str:
     """The text that a stage's prompt begins with; empty when there is nothing to tell.
 
     Args:
@@ -58,7 +58,7 @@ def build_preamble(mode: str, past: ToldPast) -> str:
     return page.text
 
 
-def beginning_of(past: ToldPast) -> str:
+def beginning_of(past: PreamblePast) -> str:
     """What the first stage of a thread is told, whose session knows nothing yet: goal and inputs, if any."""
     page = PreamblePage(past, amount_of("compact"))
     if past.inputs:

@@ -14,9 +14,9 @@ from attractor_nb.model.excerpts import fair_shares
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.decisions.preambles.told_amounts import ToldAmount
-    from attractor_nb.decisions.preambles.told_past import ToldPast
-    from attractor_nb.decisions.preambles.told_text import ToldText
+    from attractor_nb.decisions.preambles.preamble_amounts import PreambleAmount
+    from attractor_nb.decisions.preambles.preamble_past import PreamblePast
+    from attractor_nb.decisions.preambles.preamble_text import PreambleText
 
 INCIDENTS_HEADING: Final = "### Attempts and tool calls"
 """The last section of a summary: how results came about, which may differ where the results do not."""
@@ -28,7 +28,7 @@ class PageSection(msgspec.Struct):
     """A heading, possibly empty, and what stands under it: lines, and texts in their room."""
 
     heading: str = ""
-    blocks: list[ToldText | str] = msgspec.field(default_factory=list["ToldText | str"])
+    blocks: list[PreambleText | str] = msgspec.field(default_factory=list["PreambleText | str"])
 
     @property
     def text(self) -> str:
@@ -62,14 +62,14 @@ class PreamblePage:
         texts: The texts that count against the budget, in the order of their claims.
     """
 
-    def __init__(self, past: ToldPast, amount: ToldAmount) -> None:
+    def __init__(self, past: PreamblePast, amount: PreambleAmount) -> None:
         room = amount.tokens * CHARACTERS_PER_TOKEN
         self.past = past
         self.amount = amount
         self.room_for_incidents = room * amount.kept // 100
         self.left = room - self.room_for_incidents
         self.told: set[str] = set(past.wanted)
-        self.texts: list[ToldText] = []
+        self.texts: list[PreambleText] = []
         self.goal, self.inputs, self.run = PageSection(), PageSection(INPUTS_HEADING), PageSection()
         self.stages, self.values = PageSection("### Earlier stages"), PageSection("### Values")
         self.branches, self.wanted = PageSection("### Branches"), PageSection("### Carried in full")
@@ -90,14 +90,14 @@ class PreamblePage:
         section.blocks.append(line)
         self.left -= len(line) + 2
 
-    def add(self, section: PageSection, text: ToldText, room: int) -> None:
+    def add(self, section: PageSection, text: PreambleText, room: int) -> None:
         """Put a text under a heading, in some room."""
         text.room = min(text.need, room)
         section.blocks.append(text)
         self.texts.append(text)
         self.left -= len(text.rendered()) + 2
 
-    def share_out(self, section: PageSection, texts: Sequence[ToldText], room: int) -> None:
+    def share_out(self, section: PageSection, texts: Sequence[PreambleText], room: int) -> None:
         """Put texts under a heading, each in its fair share of a room."""
         if not texts:
             return

@@ -35,7 +35,7 @@ def set_graph_attribute(tree: DotTree, name: str, value: object) -> str:
         OptionError: Name or value cannot stand in DOT.
     """
     _check_name(name)
-    if found := _said(_of_graph(tree), Scope.GRAPH, name):
+    if found := _attributes_named(_of_graph(tree), Scope.GRAPH, name):
         return _replaced(tree, Scope.GRAPH, found[-1][1], value)
     return apply_edits(tree.source, [*_new_on_graph(tree, name, spelled(Scope.GRAPH, name, value))])
 
@@ -46,8 +46,8 @@ def remove_graph_attribute(tree: DotTree, name: str) -> str:
     Raises:
         OptionError: The graph says none of that name.
     """
-    _check_said(_said(_of_graph(tree), Scope.GRAPH, name), f"the graph has no attribute {name}")
-    while found := _said(_of_graph(tree), Scope.GRAPH, name):
+    _check_present(_attributes_named(_of_graph(tree), Scope.GRAPH, name), f"the graph has no attribute {name}")
+    while found := _attributes_named(_of_graph(tree), Scope.GRAPH, name):
         tree = reread(tree, apply_edits(tree.source, _removal(tree, *found[-1])))
     return tree.source.text
 
@@ -62,7 +62,7 @@ def set_node_attribute(tree: DotTree, node_id: str, name: str, value: object) ->
     if not node_statements(tree, node_id):
         tree = reread(tree, keeping(tree, lambda tree: declare_node(tree, node_id)))
     statements = node_statements(tree, node_id)
-    if found := _said(statements, Scope.NODE, name):
+    if found := _attributes_named(statements, Scope.NODE, name):
         return _replaced(tree, Scope.NODE, found[-1][1], value)
     holder = next((part for part in statements if part.block and part.block.attrs), statements[0])
     return _added(tree, holder, Scope.NODE, name, value)
@@ -75,8 +75,8 @@ def remove_node_attribute(tree: DotTree, node_id: str, name: str) -> str:
         OptionError: No statement of the node says it.
     """
     problem = f"{node_id} itself has no attribute {name}"
-    _check_said(_said(node_statements(tree, node_id), Scope.NODE, name), problem)
-    while found := _said(node_statements(tree, node_id), Scope.NODE, name):
+    _check_present(_attributes_named(node_statements(tree, node_id), Scope.NODE, name), problem)
+    while found := _attributes_named(node_statements(tree, node_id), Scope.NODE, name):
         tree = reread(tree, apply_edits(tree.source, _removal(tree, *found[-1])))
     return tree.source.text
 
@@ -90,7 +90,7 @@ def set_edge_attribute(tree: DotTree, position: int, name: str, value: object) -
     _check_name(name)
     tree = reread(tree, detached(tree, position))
     statement = link_at(tree, position).statement
-    if found := _said([statement], Scope.EDGE, name):
+    if found := _attributes_named([statement], Scope.EDGE, name):
         return _replaced(tree, Scope.EDGE, found[-1][1], value)
     return _added(tree, statement, Scope.EDGE, name, value)
 
@@ -103,9 +103,9 @@ def remove_edge_attribute(tree: DotTree, position: int, name: str) -> str:
     """
     statement = link_at(tree, position).statement
     problem = f"the edge itself has no attribute {name}"
-    _check_said(_said([statement], Scope.EDGE, name), problem)
+    _check_present(_attributes_named([statement], Scope.EDGE, name), problem)
     tree = reread(tree, detached(tree, position))
-    while found := _said([link_at(tree, position).statement], Scope.EDGE, name):
+    while found := _attributes_named([link_at(tree, position).statement], Scope.EDGE, name):
         tree = reread(tree, apply_edits(tree.source, _removal(tree, *found[-1])))
     return tree.source.text
 
@@ -119,7 +119,7 @@ def _of_graph(tree: DotTree) -> list[Holder]:
     ]
 
 
-def _said(holders: Iterable[Holder], scope: Scope, name: str) -> list[tuple[Holder, Attr]]:
+def _attributes_named(holders: Iterable[Holder], scope: Scope, name: str) -> list[tuple[Holder, Attr]]:
     """Where statements say an attribute, under any of its names; the last one counts."""
     known = readings(scope)
 
@@ -148,11 +148,11 @@ def _added(tree: DotTree, holder: NodeStatement | EdgeStatement, scope: Scope, n
 
 def _new_on_graph(tree: DotTree, name: str, literal: str) -> list[TextEdit]:
     """A first mention: in the graph's block, else below its declarations, else in a block of its own."""
-    page, said = Page(tree), _of_graph(tree)
-    block = next((part.block for part in said if isinstance(part, Defaults)), None)
+    page, parts = Page(tree), _of_graph(tree)
+    block = next((part.block for part in parts if isinstance(part, Defaults)), None)
     if block is not None:
         return page.add_attribute(block, block.end, f"{name}={literal}")
-    if said and isinstance(last := said[-1], GraphDeclaration):
+    if parts and isinstance(last := parts[-1], GraphDeclaration):
         sign = tree.source.text[last.attr.name_end : last.attr.value_start]
         return [page.insert_after(last, f"{name}{sign if sign.strip(' ') == '=' else '='}{literal}")]
     text = f"graph [{name}={literal}]"
@@ -169,7 +169,7 @@ def _removal(tree: DotTree, holder: Holder, attr: Attr) -> list[TextEdit]:
     return page.remove_attribute(holder, holder.block, attr)
 
 
-def _check_said(found: Sequence[object], problem: str) -> None:
+def _check_present(found: Sequence[object], problem: str) -> None:
     if not found:
         raise OptionError(problem, hint="an inherited attribute can only be overridden: set it")
 

@@ -225,13 +225,13 @@ class _Lowering:
             source=self._source,
         )
 
-    def _node(self, said: _Declared, classes: tuple[str, ...], *, is_implicit: bool = False) -> Node:
-        own, written = said.own, said.own_written
+    def _node(self, declared: _Declared, classes: tuple[str, ...], *, is_implicit: bool = False) -> Node:
+        own, written = declared.own, declared.own_written
         values = own
-        if said.scope_values:
-            values = {**said.scope_values, **own} if own else said.scope_values
-            written = {**said.scope_written, **written} if own else said.scope_written
-        name = said.name
+        if declared.scope_values:
+            values = {**declared.scope_values, **own} if own else declared.scope_values
+            written = {**declared.scope_written, **written} if own else declared.scope_written
+        name = declared.name
         return Node(
             name.text,
             MappingProxyType(values) if values else NO_ATTRS,

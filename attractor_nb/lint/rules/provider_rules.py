@@ -110,8 +110,8 @@ def endpoint_valid(survey: Survey) -> Iterator[Finding]:
             fix = Fix("see the models' page of the documentation")
             if near and near not in facts:
                 fix = Fix(f'write "{PREFIX}{name}.{near}"')
-            said = (f"{PREFIX}{name}.{field}" for field in facts)
-            attribute = next((each for each in said if str(error).startswith(f"{each} ")), attribute)
+            names = (f"{PREFIX}{name}.{field}" for field in facts)
+            attribute = next((each for each in names if str(error).startswith(f"{each} ")), attribute)
             yield Finding(str(error), value_span(graph, attribute), "", fix=fix)
             continue
         scheme, host = _address(endpoint.url)

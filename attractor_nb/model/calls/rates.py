@@ -33,8 +33,8 @@ class Rates(msgspec.Struct, frozen=True):
         ('60 requests a minute', '60 requests, 30,000 tokens a minute')
         """
         bounds = ((self.requests_per_minute, "requests"), (self.tokens_per_minute, "tokens"))
-        said = ", ".join(f"{bound:,} {what}" for bound, what in bounds if bound is not None)
-        return f"{said} a minute" if said else "no bound"
+        bounds_text = ", ".join(f"{bound:,} {what}" for bound, what in bounds if bound is not None)
+        return f"{bounds_text} a minute" if bounds_text else "no bound"
 
 
 def read_rates(where: str, facts: Mapping[str, Any]) -> Rates:

@@ -57,7 +57,7 @@ class GateCards(anywidget.AnyWidget):
     Attributes:
         gates: The questions, oldest first, as ``views.questions.plain_question`` has them.
         answers: Lines of past ones, oldest first: ``is_answered`` and ``words``.
-        refusals: By key, what was said against an answer: ``message``, ``fields``, ``is_final``.
+        refusals: By key, what was refusal against an answer: ``message``, ``fields``, ``is_final``.
         shows_all: All at once, or one after the other.
         has_gates: Room for a card is kept from the beginning.
         none: What is said when none waits.
@@ -151,7 +151,7 @@ class GateCards(anywidget.AnyWidget):
 
     def _forget_refusal(self, key: str) -> None:
         if key in self.refusals:
-            self.refusals = {each: said for each, said in self.refusals.items() if each != key}
+            self.refusals = {each: refusal for each, refusal in self.refusals.items() if each != key}
 
     def _hear(self, widget: object, content: dict[str, Any], buffers: object) -> None:
         del widget, buffers

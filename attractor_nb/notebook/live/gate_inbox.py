@@ -21,7 +21,7 @@ from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.pictures import bundle_of, placed
 from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
 from attractor_nb.runtime.open_gates import ENDED, listen, runs_under_way
-from attractor_nb.storage.stored_run import standing_place
+from attractor_nb.storage.stored_run import current_directory
 from attractor_nb.studio.history.waiting_gates import Inbox, WaitingGate, question_here, resume_call
 from attractor_nb.views.shown_questions import BY_INBOX, plain_question
 
@@ -125,7 +125,7 @@ class LiveInbox:
         if asked is None or asked.owner is None:
             raise NoSuchGate("this question is over", hint=ENDED)
         recorded = answer_elsewhere(
-            standing_place(asked.logs_root),
+            current_directory(asked.logs_root),
             asked.event.question_id,
             handed.choice,
             owner=asked.owner,

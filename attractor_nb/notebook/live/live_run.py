@@ -272,8 +272,8 @@ class LiveRun:
     def _show_end(self) -> None:
         """What a run shows that goes on no more, here or at all: the line without a clock, and the answer."""
         line = status_line(self._view, self.run.graph, started=self._started, now=time.time())
-        said = self._answer
-        answer = {"node": said.node, "text": said.text, "shown": prose_of(said.text)} if said else {}
+        latest = self._answer
+        answer = {"node": latest.node, "text": latest.text, "shown": prose_of(latest.text)} if latest else {}
         self.graph_view.show({"line": {**line, "is_ended": True}, "answer": answer})
         self.graph_view.show_whole()
 

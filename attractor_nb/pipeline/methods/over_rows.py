@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Never
 
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.lazy_imports import later
-from attractor_nb.pipeline.methods.map_wish import wish_of
+from attractor_nb.pipeline.methods.map_request import request_of
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import given_options
 
@@ -153,10 +153,10 @@ class OverRows(Definition):
         """
         given = given_options(locals(), own=["params"])
         with held_interrupts() as interrupt:
-            wish = wish_of(self, given, interrupt, is_waited_for=wait)
+            request = request_of(self, given, interrupt, is_waited_for=wait)
             if wait:
-                launch.refuse_own_loop(wish.of_rows.host)
-            handle = map_launch.start_map(self, params, wish)
+                launch.refuse_own_loop(request.of_rows.host)
+            handle = map_launch.start_map(self, params, request)
             return handle.result() if wait else handle
 
     async def map_async(
@@ -262,5 +262,5 @@ class OverRows(Definition):
         """
         given = given_options(locals(), own=["params"])
         with held_interrupts() as interrupt:
-            wish = wish_of(self, given, interrupt, is_waited_for=True)
-            return await map_launch.start_map(self, params, wish)
+            request = request_of(self, given, interrupt, is_waited_for=True)
+            return await map_launch.start_map(self, params, request)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Never
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.lazy_imports import later
-from attractor_nb.pipeline.methods.map_wish import wish_of
+from attractor_nb.pipeline.methods.map_request import request_of
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import as_path, given_options
 
@@ -25,7 +25,7 @@ else:
     map_launch = later("attractor_nb.maps.map_launch")
 
 
-class ContinuingMaps(Definition):
+class ResumingMap(Definition):
     """Going on with maps of a pipeline."""
 
     def resume_map(
@@ -143,7 +143,7 @@ class ContinuingMaps(Definition):
         if place is None:
             raise OptionError('nothing of the map is kept, for its durability was "none"', hint="start it anew")
         with held_interrupts() as interrupt:
-            wish = wish_of(self, given, interrupt, is_waited_for=False)
+            request = request_of(self, given, interrupt, is_waited_for=False)
             return map_launch.continue_map(
-                self, as_path(place), params, wish, on_graph_change=on_graph_change, failed=failed
+                self, as_path(place), params, request, on_graph_change=on_graph_change, failed=failed
             )

@@ -45,7 +45,7 @@ def get_document(call: Call) -> Reply:
 
 def save_document(call: Call) -> Reply:
     """Save a DOT file, if it still is what was read."""
-    folder, path, wish = _folder(call), call.path["path"], call.body
+    folder, path, change = _folder(call), call.path["path"], call.body
     if not call.house.settings.is_editing:
         raise Problem(
             403,
@@ -55,7 +55,7 @@ def save_document(call: Call) -> Reply:
             hint="attractor-nb serve --edit",
         )
     try:
-        document = folder.write(path, wish.text, wish.digest)
+        document = folder.write(path, change.text, change.digest)
     except NoDocument as error:
         raise _no_document(path, error) from None
     except DocumentConflict as error:
@@ -86,8 +86,8 @@ def edit(call: Call) -> Reply:
     replies, is_changed = desk.answer(asked.message) if asked.message is not None else ([], False)
     after = editor.source
     if is_changed and redacted(after) != after:
-        said = {"kind": "said", "words": f"Nothing was changed: {_SECRET}. Change it by hand.", "is_error": True}
-        return Reply(Edited(replies=[said]))
+        refusal = {"kind": "said", "words": f"Nothing was changed: {_SECRET}. Change it by hand.", "is_error": True}
+        return Reply(Edited(replies=[refusal]))
     state = {**desk.state(), "version": 0} if is_changed or asked.message is None else None
     return Reply(
         Edited(

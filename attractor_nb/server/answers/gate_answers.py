@@ -11,7 +11,7 @@ from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere, can_be_answered
 from attractor_nb.server.response_models import AnswerTaken, Choice, WaitingQuestion
 from attractor_nb.server.server_runs import locked_elsewhere
-from attractor_nb.server.streams.event_trail_reader import Trail
+from attractor_nb.server.streams.event_reader import EventReader
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
 from attractor_nb.views.shown_questions import plain_question
@@ -87,7 +87,7 @@ def take_answer(desk: RunDesk, run_id: str, question: str, given: Answer) -> Ans
     if not _takes_answers(summary):
         raise locked_elsewhere(run_id, summary.owner)
     answer_elsewhere(
-        summary.standing_place,
+        summary.current_directory,
         asked.id,
         given.choice,
         owner=summary.owner,
@@ -114,7 +114,7 @@ def _not_waiting(desk: RunDesk, run_id: str, question: str, summary: RunSummary,
 
 def _answer_in_log(place: Path, question: str) -> InterviewCompleted | None:
     """The latest answer to a question that is over, by the question's id or its node's."""
-    for recorded in reversed(Trail(place).read()):
+    for recorded in reversed(EventReader(place).read()):
         event = recorded.event
         if isinstance(event, InterviewCompleted) and question in {event.question_id, event.stage}:
             return event
@@ -141,13 +141,13 @@ def _stored(run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     how = f"POST /pipelines/{run_id}/resume asks it again"
     if summary.is_live:
         how = "" if _takes_answers(summary) else f"it is asked by {process_of(summary.owner)}"
-    waiting = open_questions(read_log(summary.standing_place).events)
+    waiting = open_questions(read_log(summary.current_directory).events)
     return [_question(run_id, event, how=how) for event in waiting.values()]
 
 
 def _takes_answers(summary: RunSummary) -> bool:
     """Whether another process works at a run and takes answers; runs of this one that just begin do not yet."""
-    return summary.owner.get("pid") != os.getpid() and can_be_answered(summary.owner, summary.standing_place)
+    return summary.owner.get("pid") != os.getpid() and can_be_answered(summary.owner, summary.current_directory)
 
 
 def _question(run_id: str, event: InterviewStarted, *, how: str) -> WaitingQuestion:

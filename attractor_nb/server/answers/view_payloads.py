@@ -10,7 +10,7 @@ from attractor_nb.server.answers.gate_answers import all_questions
 from attractor_nb.server.answers.run_status_answers import stored_run
 from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.server.response_models import ComparisonState, Drawing, PastAnswers, ReplayState, Rows, TimelineState
-from attractor_nb.server.streams.event_trail_reader import Trail
+from attractor_nb.server.streams.event_reader import EventReader
 from attractor_nb.studio.history.history_table import has_words, mark_of, run_plain, state_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.views.drawings.marks import MARK_PATHS
@@ -69,7 +69,7 @@ def get_drawing(call: Call) -> Reply:
 def get_answers(call: Call) -> Reply:
     """What became of the questions of a run that are over, oldest first."""
     run_id = call.path["id"]
-    events = (recorded.event for recorded in Trail(call.house.desk.place(run_id)).read())
+    events = (recorded.event for recorded in EventReader(call.house.desk.place(run_id)).read())
     ended = [event for event in events if isinstance(event, InterviewCompleted | InterviewTimeout)]
     answers: list[dict[str, Any]] = [
         {

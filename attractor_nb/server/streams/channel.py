@@ -18,7 +18,7 @@ from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import EventsDropped
 from attractor_nb.server.replies import Problem, problem_of
-from attractor_nb.server.streams.event_trail_reader import Trail
+from attractor_nb.server.streams.event_reader import EventReader
 from attractor_nb.storage.files.strict_json import json_line
 from attractor_nb.storage.log.event_lines import event_json
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import Event
     from attractor_nb.pipeline.run import Run
-    from attractor_nb.server.streams.event_trail_reader import Recorded
+    from attractor_nb.server.streams.event_reader import Recorded
 
 FIRST_ID: Final = "0.0"
 """The id before the first event."""
@@ -106,7 +106,7 @@ class RunChannel:
             when_closed: Told that nothing follows any more.
         """
         self._live = live
-        self._trail = Trail(place)
+        self._reader = EventReader(place)
         self._is_live_elsewhere = is_live_elsewhere
         self._status = status
         self._when_closed = when_closed
@@ -146,7 +146,7 @@ class RunChannel:
     @property
     def is_current(self) -> bool:
         """Whether it has, or will have, all that the log has: it follows still, or nothing came since."""
-        return not self.is_closed or (self._ended_at is not None and self._ended_at == self._trail.stamp)
+        return not self.is_closed or (self._ended_at is not None and self._ended_at == self._reader.stamp)
 
     def position_of(self, last_id: str) -> int | None:
         """Where to go on behind an event; None when it is not kept (any more)."""
@@ -212,7 +212,7 @@ class RunChannel:
                 await self._follow_here(self._live)
             else:
                 await self._follow_log()
-            self._ended_at = self._trail.stamp
+            self._ended_at = self._reader.stamp
             status = await asyncio.to_thread(self._status)
             self._keep("", control_frame(END, {"status": status}))
         except Problem as problem:
@@ -253,7 +253,7 @@ class RunChannel:
             await self._take_log()  # what it missed is there
         elif not event.is_durable:
             self._keep("", event_frame(event, ""))
-        elif self._is_in_step and (recorded := self._trail.take(event)) is not None:
+        elif self._is_in_step and (recorded := self._reader.take(event)) is not None:
             self._publish(recorded)
         else:
             await self._take_log_up_to(event)
@@ -289,7 +289,7 @@ class RunChannel:
             await self._breathe()
 
     async def _read_on(self) -> None:
-        found = await asyncio.to_thread(self._trail.read)
+        found = await asyncio.to_thread(self._reader.read)
         if found:
             self._pending.extend(found)
             last = found[-1].event

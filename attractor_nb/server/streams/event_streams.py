@@ -16,14 +16,14 @@ from attractor_nb.server.streams.channel import (
     event_frame,
     whole_id,
 )
-from attractor_nb.server.streams.event_trail_reader import Trail
+from attractor_nb.server.streams.event_reader import EventReader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
     from attractor_nb.server.desk import RunDesk
-    from attractor_nb.server.streams.event_trail_reader import Recorded
+    from attractor_nb.server.streams.event_reader import Recorded
 
 RETRY_MILLISECONDS: Final = 1_000
 _REPLAYS: Final = 2
@@ -65,7 +65,7 @@ class Streams:
             position = channel.position_of(last_id)
             if position is None:
                 async with self._replays:
-                    recorded = await asyncio.to_thread(Trail(place).read)
+                    recorded = await asyncio.to_thread(EventReader(place).read)
                 stream.replay_behind(recorded, last_id)
             else:
                 stream.position = position

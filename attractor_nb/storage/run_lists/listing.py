@@ -104,7 +104,7 @@ class RunSummary:
     restart_root: Path | None = None
 
     @property
-    def standing_place(self) -> Path:
+    def current_directory(self) -> Path:
         """The directory in which it stands, with its open questions."""
         return self.restart_root or self.logs_root
 

@@ -19,7 +19,7 @@ from attractor_nb.studio.compare.comparison_view import (
     word,
 )
 from attractor_nb.views.drawings.marks import MARK_PATHS, TIMES
-from attractor_nb.views.drawings.overlay import Dress, Mark
+from attractor_nb.views.drawings.overlay import Mark, Overlay
 from attractor_nb.views.drawings.still import picture_html
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.drawings.theme import drawing_css, drawing_rules, root_class
@@ -87,7 +87,7 @@ def comparison_svg(compared: Compared, theme: Theme = "auto") -> str:
         edges=edges,
         is_ended=True,
         theme=theme,
-        dress=Dress({node_id: mark for node_id, (mark, _) in found.items()}, edge_marks, drawing_rules(_RULES)),
+        overlay=Overlay({node_id: mark for node_id, (mark, _) in found.items()}, edge_marks, drawing_rules(_RULES)),
     )
 
 

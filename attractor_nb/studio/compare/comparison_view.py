@@ -164,8 +164,8 @@ def totals_table(compared: Compared, *, has_times: bool = False) -> Table:
 def context_table(compared: Compared) -> Table:
     """Where the contexts differ in which they ended; what the stages said is among the texts."""
     nodes = compared.united.graph.nodes
-    said = {"last_response", "last_stage", *(f"{node_id}.response" for node_id in nodes)}
-    rows = [(c.key, _value(c.a), _value(c.b)) for c in compared.context if c.key not in said]
+    shown_elsewhere = {"last_response", "last_stage", *(f"{node_id}.response" for node_id in nodes)}
+    rows = [(c.key, _value(c.a), _value(c.b)) for c in compared.context if c.key not in shown_elsewhere]
     left = len(rows) - MAX_ROWS
     notes = [f"{left} more keys differ"] if left > 0 else []
     columns = (Column("context", "place"), Column("A"), Column("B"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.decisions.fidelity import resolve_thread
 from attractor_nb.decisions.planning.reach import likely_path, most_visits
-from attractor_nb.decisions.preambles.told_amounts import budget_tokens
+from attractor_nb.decisions.preambles.preamble_amounts import budget_tokens
 from attractor_nb.model.outcome import Usage
 
 if TYPE_CHECKING:
@@ -178,10 +178,10 @@ class Estimator:
             carried = min(budget_tokens(mode), self.assumptions.carried_tokens * stages)
             return asked.prompt_tokens + carried
         thread = self._thread(visit)
-        said = sum(self._said(before) for before in visit.before if self._thread(before) == thread)
-        return min(asked.prompt_tokens + said, self._window(asked))
+        thread_tokens = sum(self._thread_tokens_of(before) for before in visit.before if self._thread(before) == thread)
+        return min(asked.prompt_tokens + thread_tokens, self._window(asked))
 
-    def _said(self, visit: Visit) -> int:
+    def _thread_tokens_of(self, visit: Visit) -> int:
         """Tokens that a visit leaves in its thread."""
         asked = self.asked[visit.node_id]
         return asked.prompt_tokens + _least(self.assumptions.response_tokens, asked.max_tokens)

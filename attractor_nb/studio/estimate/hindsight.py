@@ -13,8 +13,8 @@ from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.handles.recorded_state import StoredValues
 from attractor_nb.runtime.stored_execution import as_run, is_path
 from attractor_nb.storage.stored_run import read_run
-from attractor_nb.studio.estimate.foretold_route import Foretold, foretell
-from attractor_nb.views.drawings.overlay import Dress, Mark
+from attractor_nb.studio.estimate.expected_route import ExpectedRoute, expect_route
+from attractor_nb.views.drawings.overlay import Mark, Overlay
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.drawings.theme import drawing_rules
 from attractor_nb.views.table import Column, Table, table_html, table_text
@@ -40,28 +40,28 @@ class Verdict:
         number: Its place among the runs that were asked about, from 1.
         run_id: The run, or empty where it could not be read.
         ended: How it stands, in words.
-        foretold: What the graph would have made of it; None where that cannot be told.
+        expected: What the graph would have made of it; None where that cannot be told.
         problem: Why it cannot be told, or empty.
     """
 
     number: int
     run_id: str
     ended: str
-    foretold: Foretold | None
+    expected: ExpectedRoute | None
     problem: str = ""
 
     @property
     def verdict(self) -> str:
         """``same``, ``elsewhere``, or ``unreadable``."""
-        return "unreadable" if self.foretold is None else self.foretold.verdict
+        return "unreadable" if self.expected is None else self.expected.verdict
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
         plain: dict[str, Any] = {"run": self.run_id, "ended": self.ended, "verdict": self.verdict}
-        if self.foretold is None:
+        if self.expected is None:
             return {**plain, "problem": self.problem}
-        turn = self.foretold.turn
-        plain |= {"steps": self.foretold.steps, "assumed": list(self.foretold.assumed)}
+        turn = self.expected.turn
+        plain |= {"steps": self.expected.steps, "assumed": list(self.expected.assumed)}
         return plain if turn is None else {**plain, "turn": asdict(turn)}
 
 
@@ -91,7 +91,7 @@ class Hindsight:
     def headline(self) -> str:
         """The sum of it in a line."""
         count, total = len(self.elsewhere), len(self.verdicts)
-        unread = sum(found.foretold is None for found in self.verdicts)
+        unread = sum(found.expected is None for found in self.verdicts)
         words = f"{count or 'none'} of {total} run{'s' * (total != 1)} would go elsewhere"
         return f"{words}, {unread} could not be read" if unread else words
 
@@ -102,13 +102,13 @@ class Hindsight:
 
     def to_svg(self) -> str:
         """The graph; a node behind which runs would go elsewhere says how many."""
-        counts = Counter(found.foretold.turn.node for found in self.elsewhere if found.foretold and found.foretold.turn)
+        counts = Counter(found.expected.turn.node for found in self.elsewhere if found.expected and found.expected.turn)
         total = len(self.verdicts)
         marks = {
             node: Mark(("turning",), f"{count}/{total}", f"{count} of {total} runs would leave it elsewhere")
             for node, count in counts.items()
         }
-        return render_svg(self._graph, dress=Dress(marks, css=drawing_rules(_RULES)))
+        return render_svg(self._graph, overlay=Overlay(marks, css=drawing_rules(_RULES)))
 
     def table(self, *, has_ids: bool = False) -> Table:
         """The verdicts as a table."""
@@ -125,7 +125,7 @@ class Hindsight:
         )
 
     def _notes(self) -> Iterator[str]:
-        assumed = dict.fromkeys(node for found in self.verdicts if found.foretold for node in found.foretold.assumed)
+        assumed = dict.fromkeys(node for found in self.verdicts if found.expected for node in found.expected.assumed)
         if assumed:
             yield f"changed since, their recorded outcomes are taken all the same: {', '.join(assumed)}"
 
@@ -170,18 +170,18 @@ def _several(runs: Any) -> Iterable[Any]:
 def _verdict(plan: Plan, number: int, thing: object) -> Verdict:
     try:
         run = as_run(thing, f"run {number}")
-        return Verdict(number, run.id, _ended(run), _foretold(plan, run))
+        return Verdict(number, run.id, _ended(run), _expected_route(plan, run))
     except OptionError:
         raise
     except AttractorError as error:  # one that is damaged or gone keeps nobody from the others
         return Verdict(number, "", "unreadable", None, redacted(error.message))
 
 
-def _foretold(plan: Plan, run: Execution) -> Foretold:
+def _expected_route(plan: Plan, run: Execution) -> ExpectedRoute:
     stored = read_run(run.logs_root)
     journal = Journal(stored.events, plan.graph.mirrored())
     values = StoredValues(stored.logs_root)
-    return foretell(plan, run.graph, journal, values.whole)
+    return expect_route(plan, run.graph, journal, values.whole)
 
 
 def _ended(run: Execution) -> str:
@@ -190,9 +190,9 @@ def _ended(run: Execution) -> str:
 
 def _row(found: Verdict, *, has_ids: bool) -> tuple[str, str, str, str, str]:
     name = found.run_id if has_ids and found.run_id else str(found.number)
-    if found.foretold is None:
+    if found.expected is None:
         return name, found.ended, "cannot be told", found.problem, ""
-    turn = found.foretold.turn
+    turn = found.expected.turn
     if turn is None:
         return name, found.ended, "no, the same way", "", ""
     visit = f", visit {turn.visit}" if turn.visit > 1 else ""

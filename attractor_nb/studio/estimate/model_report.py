@@ -58,9 +58,9 @@ class ModelReport(Sequence["ModelChoice"]):
         rows = [
             [
                 choice.node_id,
-                *_said(choice.model, choice.name.model),
-                *_said(choice.provider, choice.name.provider),
-                *_said(choice.effort, choice.effort.value),
+                *_choice_cells(choice.model, choice.name.model),
+                *_choice_cells(choice.provider, choice.name.provider),
+                *_choice_cells(choice.effort, choice.effort.value),
             ]
             for choice in self._choices
         ]
@@ -76,7 +76,7 @@ class ModelReport(Sequence["ModelChoice"]):
         return {"text/html": table_html(self.table), "text/plain": str(self)}
 
 
-def _said(choice: ValueChoice, value: str) -> tuple[str, str]:
+def _choice_cells(choice: ValueChoice, value: str) -> tuple[str, str]:
     return value or _NOTHING, choice.reason if value else ""
 
 

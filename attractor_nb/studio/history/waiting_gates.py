@@ -18,7 +18,7 @@ from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.storage.run_lists.run_index import list_runs
-from attractor_nb.storage.stored_run import standing_place
+from attractor_nb.storage.stored_run import current_directory
 from attractor_nb.views.table import Column, Table, table_html, table_text
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class WaitingGate:
             raise NoSuchGate(f"gate {self.gate} of {self.pipeline} waits in another place", hint=self.how)
         asked = self.event
         answer_elsewhere(
-            standing_place(self.logs_root),
+            current_directory(self.logs_root),
             asked.question_id,
             choice,
             owner=self.owner,
@@ -178,12 +178,12 @@ def _questions_of(summary: RunSummary) -> list[WaitingGate]:
     Raises:
         CheckpointCorrupt, StorageError: Its log is damaged or cannot be read.
     """
-    waiting = open_questions(read_log(summary.standing_place).events)
+    waiting = open_questions(read_log(summary.current_directory).events)
     how, owner = resume_call(summary.logs_root), None
     if summary.is_live:
         who = process_of(summary.owner)
         how = f"answer it where it runs: {who}"
-        if can_be_answered(summary.owner, summary.standing_place):
+        if can_be_answered(summary.owner, summary.current_directory):
             how, owner = f"gates(…).answer(…) hands the answer to {who}", summary.owner
     name = summary.pipeline_name
     return [WaitingGate(event, name, summary.logs_root, None, how, owner) for event in waiting.values()]

@@ -16,7 +16,7 @@ from attractor_nb.runtime.execution import failures_of
 from attractor_nb.runtime.past import KnownVisit, look_back
 from attractor_nb.runtime.stored_execution import children_of
 from attractor_nb.studio.inspect.inspection import MAX_TEXT, EdgeInspection, EdgeVerdict, StageInspection
-from attractor_nb.studio.inspect.stage_records import not_reached, read_stage, said, stage_from_view
+from attractor_nb.studio.inspect.stage_records import error_text, not_reached, read_stage, stage_from_view
 from attractor_nb.views.drawings.svg import CHILD_SEPARATOR
 from attractor_nb.views.texts.prose import prose_of, shown_stage
 
@@ -105,7 +105,7 @@ def inspect_edge(run: Execution, edge: str | int) -> EdgeInspection:
             if candidate.edge == index
         ]
     except RunError as error:
-        return EdgeInspection(**facts, problems=(said(error),))
+        return EdgeInspection(**facts, problems=(error_text(error),))
     return EdgeInspection(**facts, verdicts=tuple(verdicts[-MAX_VERDICTS:]))
 
 
@@ -196,7 +196,7 @@ def answer_inspection(run: Execution, request: dict[str, Any], *, with_place: bo
         return {"kind": "stage", **shown_stage(stage.to_plain(with_place=with_place)), "node": node}
     except AttractorError as error:
         asked = {"kind": "edge", "edge": edge} if edge is not None else {"kind": "stage", "node": node}
-        return {**asked, "problems": [said(error)]}
+        return {**asked, "problems": [error_text(error)]}
 
 
 def _number(value: Any, default: Any = None) -> Any:
@@ -262,5 +262,5 @@ def _of_stage(run: Execution, node: str) -> StageError | None:
     if not stage.traceback:
         return StageError(f"{node} failed: {stage.reason}", hint=f'see run.inspect("{node}")')
     place = f" ({stage.directory / TRACEBACK_FILE})" if stage.directory else ""
-    said = stage.reason or stage.traceback.strip().rpartition("\n")[2]
-    return StageError(f"{node} failed: {said}", hint=f'where: print(run.inspect("{node}").traceback){place}')
+    error_text = stage.reason or stage.traceback.strip().rpartition("\n")[2]
+    return StageError(f"{node} failed: {error_text}", hint=f'where: print(run.inspect("{node}").traceback){place}')

@@ -251,7 +251,7 @@ def _is_same(old: Any, new: Any) -> bool:
 
 def stage_from_view(run: Execution, spec: Node, problem: RunError) -> StageInspection:
     """What is known of a stage whose events are not stored, or cannot be read."""
-    problems = [said(problem)]
+    problems = [error_text(problem)]
     texts: dict[str, Any] = dict.fromkeys(_FILES)
     for name, file in _FILES.items():
         try:
@@ -291,6 +291,6 @@ def _standing(run: Execution, node: str) -> str:
     return "pending" if state is None else state.status.value
 
 
-def said(error: AttractorError) -> str:
+def error_text(error: AttractorError) -> str:
     """An error and its remedy on one line."""
     return f"{error.message} ({error.hint})" if error.hint else error.message

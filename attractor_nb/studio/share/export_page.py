@@ -221,14 +221,14 @@ def _row(stage: Mapping[str, Any]) -> tuple[str, ...]:
     status = str(stage.get("status", ""))
     visit = stage.get("visit") or 1
     letter = NodeStatus.of(status).letter if status else ""
-    said = stage.get("reason") or stage.get("response") or stage.get("notes") or ""
+    text = stage.get("reason") or stage.get("response") or stage.get("notes") or ""
     why: Mapping[str, Any] = stage.get("why_next") or {}
     return (
         f"{stage['node']}" + (f", visit {visit}" if visit > 1 else ""),
         f"{letter} {status.replace('_', ' ')}".strip(),
         str(len(stage.get("attempts", ())) or 1),
         str(stage.get("usage_words", "")),
-        _cut(str(said)),
+        _cut(str(text)),
         _cut(str(why.get("words", ""))),
     )
 

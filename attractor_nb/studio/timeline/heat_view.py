@@ -16,7 +16,7 @@ from markupsafe import Markup
 from attractor_nb.model.events import StageFailed
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.overlay import Dress, Mark
+from attractor_nb.views.drawings.overlay import Mark, Overlay
 from attractor_nb.views.drawings.sheet import sheet
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.drawings.theme import drawing_css, drawing_rules
@@ -225,7 +225,7 @@ def _svg(heat: Heat, theme: Theme) -> str:
         )
         for name, value in heat.nodes.items()
     }
-    drawing = render_svg(heat.graph, theme=theme, dress=Dress(nodes=marks, css=drawing_rules(_RULES)))
+    drawing = render_svg(heat.graph, theme=theme, overlay=Overlay(nodes=marks, css=drawing_rules(_RULES)))
     found = _HEAD.search(drawing)
     assert found is not None, "our own writer gives width and height"
     legend, legend_width = _legend(heat)

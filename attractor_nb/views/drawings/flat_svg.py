@@ -88,7 +88,7 @@ def flat_svg(svg: str, theme: str = "light") -> str:
     rules = _rules("\n".join(sheet.text or "" for sheet in sheets), _root_class(root))
     colours = {f"--{name}": value for name, value in (LIGHT if theme == "light" else DARK).items()}
     root.attrib.pop("style", None)
-    _dress(root, (), "", colours, rules)
+    _set_styles(root, (), "", colours, rules)
     for sheet in sheets:
         root.remove(sheet)
     return ET.tostring(root, encoding="unicode")
@@ -98,7 +98,7 @@ def _root_class(root: ET.Element) -> str:
     return next(name for name in root.get("class", "").split() if name.startswith("anb-"))
 
 
-def _dress(
+def _set_styles(
     element: ET.Element, above: tuple[_Place, ...], before: str, variables: Mapping[str, str], rules: tuple[_Rule, ...]
 ) -> None:
     tag = element.tag.removeprefix(_SVG)
@@ -118,7 +118,7 @@ def _dress(
         element.set("style", ";".join(styles))
     last = ""
     for child in element:
-        _dress(child, way, last, variables, rules)
+        _set_styles(child, way, last, variables, rules)
         last = child.tag.removeprefix(_SVG)
     element.attrib.pop("class", None)
 

@@ -29,7 +29,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Dress:
+class Overlay:
     """The marks of a drawing.
 
     Attributes:
@@ -44,4 +44,4 @@ class Dress:
 
 
 NO_MARK: Final = Mark()
-NO_DRESS: Final = Dress()
+NO_OVERLAY: Final = Overlay()

@@ -25,7 +25,7 @@ from attractor_nb.views.drawings.node_text import (
     node_tooltip,
     short_count,
 )
-from attractor_nb.views.drawings.overlay import NO_DRESS, NO_MARK
+from attractor_nb.views.drawings.overlay import NO_MARK, NO_OVERLAY
 from attractor_nb.views.markup import clean, element, joined, path_data
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.outlines import SIGN_RADIUS, Point, bar, outline_path, pill, sign_places, small_line_place
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
     from attractor_nb.views.drawings.branch_stacks import Stack
     from attractor_nb.views.drawings.edge_places import EdgePlace, MarkPlaces
-    from attractor_nb.views.drawings.overlay import Dress
+    from attractor_nb.views.drawings.overlay import Overlay
     from attractor_nb.views.layout.geometry import Layout, Rect, Route
     from attractor_nb.views.scene import Direction
 
@@ -62,7 +62,7 @@ class GraphPicture:
         error_nodes: Nodes that a finding marks.
         error_edges: Edges that one marks, by their ends.
         joins: Where the branches of each fan-out meet.
-        dress: What is shown of nodes and edges beside their states.
+        overlay: What is shown of nodes and edges beside their states.
         stacks: Branches that are one box, by its id.
     """
 
@@ -74,7 +74,7 @@ class GraphPicture:
     error_nodes: Collection[str]
     error_edges: Collection[tuple[str, str]]
     joins: Mapping[str, Join]
-    dress: Dress = NO_DRESS
+    overlay: Overlay = NO_OVERLAY
     stacks: Mapping[str, Stack] = field(default_factory=dict[str, "Stack"])
 
     def content(self) -> list[Markup]:
@@ -98,7 +98,7 @@ class GraphPicture:
         """Where titles and the marks of edges stand."""
         links = list(enumerate(self.scene.links))
         with_finding = frozenset(place for place, link in links if self._has_error(link))
-        words = tuple(self.dress.edges.get(link.index, NO_MARK).words for _, link in links)
+        words = tuple(self.overlay.edges.get(link.index, NO_MARK).words for _, link in links)
         return places_of_marks(self.scene.without_texts(), self.layout, with_finding, words)
 
     def _has_error(self, link: Link) -> bool:
@@ -161,7 +161,7 @@ class GraphPicture:
             return self._stack(box, centre)
         node = self.graph.nodes.get(box.node_id)
         state = self.states.get(box.node_id, _NO_STATE)
-        mark = self.dress.nodes.get(box.node_id, NO_MARK)
+        mark = self.overlay.nodes.get(box.node_id, NO_MARK)
         kind = self.graph.handler_types.get(box.node_id, "missing")
         tooltip = node_tooltip(box.node_id, node, kind, state, self.joins.get(box.node_id), mark.tip)
         has_finding = node is None or box.node_id in self.error_nodes
@@ -191,7 +191,7 @@ class GraphPicture:
             classes.append("edge-restart")
         if self._has_error(link):
             classes.append("edge-error")
-        mark = self.dress.edges.get(link.index, NO_MARK)
+        mark = self.overlay.edges.get(link.index, NO_MARK)
         classes += mark.css_classes
         (x, y), (bx, by) = route.tip, route.base
         half_x, half_y = (y - by) * 0.45, (bx - x) * 0.45
@@ -227,7 +227,7 @@ class GraphPicture:
         """The label on the line, and beside the line the number of passes, or the mark of an error."""
         passes = self._passes_of(link)
         x, y = route.label
-        mark = self.dress.edges.get(link.index, NO_MARK)
+        mark = self.overlay.edges.get(link.index, NO_MARK)
         classes = ["edge-label", *mark.css_classes]
         if link.is_mono:
             classes.append("is-condition")

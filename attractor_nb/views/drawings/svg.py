@@ -16,7 +16,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.drawings.branch_stacks import WIDEST, Stack, with_stack_lanes, with_stacks
 from attractor_nb.views.drawings.drawing import NARROWER, density_of, draw_scene
-from attractor_nb.views.drawings.overlay import NO_DRESS, Dress
+from attractor_nb.views.drawings.overlay import NO_OVERLAY, Overlay
 from attractor_nb.views.drawings.picture import GraphPicture
 from attractor_nb.views.drawings.sheet import sheet
 from attractor_nb.views.drawings.theme import Theme, drawing_css
@@ -58,7 +58,7 @@ def render_svg(
     diagnostics: Iterable[Diagnostic] = (),
     theme: Theme = "auto",
     engine: Engine = "auto",
-    dress: Dress = NO_DRESS,
+    overlay: Overlay = NO_OVERLAY,
     is_whole: bool = True,
 ) -> str:
     """The drawing of a graph as SVG; equal arguments give equal text.
@@ -73,7 +73,7 @@ def render_svg(
         diagnostics: Findings; errors mark their node or edge.
         theme: ``light``, ``dark``, or ``auto``, which follows the page.
         engine: ``dot``, ``layered``, or ``auto``, which takes ``dot`` where it is found.
-        dress: What is shown of nodes and edges beside their states.
+        overlay: What is shown of nodes and edges beside their states.
         is_whole: Every branch is drawn. Otherwise those that would make a picture too wide to be read are one
             box, "and 12 more": a picture can be neither moved nor enlarged.
 
@@ -85,13 +85,13 @@ def render_svg(
     view = RunView(nodes=dict(states or {}), edges=dict(edges or {}), children=dict(children or {}))
     errors = [found for found in diagnostics if found.is_error]
     with paused_collector(_CHARS_OF_A_NODE * len(graph.nodes)):
-        frame = _framed(graph, view, errors, engine, "", dress, is_whole=is_whole)
+        frame = _framed(graph, view, errors, engine, "", overlay, is_whole=is_whole)
     return str(
         sheet(
             f"attractor-graph {theme}" + " ended" * is_ended,
             (frame.width, frame.height),
             frame.summary,
-            drawing_css() + dress.css,
+            drawing_css() + overlay.css,
             frame.definitions,
             *frame.content,
             shown=min(1.0, MAX_SHOWN_WIDTH / frame.width),
@@ -116,12 +116,12 @@ def _framed(
     errors: list[Diagnostic],
     engine: Engine,
     path: str,
-    dress: Dress = NO_DRESS,
+    overlay: Overlay = NO_OVERLAY,
     *,
     is_whole: bool,
 ) -> _Frame:
     shown = redacted_graph(graph)
-    scene, layout, stacks = _laid_out(shown, engine, dress, is_whole=is_whole)
+    scene, layout, stacks = _laid_out(shown, engine, overlay, is_whole=is_whole)
     picture = GraphPicture(
         graph=shown,
         scene=scene,
@@ -131,7 +131,7 @@ def _framed(
         error_nodes={found.node_id for found in errors if found.node_id and found.edge is None},
         error_edges={found.edge for found in errors if found.edge is not None},
         joins=joins_of(shown),
-        dress=dress,
+        overlay=overlay,
         stacks=stacks,
     )
     below = {
@@ -155,9 +155,11 @@ def _framed(
     return _Frame(*size, picture.summary, picture.definitions, content)
 
 
-def _laid_out(graph: Graph, engine: Engine, dress: Dress, *, is_whole: bool) -> tuple[Scene, Layout, dict[str, Stack]]:
+def _laid_out(
+    graph: Graph, engine: Engine, overlay: Overlay, *, is_whole: bool
+) -> tuple[Scene, Layout, dict[str, Stack]]:
     """The drawing in the first of these ways that can be read in a cell: as it is, narrower, with stacks."""
-    words = {name: mark.words for name, mark in dress.nodes.items()}
+    words = {name: mark.words for name, mark in overlay.nodes.items()}
     scene = draw_scene(graph, words=words)
     layout = lay_out(scene, engine)
     if layout.width <= WIDEST:

@@ -13,7 +13,7 @@ from attractor_nb.backends.agents.agent_events import (
     Began,
     Complained,
     Ended,
-    Said,
+    TextWritten,
     Tokens,
     ToolAnswered,
     ToolCalled,
@@ -94,14 +94,14 @@ def test_what_is_no_price_is_no_price(value):
 def test_an_answer_in_pieces_is_one_message_until_a_tool_is_called():
     transcript = Transcript()
     for event in (
-        Said("I ", is_whole=False),
-        Said("look.", is_whole=False),
+        TextWritten("I ", is_whole=False),
+        TextWritten("look.", is_whole=False),
         ToolCalled("1", "ls"),
         ToolAnswered("1", "a"),
     ):
         transcript.take(event, 0.0)
     assert transcript.answer == "I look."
-    transcript.take(Said("Done.", is_whole=False), 0.0)
+    transcript.take(TextWritten("Done.", is_whole=False), 0.0)
     assert transcript.answer == "Done."
 
 
@@ -109,7 +109,7 @@ def test_an_answer_in_pieces_is_one_message_until_a_tool_is_called():
 def test_an_end_that_says_an_empty_answer_is_no_earlier_message(line, answer):
     """What was said on the way is the answer only where the end does not say one."""
     transcript = Transcript()
-    transcript.take(Said("I begin."), 0.0)
+    transcript.take(TextWritten("I begin."), 0.0)
     for event in Claude().read({"type": "result", "subtype": "success", "is_error": False, **line}):
         transcript.take(event, 0.0)
     assert transcript.answer == answer
@@ -188,7 +188,7 @@ SAID = [
     (
         Claude(),
         {"type": "assistant", "message": {"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "I look."}, {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "/a"}}]}},
-        [Said("I look."), ToolCalled("toolu_1", "Read", {"file_path": "/a"})],
+        [TextWritten("I look."), ToolCalled("toolu_1", "Read", {"file_path": "/a"})],
     ),
     (
         Claude(),
@@ -216,7 +216,7 @@ SAID = [
     (
         Codex(),
         {"type": "item.completed", "item": {"id": "item_3", "type": "agent_message", "text": "Done."}},
-        [Said("Done.")],
+        [TextWritten("Done.")],
     ),
     (Codex(), {"type": "item.completed", "item": {"id": "item_0", "type": "reasoning", "text": "**Thinking**"}}, []),
     (
@@ -248,7 +248,7 @@ SAID = [
     (Codex(), {"type": "error", "message": "Reconnecting... 1/5"}, [Complained("Reconnecting... 1/5")]),
     (Gemini(), {"type": "init", "session_id": "g-1", "model": "auto"}, [Began("g-1", "auto")]),
     (Gemini(), {"type": "message", "role": "user", "content": "what was asked"}, []),
-    (Gemini(), {"type": "message", "role": "assistant", "content": "Do", "delta": True}, [Said("Do", is_whole=False)]),
+    (Gemini(), {"type": "message", "role": "assistant", "content": "Do", "delta": True}, [TextWritten("Do", is_whole=False)]),
     (
         Gemini(),
         {"type": "tool_result", "tool_id": "t1", "status": "error", "error": {"type": "E", "message": "no such file"}},

@@ -44,7 +44,7 @@ MAX_TOOLS: Final = 200
 MAX_PAGES: Final = 20
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 """Of one message of a server; one that writes more without a line's end is dead to us."""
-_MAX_SAID: Final = 600
+_MAX_LAST_WORDS: Final = 600
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -145,8 +145,8 @@ class _Server:
         code = None if self._talk is None else self._talk.exit_code
         how = "ended" if code is None else f"ended with exit code {code}"
         what = self._problem or how
-        said = f"; it said last:\n{words[-_MAX_SAID:]}" if words else ""
-        return redacted(f"the MCP server {self._declared.name!r} {what}{said}")
+        last_words = f"; it said last:\n{words[-_MAX_LAST_WORDS:]}" if words else ""
+        return redacted(f"the MCP server {self._declared.name!r} {what}{last_words}")
 
     async def tools(self) -> list[dict[str, Any]]:
         """What it offers, once it is there.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from attractor_nb.storage.files.disk import Disk
 
 
-class GoingOn(Execution):
+class ResumingRun(Execution):
     """Going on with a run: from where it stopped, or from an earlier visit."""
 
     def resume(

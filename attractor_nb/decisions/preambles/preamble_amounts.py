@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 
-class ToldAmount(msgspec.Struct, frozen=True):
+class PreambleAmount(msgspec.Struct, frozen=True):
     """How much a mode tells.
 
     Attributes:
@@ -33,19 +33,19 @@ class ToldAmount(msgspec.Struct, frozen=True):
     has_counts: bool = False
 
 
-_COMPACT: Final = ToldAmount(4000, notes=300, value=600)
+_COMPACT: Final = PreambleAmount(4000, notes=300, value=600)
 _AMOUNTS: Final = {
-    "truncate": ToldAmount(350),
+    "truncate": PreambleAmount(350),
     "compact": _COMPACT,
-    "summary:low": ToldAmount(600, notes=120, stages=3, has_counts=True),
-    "summary:medium": ToldAmount(1500, notes=300, value=400, events=8, incidents=4, kept=10),
-    "summary:high": ToldAmount(3000, notes=600, value=800, events=20, incidents=20, kept=20, has_tools=True),
+    "summary:low": PreambleAmount(600, notes=120, stages=3, has_counts=True),
+    "summary:medium": PreambleAmount(1500, notes=300, value=400, events=8, incidents=4, kept=10),
+    "summary:high": PreambleAmount(3000, notes=600, value=800, events=20, incidents=20, kept=20, has_tools=True),
 }
 TOKEN_BUDGETS: Final = {mode: amount.tokens for mode, amount in _AMOUNTS.items()}
 """How many tokens a preamble has at most, by mode, beside what ``carry`` names; ``full`` has none."""
 
 
-def amount_of(mode: str) -> ToldAmount:
+def amount_of(mode: str) -> PreambleAmount:
     """How much a mode tells; a word that is none counts as ``compact``."""
     return _AMOUNTS.get(mode, _COMPACT)
 

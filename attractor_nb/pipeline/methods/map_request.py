@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.interrupts import HeldInterrupt
     from attractor_nb.maps import map_launch, map_options
-    from attractor_nb.maps.map_launch import MapWish
+    from attractor_nb.maps.map_launch import MapRequest
     from attractor_nb.runtime import launch
     from attractor_nb.runtime.definition import Definition
 else:
@@ -23,9 +23,9 @@ else:
     map_options = later("attractor_nb.maps.map_options")
 
 
-def wish_of(
+def request_of(
     pipeline: Definition, given: Mapping[str, Any], interrupt: HeldInterrupt, *, is_waited_for: bool
-) -> MapWish:
+) -> MapRequest:
     """The wish of a caller who gave these options.
 
     Args:
@@ -38,4 +38,4 @@ def wish_of(
         OptionError: A keyword is unknown or belongs to a single run, or a value is out of its range.
     """
     own, of_rows = map_options.split_options(given)
-    return map_launch.MapWish(own, launch.options_for(pipeline, of_rows), interrupt, is_waited_for=is_waited_for)
+    return map_launch.MapRequest(own, launch.options_for(pipeline, of_rows), interrupt, is_waited_for=is_waited_for)

@@ -26,7 +26,7 @@ else:
     rewind = later("attractor_nb.runtime.rewind")
 
 
-class Continuing(Definition):
+class ResumingDirectory(Definition):
     """Going on with runs of a pipeline."""
 
     def resume(

@@ -20,7 +20,7 @@ COMPLETED: Final = "Stage completed: "
 """How notes begin that say no more than the status."""
 
 
-class ToldLine(msgspec.Struct):
+class PreambleLine(msgspec.Struct):
     """How a stage stands among the earlier ones; it is kept, for it changes only with what it is made of.
 
     Attributes:
@@ -66,12 +66,12 @@ class StageSummary:
     size: int = 0
     keys: tuple[str, ...] = ()
     command: str = ""
-    told: ToldLine | None = field(default=None, init=False, repr=False, compare=False)
+    told: PreambleLine | None = field(default=None, init=False, repr=False, compare=False)
     named: StageSummary | None = field(default=None, init=False, repr=False, compare=False)
     named_by: object = field(default=None, init=False, repr=False, compare=False)
 
 
-class ToldPast(msgspec.Struct, frozen=True):
+class PreamblePast(msgspec.Struct, frozen=True):
     """What there is to tell.
 
     Attributes:

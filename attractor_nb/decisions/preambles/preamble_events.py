@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.notes import FAILURE, INCIDENTS, TOOL_CALL
-from attractor_nb.decisions.preambles.told_text import one_line
+from attractor_nb.decisions.preambles.preamble_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

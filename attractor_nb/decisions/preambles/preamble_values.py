@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.fan_outs.fan_in_choice import UnreadableResults, candidates_of, output_of
-from attractor_nb.decisions.preambles.told_past import BRANCHES_KEY, COMPLETED
-from attractor_nb.decisions.preambles.told_text import ToldText, one_line, text_of
+from attractor_nb.decisions.preambles.preamble_past import BRANCHES_KEY, COMPLETED
+from attractor_nb.decisions.preambles.preamble_text import PreambleText, one_line, text_of
 from attractor_nb.model.calls.tokens import CHARACTERS_PER_TOKEN
 from attractor_nb.model.excerpts import fair_shares
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.fan_outs.fan_in_choice import Candidate
     from attractor_nb.decisions.preambles.preamble_page import PreamblePage
-    from attractor_nb.decisions.preambles.told_past import ToldPast
+    from attractor_nb.decisions.preambles.preamble_past import PreamblePast
 
 MAX_CARRIED_CHARACTERS: Final = 64_000 * CHARACTERS_PER_TOKEN
 """Of all that ``carry`` names: half of the window of a model whose window nobody named."""
@@ -24,12 +24,12 @@ _MISSING: Final = object()
 def claim_goal(page: PreamblePage) -> None:
     """The goal, in a quarter of the room at most."""
     if goal := page.past.goal.strip():
-        page.add(page.goal, ToldText("Goal", goal, len(goal), "graph.goal"), page.left // 4)
+        page.add(page.goal, PreambleText("Goal", goal, len(goal), "graph.goal"), page.left // 4)
 
 
 def claim_inputs(page: PreamblePage, *, share: int) -> None:
     """What the run was given, each in its fair share of a part of the room."""
-    texts: list[ToldText] = []
+    texts: list[PreambleText] = []
     for name in page.past.inputs:
         if name not in page.told and (value := page.past.value(name, _MISSING)) is not _MISSING:
             page.told.add(name)
@@ -41,13 +41,13 @@ def claim_branches(page: PreamblePage) -> None:
     """What came of the branches of the last fan-out, each by its name and in its fair share."""
     if BRANCHES_KEY in page.told:
         return
-    texts: list[ToldText] = []
+    texts: list[PreambleText] = []
     for branch in _branches(page.past):
-        said = "" if branch.notes.startswith(COMPLETED) else branch.notes
-        told = one_line(branch.failure_reason or said, page.amount.notes)
-        status = f"{branch.status.value} - {told}" if told else branch.status.value
+        notes = "" if branch.notes.startswith(COMPLETED) else branch.notes
+        text = one_line(branch.failure_reason or notes, page.amount.notes)
+        status = f"{branch.status.value} - {text}" if text else branch.status.value
         output = output_of(branch, _UNCUT)
-        texts.append(ToldText(f"- {one_line(branch.id, 80)} ({status})", output, len(output), BRANCHES_KEY))
+        texts.append(PreambleText(f"- {one_line(branch.id, 80)} ({status})", output, len(output), BRANCHES_KEY))
     page.share_out(page.branches, texts, page.left * 3 // 4)
 
 
@@ -55,7 +55,7 @@ def claim_values(page: PreamblePage) -> None:
     """Values that no stage has told, the newest that half of the room has place for."""
     if not page.amount.value:
         return
-    room, kept, left_out = page.left // 2, list[ToldText](), 0
+    room, kept, left_out = page.left // 2, list[PreambleText](), 0
     for key in reversed(page.past.keys):
         if key in page.told:
             continue
@@ -84,7 +84,7 @@ def claim_wanted(page: PreamblePage) -> None:
     if not page.past.wanted:
         return
     texts = [
-        ToldText(f"- {one_line(name, 80)}: there is none yet")
+        PreambleText(f"- {one_line(name, 80)}: there is none yet")
         if (value := _wanted_value(page.past, name)) is _MISSING
         else text_of(f"- {one_line(name, 80)}", value, name)
         for name in page.past.wanted
@@ -94,7 +94,7 @@ def claim_wanted(page: PreamblePage) -> None:
     page.wanted.blocks += texts
 
 
-def _wanted_value(past: ToldPast, name: str) -> Any:
+def _wanted_value(past: PreamblePast, name: str) -> Any:
     """A value of the context, or what a branch of the last fan-out has set under that name."""
     value = past.value(name, _MISSING)
     if value is not _MISSING:
@@ -105,7 +105,7 @@ def _wanted_value(past: ToldPast, name: str) -> Any:
     return _MISSING
 
 
-def _branches(past: ToldPast) -> tuple[Candidate, ...]:
+def _branches(past: PreamblePast) -> tuple[Candidate, ...]:
     try:
         return candidates_of(past.value(BRANCHES_KEY, None))
     except UnreadableResults:

@@ -46,7 +46,7 @@ class _Part:
     had: int = 0
 
 
-class Trail:
+class EventReader:
     """Reads the log of a run from its beginning, and goes on where it was left."""
 
     def __init__(self, root: Path) -> None:

@@ -18,7 +18,7 @@ LEAST: Final = 120
 """Characters below which the part of a text says nothing, and only its size is told."""
 
 
-class ToldText:
+class PreambleText:
     """A text under its label, in as much room as it has got.
 
     Attributes:
@@ -73,7 +73,7 @@ class ToldText:
         return f"{self.label} ({size}{where})"
 
 
-def text_of(label: str, value: object, name: str, *, is_end: bool = False) -> ToldText:
+def text_of(label: str, value: object, name: str, *, is_end: bool = False) -> PreambleText:
     """A value of the context under a label; ``name`` is its variable."""
     if is_attachment(value):
         value = described(cast("Mapping[str, Any]", value))
@@ -81,8 +81,8 @@ def text_of(label: str, value: object, name: str, *, is_end: bool = False) -> To
         value = json.dumps(without_bytes(value), ensure_ascii=False, default=str)
     text = value.replace("\r\n", "\n").strip("\n")
     if not text.strip():
-        return ToldText(f"{label}: (empty)", name=name)
-    return ToldText(label, text, len(text), name, is_end=is_end)
+        return PreambleText(f"{label}: (empty)", name=name)
+    return PreambleText(label, text, len(text), name, is_end=is_end)
 
 
 def one_line(text: str, limit: int) -> str:

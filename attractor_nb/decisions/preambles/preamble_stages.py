@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.decisions.notes import INCIDENTS
 from attractor_nb.decisions.preambles.preamble_page import FOR_A_SECTION
-from attractor_nb.decisions.preambles.told_past import (
+from attractor_nb.decisions.preambles.preamble_past import (
     BRANCHES_KEY,
     COMPLETED,
     TOOL_ERRORS_KEY,
     TOOL_OUTPUT_KEY,
-    ToldLine,
+    PreambleLine,
 )
-from attractor_nb.decisions.preambles.told_text import LEAST, ToldText, one_line, text_of
+from attractor_nb.decisions.preambles.preamble_text import LEAST, PreambleText, one_line, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from attractor_nb.decisions.preambles.preamble_page import PreamblePage
-    from attractor_nb.decisions.preambles.told_past import StageSummary
+    from attractor_nb.decisions.preambles.preamble_past import StageSummary
 
 _MAX_FAILURES: Final = 3
 _FAILED: Final = frozenset({"fail", "retry"})
@@ -64,7 +64,7 @@ def claim_failures(page: PreamblePage) -> list[StageSummary]:
     return earlier
 
 
-def claim_lines(page: PreamblePage, earlier: Sequence[StageSummary]) -> list[ToldLine]:
+def claim_lines(page: PreamblePage, earlier: Sequence[StageSummary]) -> list[PreambleLine]:
     """A line for each earlier stage, the newest that half of the room has place for.
 
     Returns:
@@ -75,13 +75,13 @@ def claim_lines(page: PreamblePage, earlier: Sequence[StageSummary]) -> list[Tol
         notable = _counted(note.kind for note in page.past.events if note.kind not in INCIDENTS)
         events = f"; notable events: {notable}" if notable else ""
         page.write(page.stages, f"Stages so far: {counts}{events}.")
-    room, lines, limit = page.left // 2, list[ToldLine](), page.amount.notes
+    room, lines, limit = page.left // 2, list[PreambleLine](), page.amount.notes
     for stage in reversed(earlier[-page.amount.stages :]):
         line = stage.told
         if line is None or line.limit != limit:
             size = f". Response ({stage.size:,} characters; the whole is ${{{stage.keys[0]}}})" if stage.keys else ""
             text = f"- {_named(stage)}: {_status_line(stage, limit)}"
-            line = stage.told = ToldLine(limit, text, owed=len(size))
+            line = stage.told = PreambleLine(limit, text, owed=len(size))
         if (room := room - len(line.text) - 2) < 0:
             break
         page.left -= len(line.text) + 2
@@ -94,7 +94,7 @@ def claim_lines(page: PreamblePage, earlier: Sequence[StageSummary]) -> list[Tol
     return lines
 
 
-def claim_texts(page: PreamblePage, earlier: Sequence[StageSummary], lines: Sequence[ToldLine]) -> None:
+def claim_texts(page: PreamblePage, earlier: Sequence[StageSummary], lines: Sequence[PreambleLine]) -> None:
     """What the earlier stages said, behind their lines."""
     # The newest speaks first and takes two thirds of what is free. Free is what is left when each older line can
     # still say how much its stage said, for what is left out is said; where hardly anything is free, so does this
@@ -118,7 +118,7 @@ def claim_texts(page: PreamblePage, earlier: Sequence[StageSummary], lines: Sequ
             page.left -= len(whole) - len(line.text)
             page.stages.blocks[-back] = whole
             continue
-        entry = _size_of(page, stage, line) if free < LEAST else _said_by(page, stage, line)
+        entry = _size_of(page, stage, line) if free < LEAST else _excerpt_of(page, stage, line)
         if entry is None:
             continue
         entry.room = min(entry.need, room)
@@ -128,16 +128,16 @@ def claim_texts(page: PreamblePage, earlier: Sequence[StageSummary], lines: Sequ
             page.stages.blocks[-back] = entry
 
 
-def _size_of(page: PreamblePage, stage: StageSummary, line: ToldLine) -> ToldText | None:
+def _size_of(page: PreamblePage, stage: StageSummary, line: PreambleLine) -> PreambleText | None:
     """How much a stage said, behind its line; None when that stands somewhere, or is not known."""
     key = stage.keys[0]
     if not stage.size or key in page.told:
         return None
     page.told.add(key)
-    return ToldText(f"{line.text}. {_label_of(key)}", "", stage.size, key)
+    return PreambleText(f"{line.text}. {_label_of(key)}", "", stage.size, key)
 
 
-def _said_by(page: PreamblePage, stage: StageSummary, line: ToldLine) -> ToldText | None:
+def _excerpt_of(page: PreamblePage, stage: StageSummary, line: PreambleLine) -> PreambleText | None:
     """What a stage said, behind its line, which keeps it; None for nothing."""
     key = stage.keys[0]
     is_replaced = key in page.told
@@ -153,18 +153,18 @@ def _said_by(page: PreamblePage, stage: StageSummary, line: ToldLine) -> ToldTex
     return entry
 
 
-def _texts_of(page: PreamblePage, stage: StageSummary) -> list[ToldText]:
+def _texts_of(page: PreamblePage, stage: StageSummary) -> list[PreambleText]:
     """All that a stage left."""
     return [text for key in stage.keys if (text := _left_under(page, stage, key, "- "))]
 
 
-def _left_under(page: PreamblePage, stage: StageSummary, key: str, lead: str) -> ToldText | None:
+def _left_under(page: PreamblePage, stage: StageSummary, key: str, lead: str) -> PreambleText | None:
     """What a stage left under a key: whole while the context has it, else its excerpt; None for nothing."""
     if key == BRANCHES_KEY:
         return None
     label, is_end = f"{lead}{_label_of(key)}", key in _COMMAND_KEYS
     if key in page.past.wanted:
-        return ToldText(f"{label}: in full above")
+        return PreambleText(f"{label}: in full above")
     if key not in page.told:
         page.told.add(key)
         value = page.past.value(key, None)
@@ -172,7 +172,7 @@ def _left_under(page: PreamblePage, stage: StageSummary, key: str, lead: str) ->
     if key != stage.keys[0] or not stage.excerpt:
         return None
     text = stage.excerpt.strip("\n")
-    return ToldText(f"{label}, since replaced", text, stage.size - len(stage.excerpt) + len(text), is_end=is_end)
+    return PreambleText(f"{label}, since replaced", text, stage.size - len(stage.excerpt) + len(text), is_end=is_end)
 
 
 def _label_of(key: str) -> str:

@@ -76,7 +76,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class ExpectedRoute:
     """What a changed graph would have made of one run.
 
     Attributes:
@@ -95,9 +95,9 @@ class Foretold:
         return SAME if self.turn is None else ELSEWHERE
 
 
-def foretell(
+def expect_route(
     plan: Plan, before: Graph, journal: Journal, resolve: Callable[[Any], Any] = lambda value: value
-) -> Foretold:
+) -> ExpectedRoute:
     """Ask a changed graph where a past run would have gone.
 
     Args:
@@ -112,7 +112,7 @@ def foretell(
         walk.take(event, values)
         if walk.turn is not None:
             break
-    return Foretold(walk.turn, tuple(walk.assumed), walk.steps)
+    return ExpectedRoute(walk.turn, tuple(walk.assumed), walk.steps)
 
 
 class _Walk:
