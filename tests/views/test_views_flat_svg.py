@@ -8,7 +8,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.drawings.flat_svg import flat_svg
-from attractor_nb.views.drawings.overlay import Overlay, Mark
+from attractor_nb.views.drawings.overlay import Mark, Overlay
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.drawings.theme import DARK, LIGHT, drawing_rules
 from attractor_nb.views.state import EdgeState, NodeState
@@ -23,7 +23,11 @@ RULES = drawing_rules("& .node.warm.warm.warm .outline{stroke-width:9}")
 
 def flat(theme="light"):
     svg = render_svg(
-        GRAPH, states=STATES, edges={0: EdgeState(1)}, is_ended=True, overlay=Overlay({"plan": Mark(("warm",))}, {}, RULES)
+        GRAPH,
+        states=STATES,
+        edges={0: EdgeState(1)},
+        is_ended=True,
+        overlay=Overlay({"plan": Mark(("warm",))}, {}, RULES),
     )
     return ET.fromstring(flat_svg(svg, theme))
 
