@@ -23,7 +23,7 @@ from attractor_nb.views.shown_commands import command_count, command_lines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.cli.progress import ProgressDisplay
+    from attractor_nb.cli.quiet_progress import QuietProgress
     from attractor_nb.model.question import Answer, Question
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.runtime.prepare.trust import TrustQuestion
@@ -38,7 +38,7 @@ class _Asks(Protocol):
     async def inform(self, message: str, stage: str) -> None: ...
 
 
-def gate_interviewer(mode: GateMode | None, progress: ProgressDisplay) -> InTurn:
+def gate_interviewer(mode: GateMode | None, progress: QuietProgress) -> InTurn:
     """Who answers gates. Without a terminal and without a word from the user: nobody.
 
     Args:
@@ -62,7 +62,7 @@ class InTurn:
         is_piped: Answers come over a pipe: they are repeated, for nobody has typed them here.
     """
 
-    def __init__(self, inner: _Asks, progress: ProgressDisplay, *, is_piped: bool = False) -> None:
+    def __init__(self, inner: _Asks, progress: QuietProgress, *, is_piped: bool = False) -> None:
         self._inner = inner
         self._progress = progress
         self._is_piped = is_piped

@@ -21,7 +21,8 @@ from attractor_nb.cli.reporting import print_json, report
 from attractor_nb.cli.run_execution import SimulatedProcesses, wait_for
 from attractor_nb.cli.run_summary import shown_path
 from attractor_nb.cli.source_inputs import check_output, read_params_file, read_pipeline
-from attractor_nb.cli.terminal import Line, Terminal, Tone, fitted
+from attractor_nb.cli.terminal import Line, Terminal, fitted
+from attractor_nb.cli.tones import Tone
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.maps.map_view import map_headline, rows_table
 from attractor_nb.model.states import RunStatus

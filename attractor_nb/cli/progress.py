@@ -9,23 +9,16 @@ and no engine.
 from __future__ import annotations
 
 import textwrap
-import threading
 import time
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Group
 from rich.text import Text
 
-from attractor_nb.cli.stage_words import (
-    REASON_CHARS,
-    ActiveStages,
-    StageWords,
-    Tally,
-    name_columns,
-    shown_path,
-    stage_path,
-)
-from attractor_nb.cli.terminal import Line, Terminal, Tone
+from attractor_nb.cli.quiet_progress import QuietProgress
+from attractor_nb.cli.stage_words import REASON_CHARS, ActiveStages, StageWords, name_columns, shown_path, stage_path
+from attractor_nb.cli.terminal import Line, Terminal
+from attractor_nb.cli.tones import Tone
 from attractor_nb.cli.written_lines import WrittenLines
 from attractor_nb.model.events import (
     Event,
@@ -36,7 +29,6 @@ from attractor_nb.model.events import (
     InterviewTimeout,
     ModelCallWaiting,
     ParallelBranchCompleted,
-    PipelineFailed,
     PipelineRestarted,
     PipelineResumed,
     PipelineRewound,
@@ -69,17 +61,15 @@ TAIL_LINES: Final = 3
 REVIEW_LINES: Final = 14
 SHOWN_STAGES: Final = 8
 """Stages under way that are shown at the same time; of more the newest are."""
-PATIENCE_SECONDS: Final = 2.0
 _WARNING_MARK: Final = "!"
 
 
-class ProgressDisplay:
+class ProgressDisplay(QuietProgress):
     """Shows the events of one run.
 
     Args:
         graph: What runs.
         heading: What to say before the first event: a run that cannot begin has no heading.
-        is_quiet: Count, and show nothing.
         is_verbose: Show each response under its stage, and the output of commands as it arrives.
         terminal: Where to; stderr by default.
     """
@@ -89,14 +79,12 @@ class ProgressDisplay:
         graph: Graph,
         *,
         heading: Sequence[tuple[str, Tone]] = (),
-        is_quiet: bool = False,
         is_verbose: bool = False,
         terminal: Terminal | None = None,
     ) -> None:
-        self.tally = Tally()
+        super().__init__()
         self._graph = redacted_graph(graph)
         self._heading = list(heading)
-        self._is_quiet = is_quiet
         self._is_verbose = is_verbose
         self._terminal = terminal or Terminal(name_columns=name_columns(graph))
         self._view = RunView()
@@ -107,31 +95,10 @@ class ProgressDisplay:
         self._written = WrittenLines()
         self._error = ""
         self._answered_by = ""
-        self._asked: set[str] = set()
-        self._asking = threading.Condition()
-
-    def take(self, event: Event) -> None:
-        """Show an event."""
-        self._count(event)
-        take_event(self._view, event)
-        if not self._is_quiet:
-            while self._heading:
-                self._terminal.say(*self._heading.pop(0))
-            self._show(event)
-        if isinstance(event, InterviewStarted):
-            with self._asking:
-                self._asked.add(event.question_id)
-                self._asking.notify_all()
-
-    def wait_until_asked(self, question_id: str) -> None:
-        """Block until all that happened before a question is shown, so that its menu stands alone."""
-        with self._asking:
-            self._asking.wait_for(lambda: question_id in self._asked, PATIENCE_SECONDS)
 
     def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
-        """Write text, unless quiet."""
-        if not self._is_quiet:
-            self._terminal.say(text, tone)
+        """Write text."""
+        self._terminal.say(text, tone)
 
     def close(self) -> None:
         """Take what moves away."""
@@ -139,20 +106,10 @@ class ProgressDisplay:
         self._go_on()
         self._terminal.end()
 
-    def _count(self, event: Event) -> None:
-        match event:
-            case StageStarted():
-                place = event.branch, event.name
-                self.tally.attempts[place] = self.tally.attempts.get(place, 0) + 1
-            case StageEnd() if event.is_commit:
-                place = event.branch, event.name
-                self.tally.seconds[place] = self.tally.seconds.get(place, 0.0) + event.duration
-            case PipelineFailed():
-                self.tally.is_resumable = event.is_resumable
-            case _:
-                pass
-
     def _show(self, event: Event) -> None:
+        take_event(self._view, event)
+        while self._heading:
+            self._terminal.say(*self._heading.pop(0))
         match event:
             case StageStarted():
                 self._begin(event)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.cli.console_questions import gate_interviewer, settled_trust
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import GraphChange, OnInterrupted
-from attractor_nb.cli.progress import ProgressDisplay
+from attractor_nb.cli.quiet_progress import QuietProgress
 from attractor_nb.cli.reporting import print_json, report
 from attractor_nb.cli.run_summary import in_words, is_to_be_resumed, resume_command, shown_path, summary_plain
 from attractor_nb.cli.source_inputs import read_params, read_pipeline, read_prompt
-from attractor_nb.cli.terminal import Tone
+from attractor_nb.cli.tones import Tone
 from attractor_nb.decisions.planning.model_choices import is_model_asked
 from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
 from attractor_nb.model.diagnostic import Severity
@@ -151,9 +151,7 @@ def _watch(
     trust = settings.trust_hash or settled_trust(
         pipeline, is_trusted=is_trusted, logs_root=logs_root, place=_place(pipeline, settings, logs_root)
     )
-    progress = ProgressDisplay(
-        pipeline.graph, heading=_heading(pipeline, settings), is_quiet=settings.is_quiet, is_verbose=settings.is_verbose
-    )
+    progress = _progress(pipeline, settings)
     run = start({**_options(settings, progress), "trust": trust})
     try:
         result = wait_for(run)
@@ -165,6 +163,14 @@ def _watch(
     with contextlib.suppress(OSError):  # nobody reads us any more: the exit code says it all
         _show(run, result, settings, progress)
     return ExitCode.of(result.status if result else "interrupted")
+
+
+def _progress(pipeline: Pipeline, settings: Settings) -> QuietProgress:
+    if settings.is_quiet:
+        return QuietProgress()
+    from attractor_nb.cli.progress import ProgressDisplay  # noqa: PLC0415 - a quiet run needs no terminal
+
+    return ProgressDisplay(pipeline.graph, heading=_heading(pipeline, settings), is_verbose=settings.is_verbose)
 
 
 def _place(pipeline: Pipeline, settings: Settings, logs_root: Path | None) -> str:
@@ -191,7 +197,7 @@ def _heading(pipeline: Pipeline, settings: Settings) -> list[tuple[str, Tone]]:
     return [*lines, ("", Tone.PLAIN)]
 
 
-def _options(settings: Settings, progress: ProgressDisplay) -> dict[str, Any]:
+def _options(settings: Settings, progress: QuietProgress) -> dict[str, Any]:
     return {
         "backend": settings.asked_backend,
         "workdir": settings.workdir,
@@ -240,7 +246,7 @@ def requests_to_end_as_interrupts() -> Generator[None]:
             signal.signal(number, handler)
 
 
-def _show(run: Run, result: RunResult | None, settings: Settings, progress: ProgressDisplay) -> None:
+def _show(run: Run, result: RunResult | None, settings: Settings, progress: QuietProgress) -> None:
     """The outcome on stdout; how to go on, which is no result, on stderr."""
     is_simulated = settings.is_simulated or was_simulated(run.logs_root)
     progress.say("")

@@ -11,7 +11,7 @@ from attractor_nb.views.columns import one_line
 from attractor_nb.views.summary_line import cached_words, duration_text, usage_words
 
 if TYPE_CHECKING:
-    from attractor_nb.cli.stage_words import Tally
+    from attractor_nb.cli.quiet_progress import Tally
     from attractor_nb.pipeline.run import Run
     from attractor_nb.runtime.handles.run_result import RunResult
     from attractor_nb.views.spending_fold import AttemptSpending

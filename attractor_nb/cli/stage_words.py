@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.branch import parts_of
@@ -25,21 +25,6 @@ _PEOPLE: Final = {"console": "by you", "auto-approve": "auto-approved", "default
 
 TAIL_CHARS: Final = 2_000
 KEPT_CHARS: Final = 20_000
-
-
-@dataclass(slots=True)
-class Tally:
-    """What is counted for the summary.
-
-    Attributes:
-        seconds: Time spent in each stage, all visits together, by the path of its branch and its id.
-        attempts: Attempts at each stage, likewise.
-        is_resumable: The run failed, and may go on all the same.
-    """
-
-    seconds: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
-    attempts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
-    is_resumable: bool = False
 
 
 class StageWords:

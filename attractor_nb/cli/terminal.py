@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console, RenderableType
@@ -16,6 +15,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from attractor_nb.cli.reporting import stream_behind
+from attractor_nb.cli.tones import Tone
 from attractor_nb.model.terminal_text import shown
 from attractor_nb.views.columns import cells
 
@@ -30,31 +30,6 @@ MOST_COLUMNS: Final = 96
 """Durations further to the right are hard to match with their line."""
 DURATION_COLUMNS: Final = 9
 REFRESHES_PER_SECOND: Final = 8
-
-
-class Tone(StrEnum):
-    """What a piece of text says by its colour; the value is rich's name of the style."""
-
-    PLAIN = ""
-    STRONG = "bold"
-    QUIET = "dim"
-    GOOD = "green"
-    BAD = "red"
-    BUSY = "blue"
-    WAITING = "yellow"
-
-    @classmethod
-    def of(cls, status: str) -> Tone:
-        """The tone of a state: of a run, a row, a node or an agent."""
-        return _TONES.get(status, cls.QUIET)
-
-
-_TONES: Final[dict[str, Tone]] = {
-    **dict.fromkeys(("success", "partial_success", "cached", "complete"), Tone.GOOD),
-    **dict.fromkeys(("fail", "failed"), Tone.BAD),
-    **dict.fromkeys(("waiting", "retrying", "interrupted"), Tone.WAITING),
-    "running": Tone.BUSY,
-}
 
 
 @dataclass(frozen=True, slots=True)

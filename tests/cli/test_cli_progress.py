@@ -6,9 +6,10 @@ import pytest
 
 from attractor_nb import Pipeline, Run, current_stage
 from attractor_nb.cli.progress import ProgressDisplay
+from attractor_nb.cli.quiet_progress import QuietProgress, Tally
 from attractor_nb.cli.run_summary import in_words, summary_plain
-from attractor_nb.cli.stage_words import Tally
-from attractor_nb.cli.terminal import Line, Terminal, Tone, fitted
+from attractor_nb.cli.terminal import Line, Terminal, fitted
+from attractor_nb.cli.tones import Tone
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import (
@@ -260,13 +261,17 @@ def test_a_tool_s_output_is_no_response():
     assert [line.strip()[:4] for line in lines] == ["test", "✓ te"]
 
 
-def test_quiet_progress_counts_and_shows_nothing():
-    watched = Watched(is_quiet=True)
-    assert watched.after(StageStarted(name="write"), completed("write"), completed("write")) == []
-    assert watched.progress.tally.seconds == {("", "write"): 3.0}
-    assert watched.progress.tally.attempts == {("", "write"): 1}
-    watched.after(PipelineFailed(error="bound", duration=1.0, is_resumable=True))
-    assert watched.progress.tally.is_resumable
+def test_quiet_progress_counts_and_shows_nothing(capfd):
+    progress = QuietProgress()
+    for event in (StageStarted(name="write"), completed("write"), completed("write")):
+        progress.take(event)
+    progress.say("nobody reads it")
+    progress.close()
+    assert capfd.readouterr() == ("", "")
+    assert progress.tally.seconds == {("", "write"): 3.0}
+    assert progress.tally.attempts == {("", "write"): 1}
+    progress.take(PipelineFailed(error="bound", duration=1.0, is_resumable=True))
+    assert progress.tally.is_resumable
 
 
 FAN_OUT = parse_dot("""

@@ -77,10 +77,10 @@ ENTRANCES = {
     ),
     "run --simulate": Entrance(
         command("run p.dot --simulate -q"),
-        COMMAND | PIPELINE | {"filelock", "markupsafe", "pydantic_core", "rich"},
+        COMMAND | PIPELINE | {"filelock", "markupsafe", "pydantic_core"},
         (FACES - {"cli"}) | {"maps", "sessions", "studio", "workers"},
         SLOW - {"asyncio", "concurrent.futures", "decimal", "logging", "ssl", "subprocess"},
-        385,
+        380,
     ),
     "%load_ext": Entrance(
         "shell.run_line_magic('load_ext', 'attractor_nb')",

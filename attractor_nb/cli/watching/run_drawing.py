@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from attractor_nb.cli.terminal import Tone, fitted
+from attractor_nb.cli.terminal import fitted
+from attractor_nb.cli.tones import Tone
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.model.vocabulary.labels import label_text, normalize_label

@@ -17,7 +17,8 @@ from attractor_nb.cli.remote_runs.server_events import follow_events, status_at_
 from attractor_nb.cli.reporting import error_plain, exit_code_of, print_json
 from attractor_nb.cli.run_summary import resume_command, shown_path
 from attractor_nb.cli.stage_words import name_columns
-from attractor_nb.cli.terminal import Terminal, Tone
+from attractor_nb.cli.terminal import Terminal
+from attractor_nb.cli.tones import Tone
 from attractor_nb.cli.watching.run_drawing import drawn_run, question_lines, run_headline
 from attractor_nb.cli.watching.run_watched import RunFollower, WatchedRun
 from attractor_nb.errors import AttractorError

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.reporting import print_json
-from attractor_nb.cli.terminal import Terminal, Tone
+from attractor_nb.cli.terminal import Terminal
+from attractor_nb.cli.tones import Tone
 from attractor_nb.sessions import SessionTracker, load_session_status
 from attractor_nb.sessions.tracker import follow_session, gone_agents, session_to_watch
 from attractor_nb.views.session_table import AGENT_MARKS, agent_row, session_headline, session_text
