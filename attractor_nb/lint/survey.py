@@ -92,6 +92,16 @@ class Survey:
         """The nodes that have an attribute, in source order."""
         return self._nodes_by_attribute.get(name, ())
 
+    def having_any(self, prefix: str) -> Sequence[Node]:
+        """The nodes that have an attribute whose name begins like this."""
+        found = {
+            node.id: node
+            for name, nodes in self._nodes_by_attribute.items()
+            if name.startswith(prefix)
+            for node in nodes
+        }
+        return tuple(found.values())
+
     @cached_property
     def forks(self) -> list[str]:
         """Ids of the nodes that several edges leave, in source order."""

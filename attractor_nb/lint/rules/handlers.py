@@ -82,8 +82,8 @@ def shape_alias(survey: Survey) -> Iterator[Finding]:
 
         digraph { start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
     """
-    for node in survey.graph.nodes.values():
-        if _is_read_as_end(survey, node):
+    for node in survey.having("shape"):
+        if node.attrs["shape"] in SHAPE_ALIASES and _is_read_as_end(survey, node):
             canonical = SHAPE_ALIASES[node.shape]
             message = f'the shape "{node.shape}" of "{node.id}" is read as "{canonical}"'
             fix = replacing_value(node, "shape", canonical, f"write shape={canonical}")

@@ -200,7 +200,7 @@ def extra_valid(survey: Survey) -> Iterator[Finding]:
             exit [shape=Msquare]  start -> work -> exit }
     """
     graph = survey.graph
-    for thing in (graph, *graph.nodes.values()):
+    for thing in (graph, *survey.having_any(OPTION_PREFIX)):
         node_id = thing.id if isinstance(thing, Node) else ""
         for name, value in written_options(thing.attrs).items():
             attribute = f"{OPTION_PREFIX}{name}"
