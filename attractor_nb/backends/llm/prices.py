@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 UNLIMITED_ANSWER_TOKENS: Final = 16_384
 """Of an answer whose request sets no limit: what providers take by themselves is about that or less."""
+_NEVER_USED: Final = frozenset({"web_searches_kcount", "storage_searches_kcount"})
+"""Prices of what no request of ours asks a provider for."""
 
 
 @cache
@@ -127,7 +129,11 @@ def _listed(model: str, provider: str) -> tuple[Any, Any, tuple[Decimal, Decimal
 
 def _flat_rates(prices: Any) -> tuple[Decimal, Decimal] | None:
     """USD for a million tokens in and out; None where time, amount or requests count for the price, too."""
-    listed = {name: price for name, price in getattr(prices, "__dict__", {}).items() if price is not None}
+    listed = {
+        name: price
+        for name, price in getattr(prices, "__dict__", {}).items()
+        if price is not None and name not in _NEVER_USED
+    }
     sent, received = listed.get("input_mtok"), listed.get("output_mtok")
     if any(not name.endswith("_mtok") for name in listed):
         return None
