@@ -78,7 +78,8 @@ def variable_unknown(survey: Survey) -> Iterator[Finding]:
     behind one of those a name that is like no other is not judged. A graph that declares no inputs takes any
     values: the rule reports only what two letters that changed places, or one left out or doubled, made of a
     known name (`$gaol`), names with dots within two slips of a known one, and the response of a stage that
-    does not exist. `$$` stands for a dollar sign.
+    does not exist. Of the unknown names of a graph the first 50 are compared with the known ones. `$$` stands
+    for a dollar sign.
 
     Bad:
 
