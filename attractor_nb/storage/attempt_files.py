@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from attractor_nb.errors import StatusFileError, StorageError
 from attractor_nb.redaction import holds_secret, redacted
 from attractor_nb.storage.files.atomic import read_plain_file, replace_file
-from attractor_nb.storage.files.disk import Disk, storage_error, write_all
+from attractor_nb.storage.files.disk import Disk, owner_of, storage_error, write_all
 from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME, RunDirectory
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class DirectoryStageFiles:
     nothing outside is reached.
     """
 
-    __slots__ = ("_appended", "_descriptor", "_disk", "_name", "_root")
+    __slots__ = ("_appended", "_descriptor", "_disk", "_name", "_owner", "_root")
 
     def __init__(self, disk: Disk, root: RunDirectory, name: str) -> None:
         self._descriptor = -1
@@ -37,10 +37,7 @@ class DirectoryStageFiles:
         self._root = root
         self._name = name
         self._appended: dict[str, str] = {}
-
-    def __del__(self) -> None:
-        if self._descriptor >= 0:
-            self._disk.close(self._descriptor)
+        self._owner: object = None
 
     @property
     def directory(self) -> Path:
@@ -175,6 +172,7 @@ class DirectoryStageFiles:
         if self._descriptor < 0:
             try:
                 self._descriptor = self._disk.open_directory(self._name, root)
+                self._owner = owner_of(self._descriptor)
             except OSError as error:
                 raise storage_error(error, "open stage directory", self.directory) from error
         return self._descriptor

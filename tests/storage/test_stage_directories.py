@@ -3,10 +3,12 @@
 import json
 import os
 
+import psutil
 import pytest
 
 from attractor_nb.errors import StatusFileError, StorageError
 from attractor_nb.storage.attempt_files import MAX_STAGE_FILE_BYTES, MAX_STATUS_BYTES
+from attractor_nb.storage.files.disk import Disk
 from tests.disks.faulty_disk import FaultyDisk
 
 
@@ -32,6 +34,31 @@ def test_what_was_written_is_read_back(create):
     assert files.read_text("prompt.md") == "final\r\n"
     assert files.read_text("response.md") == "one two"
     assert (files.directory / "prompt.md").stat().st_mode & 0o777 == 0o600
+
+
+class InterruptedDisk(Disk):
+    """Ctrl-C comes whenever one of our finalizers closes a descriptor."""
+
+    is_armed = False
+
+    def close(self, descriptor):
+        super().close(descriptor)
+        if self.is_armed:
+            raise KeyboardInterrupt
+
+
+def test_ctrl_c_is_not_lost_while_nobody_holds_the_files_any_more(create, monkeypatch):
+    shown = []
+    monkeypatch.setattr("sys.unraisablehook", shown.append)
+    disk = InterruptedDisk()
+    files = create(disk=disk).open_stage("plan", 1, 1)
+    files.write_text("prompt.md", "x")
+    before = psutil.Process().num_fds()
+    disk.is_armed = True
+    del files
+    disk.is_armed = False
+    assert shown == []
+    assert psutil.Process().num_fds() == before - 1
 
 
 def test_text_that_has_no_utf8_form_is_kept_escaped(create):

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import select
 import stat
 import sys
 from typing import TYPE_CHECKING, Literal
@@ -110,6 +111,16 @@ class Disk:
     def close(self, descriptor: int) -> None:
         """Give a descriptor back; changes nothing on disk."""
         os.close(descriptor)
+
+
+def owner_of(descriptor: int) -> object:
+    """What closes a descriptor as soon as nobody refers to it any more.
+
+    An object of C: a ``__del__`` of ours would be Python code, and Ctrl-C within it would be shown as an ignored
+    exception, and lost. These classes close what they are given, whatever it is, and do nothing else here.
+    """
+    kind = select.epoll if sys.platform == "linux" else select.kqueue
+    return kind.fromfd(descriptor)
 
 
 def entry_names(descriptor: int) -> list[str]:
