@@ -448,7 +448,7 @@ def test_the_directory_of_a_finished_stage_is_not_needed_to_go_on(moment, damage
     assert resumed(moment.work) == moment.end
 
 
-@pytest.mark.protects("attractor_nb/storage/salvage.py", "    if known > log.records:", instead="    if False:")
+@pytest.mark.protects("attractor_nb/storage/salvage.py", "    if checkpointed > log.records:", instead="    if False:")
 def test_what_is_saved_of_a_damaged_log_goes_on_to_the_same_end(moment, figures):
     """Each record is damaged in its turn, and then the whole log is gone. Protected by taking the checkpoint
     where it is newer than the records that are whole: without it a log that is gone leaves nothing."""
