@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.fan_outs.joins import joins_of
+from attractor_nb.decisions.fan_outs.joins import joins_of, walked
 from attractor_nb.decisions.planning.cycles import find_cycles
 from attractor_nb.decisions.planning.model_choices import model_choice, nodes_that_ask
 from attractor_nb.errors import ConditionSyntaxError, StylesheetSyntaxError
@@ -128,7 +128,7 @@ class Survey:
         """Ids that a run can get to from the start: along edges and retry jumps (ruling 8)."""
         sources = {node.id for node in self.graph.start_nodes}
         sources.update(target for target in self.graph_jumps if target in self.graph.nodes)
-        return sources.union(self._led_to(sources))
+        return walked(sources, self._led_to, ())
 
     @cached_property
     def joins(self) -> dict[str, Join]:
@@ -153,22 +153,14 @@ class Survey:
         if self.graph_jumps:
             return set(self.graph.nodes)
         free = [node_id for node_id, kind in self.types.items() if kind not in _SET_NOTHING_FREELY]
-        return self._led_to(free)
+        return walked((target for node_id in free for target in self._led_to(node_id)), self._led_to, ())
 
-    def _led_to(self, sources: Iterable[str]) -> set[str]:
-        """Where edges and retry jumps lead from some nodes, and on from there."""
-        found: set[str] = set()
-        queue = list(sources)
-        successors, jumps = self.successors, self.jumps
-        for node_id in queue:
-            targets = successors[node_id]
-            if node_id in jumps:
-                targets = [*targets, *(target for target in jumps[node_id] if target in successors)]
-            for target in targets:
-                if target not in found:
-                    found.add(target)
-                    queue.append(target)
-        return found
+    def _led_to(self, node_id: str) -> Sequence[str]:
+        """Where edges and retry jumps lead from a node."""
+        targets = self.successors[node_id]
+        if node_id not in self.jumps:
+            return targets
+        return *targets, *(target for target in self.jumps[node_id] if target in self.successors)
 
     @cached_property
     def suspects(self) -> list[Suspect]:
@@ -251,9 +243,12 @@ class KnownNames:
 
     def __init__(self, names: Iterable[str], search: Callable[[str, Iterable[str]], str] = nearest) -> None:
         """Take the names, of equally near ones the preferred first, and what finds the one that a slip means."""
-        self._names = tuple(names)
+        self._names = dict.fromkeys(names)
         self._search = search
         self._found: dict[str, str] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
 
     def nearest(self, slip: str) -> str:
         """The name that was meant, or empty."""

@@ -143,9 +143,9 @@ def no_interface(url: str, content_type: str) -> ProviderFailure:
 
 def refused(target: Target, reason: str) -> ProviderFailure:
     """A model, or its provider's filter, will not answer. Asked again it would not, either."""
-    message = f": {_cut(reason)}" if reason else ""
+    why = f": {_cut(reason)}" if reason else ""
     hint = "change the prompt, or use another model: llm_fallback_on=refusal"
-    return _terminal(f"{target} refused to answer{message}", hint, kind="refusal")
+    return _terminal(f"{target} refused to answer{why}", hint, kind="refusal")
 
 
 def not_shown(target: Target, kind: str) -> ProviderFailure:

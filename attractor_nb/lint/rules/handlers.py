@@ -63,7 +63,7 @@ def shape_known(survey: Survey) -> Iterator[Finding]:
 def _is_read_as_end(survey: Survey, node: Node) -> bool:
     """Whether a node is a start or exit by a shape that only stands for one of these (ruling 6a)."""
     canonical = SHAPE_ALIASES.get(node.shape, "")
-    return not node.type and bool(canonical) and survey.types[node.id] == type_of_shape(canonical)
+    return bool(canonical) and not node.type and survey.types[node.id] == type_of_shape(canonical)
 
 
 @rule(Severity.WARNING)
@@ -83,7 +83,7 @@ def shape_alias(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] exit [shape=Msquare]  start -> exit }
     """
     for node in survey.having("shape"):
-        if node.attrs["shape"] in SHAPE_ALIASES and _is_read_as_end(survey, node):
+        if _is_read_as_end(survey, node):
             canonical = SHAPE_ALIASES[node.shape]
             message = f'the shape "{node.shape}" of "{node.id}" is read as "{canonical}"'
             fix = replacing_value(node, "shape", canonical, f"write shape={canonical}")

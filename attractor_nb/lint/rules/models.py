@@ -264,12 +264,11 @@ def carry_known(survey: Survey) -> Iterator[Finding]:
     carrying = survey.having("carry")
     if not carrying:
         return
-    names_set = _set_by_stages(survey)
-    known, known_names = frozenset(names_set), KnownNames(names_set)
+    known = KnownNames(_set_by_stages(survey))
     for node in carrying:
         names = comma_list(literal_text(node.attrs["carry"]))
         for name in names:
-            near = "" if name in known else known_names.nearest(name)
+            near = "" if name in known else known.nearest(name)
             if name in known or not (near or name.endswith(".response") or name.startswith("tool.")):
                 continue
             fix = Fix("name a value that an earlier stage sets, such as plan.response or tool.output")

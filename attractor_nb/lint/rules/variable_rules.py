@@ -134,7 +134,7 @@ def condition_key(survey: Survey) -> Iterator[Finding]:
         condition = survey.conditions[text]
         for clause in condition.clauses if condition is not None else ():
             key = clause.key.removeprefix(CONTEXT_PREFIX)
-            if key in names.all or key.startswith(_OPEN_PREFIXES) or clause.span is None:
+            if key in names.likely or key.startswith(_OPEN_PREFIXES) or clause.span is None:
                 continue
             if near := names.likely.nearest(key):
                 yield _unknown_key(edge, text, text.index(key, clause.span.start), key, near)
@@ -181,7 +181,7 @@ def command_variable(survey: Survey) -> Iterator[Finding]:
         names = names or _Names(survey)
         for variable in variables(command):
             name = variable.name
-            is_ours = name in names.inputs or (name in names.all and name.endswith(_RESPONSE))
+            is_ours = name in names.inputs or (name in names.likely and name.endswith(_RESPONSE))
             if variable.is_braced and is_ours and f"{name}=" not in command:
                 message = f'the command of "{node.id}" has ${{{name}}}, but variables are not replaced in commands'
                 fix = Fix("read it from the JSON on stdin, or from the file $ATTRACTOR_CONTEXT_FILE")
@@ -223,16 +223,14 @@ class _Names:
 
     Attributes:
         inputs: Those of the declared inputs; empty where the graph takes any values.
-        all: Every name that is known, inputs included.
         certain: Finds the known name that a variable certainly means; a graph without inputs takes values of
             any name.
-        likely: Finds the known name that a variable may mean.
+        likely: Every name that is known, inputs included; finds the one that a variable may mean.
     """
 
     def __init__(self, survey: Survey) -> None:
         self.inputs = frozenset(each.name for each in _declared(survey))
         known = _known_names(survey, self.inputs)
-        self.all = frozenset(known)
         self.likely = KnownNames(known)
         self.certain = self.likely if self.inputs else KnownNames(known, _dotted_or_slipped)
 
@@ -295,7 +293,7 @@ def _written(survey: Survey, node: Node, name: str) -> SourceText:
 def _complaint(survey: Survey, node: Node, name: str, names: _Names) -> str:
     """What is wrong with a variable of that name; empty for nothing, or for what nobody can tell."""
     plain = name.removeprefix(CONTEXT_PREFIX)
-    if name in names.all or plain in names.all or plain.startswith(_OPEN_PREFIXES):
+    if name in names.likely or plain in names.likely or plain.startswith(_OPEN_PREFIXES):
         return ""
     stage, is_response = plain.removesuffix(_RESPONSE), plain.endswith(_RESPONSE)
     if near := names.certain.nearest(name):
