@@ -194,8 +194,6 @@ def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunE
         failures=flight.failures if flight else 0,
     )
     context.set("current_node", node_id)
-    if visit.failures:  # of an attempt before a stop: its handler had told the context
-        context.set(f"internal.retry_count.{node_id}", visit.failures)
     outcome: Outcome | RunEnd | None = None
     if flight is not None and flight.is_started and state.on_interrupted:
         settled = yield from settle_flight(plan, planned, state, flight)

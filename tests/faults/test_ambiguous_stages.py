@@ -16,6 +16,8 @@ from attractor_nb.storage.log.event_log import read_log
 
 WORKER = Path(__file__).parent / "workers" / "ambiguous_worker.py"
 AGAIN, DONE, FAILED = "R", "D", "F"
+AROUND_ANSWER = 4
+"""Operations that make an answer durable, and those before anything is done with it: each is looked at."""
 PATHS = {
     AGAIN: ["start", "deploy", "check", "done"],
     DONE: ["start", "deploy", "check", "done"],
@@ -118,7 +120,9 @@ def test_killed_between_question_answer_and_re_run_nobody_is_asked_twice(live, c
     for answer in (AGAIN, DONE, FAILED):
         whole = live(copy_of(cut, tmp_path / f"whole{answer}"), answer=answer)
         every = 1 if answer == AGAIN else 3  # the two others are alike but for their word
-        for kill_at in campaign.pick(range(1, whole["operations"] + 1, every), sample=4):
+        chosen = set(campaign.pick(range(1, whole["operations"] + 1, every), sample=4))
+        chosen |= {whole["before_answer"] + step for step in range(1, 1 + AROUND_ANSWER)}
+        for kill_at in sorted(chosen):
             place = tmp_path / f"{answer}{kill_at}"
             root = copy_of(cut, place)
             first = live(root, answer=answer, kill_at=kill_at)

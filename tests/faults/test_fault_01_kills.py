@@ -87,16 +87,12 @@ def stage_of(operations, graph, node):
     "if recorded := self._recorded.pop(question.id, None):",
     instead="if recorded := None:",
 )
-@pytest.mark.protects(
-    "attractor_nb/decisions/traversal.py",
-    'context.set(f"internal.retry_count.{node_id}", visit.failures)\n    outcome',
-    instead="pass\n    outcome",
-)
+@pytest.mark.protects("attractor_nb/decisions/traversal.py", "context=changes,", instead="context={},")
 @pytest.mark.protects("attractor_nb/processes/descendants.py", "read -r group\n        read -r word", instead="exit")
 @pytest.mark.parametrize("graph", WITH_CHILDREN)
 def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, figures, graph):
-    """Protected by: a recorded answer is taken in place of a question; the number of failures is in the context
-    again; a watchdog ends a dead run's tool.
+    """Protected by: a recorded answer is taken in place of a question; what a failed attempt changed in the
+    context is logged with it; a watchdog ends a dead run's tool.
     """
     operations = counted(kill_worker, graph)
     numbers = range(1, len(operations) + 1, 12 if graph == "children" else 1)

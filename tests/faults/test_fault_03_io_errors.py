@@ -13,6 +13,7 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,17 @@ SOURCE = """digraph Reports {
     start -> first -> second -> done
 }"""
 PATH = ("start", "first", "second", "done")
+LOOK = """
+import os, sys
+from attractor_nb import Run
+Run.load(sys.argv[1])  # once as ourselves: what it imports may be closed to others
+os.setuid(int(sys.argv[2]))
+try:
+    Run.load(sys.argv[1])
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+"""Loads a run as another user, and tells what that user is told."""
 
 
 STEPS = {"stages": 1, "restart": 4, "branches": 19, "children": 61}
@@ -224,6 +236,12 @@ def test_a_disk_that_becomes_read_only(small_disk, figures):
 )
 def test_a_run_directory_of_somebody_else(kill_worker, figures):
     """Protected by: a directory that may not be entered is not taken for one without a run."""
+    with tempfile.TemporaryDirectory() as theirs:
+        Path(theirs).chmod(0o755)  # who looks gets as far as the run directory itself
+        place = Path(theirs, "run")
+        Pipeline(SOURCE).run(logs_root=place, is_shown=False).result()
+        looked = subprocess.run([sys.executable, "-P", "-c", LOOK, place, str(NOBODY)], capture_output=True, text=True)
+    assert looked.stdout.startswith(f"StorageError: cannot read {place}: permission denied"), looked.stderr
     begun = kill_worker.judge("stages", {"user": NOBODY})
     assert not begun["violations"], begun["violations"]
     assert [error["type"] for error in begun["errors"]] == ["StorageError"]
@@ -231,5 +249,7 @@ def test_a_run_directory_of_somebody_else(kill_worker, figures):
     assert not resumed["violations"], resumed["violations"]
     assert [error["type"] for error in resumed["errors"]] == ["StorageError"]
     figures.record(
-        3, "a directory that belongs to another user", "run and resume refused as StorageError, resumed by its owner"
+        3,
+        "a directory that belongs to another user",
+        "run, resume and load refused as StorageError, resumed by its owner",
     )

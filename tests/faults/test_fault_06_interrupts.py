@@ -139,8 +139,9 @@ def test_interrupted_twice(interrupt_workers, campaign, figures, host):
     faults = drawn(seen, campaign.count(sample=4, full=45), seed=7, twice=True)
     of_commands = {place: times for place, times in seen.items() if place.startswith("processes/")}
     faults += drawn(of_commands, campaign.count(sample=2, full=15), seed=9, twice=True)
-    ending = {"place": ["processes/local.py", line_of("if self._descendants.is_alive():")], "nth": 1, "then": 3}
-    faults.append({"interrupt": ending})
+    waiting = {"place": ["processes/local.py", line_of("done, _ = await asyncio.wait(waited")], "nth": 1}
+    ending = {"then_place": ["processes/local.py", line_of("if self._descendants.is_alive():")]}
+    faults.append({"interrupt": {**waiting, **ending}})
     tally.judge_all(interrupt_workers, host, [[fault] for fault in faults])
     tally.check()
     assert tally.after_second, "no second interrupt was sent"

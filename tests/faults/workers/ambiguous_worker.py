@@ -5,8 +5,8 @@ before anything was started here::
 
     {"root": run directory, "is_new": …, "answer": what the person says, "kill_at": operation of the disk}
 
-The answer says whether the life was killed, how often the disk was written to, how the run ended, and what
-the person was asked. The command writes its idempotency key to ``effects`` beside the run directory and,
+The answer says whether the life was killed, how often the disk was written to, in all and before the person
+answered, and how the run ended. The command writes its idempotency key to ``effects`` beside the run directory and,
 while there is no file ``calm``, kills the engine that started it.
 """
 
@@ -43,9 +43,13 @@ def live(job: dict, told) -> None:
     disk = FaultyDisk(kill_at=job.get("kill_at"))
     asked = (root.parent / "asked").open("a")
 
+    before_answer = 0
+
     def person(question):
+        nonlocal before_answer
         asked.write(question.id + "\n")
         asked.flush()
+        before_answer = len(disk.operations)
         return job["answer"]
 
     pipeline = Pipeline(SOURCE)
@@ -57,7 +61,7 @@ def live(job: dict, told) -> None:
     result = run.result(60)
     notes = result.outcomes["deploy"].notes or result.outcomes["deploy"].failure_reason
     words = {"status": result.status, "path": result.completed_nodes, "notes": notes}
-    json.dump({**words, "operations": len(disk.operations)}, told)
+    json.dump({**words, "operations": len(disk.operations), "before_answer": before_answer}, told)
     told.flush()
 
 

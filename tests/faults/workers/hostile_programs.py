@@ -106,6 +106,18 @@ def flees_when_told_to_end():
         last()
 
 
+def tidies_up_when_told_to_end():
+    """Its TERM handler needs a moment before it ends."""
+
+    def tidy_up(*_):
+        Path(os.environ["ATTRACTOR_STAGE_DIR"], "tidied").touch()
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, tidy_up)
+    ready()
+    last()
+
+
 def floods_its_output():
     ready()
     piece = b"x" * (1 << 16)

@@ -6,8 +6,8 @@ it. A case is one of that worker's with
 
     {"interrupt": {"place": ["engine/runner.py", 120], "nth": 1, "then": 40}}
 
-as a fault: the nth time that line is reached, and with ``then`` again that many lines of ours later. ``host``
-is where the engine runs: ``thread``; ``kernel`` under ``asyncio.run``, which turns the first SIGINT into a
+as a fault: the nth time that line is reached, and with ``then`` again that many lines of ours later, or with
+``then_place`` when that line is reached next. ``host`` is where the engine runs: ``thread``; ``kernel`` under ``asyncio.run``, which turns the first SIGINT into a
 cancellation; ``loop`` under a bare ``run_until_complete``, which leaves SIGINT to Python. ``{"count": true}``
 asks for the lines that an uninterrupted run executes.
 """
@@ -58,7 +58,10 @@ class Interrupter:
         self._file = PACKAGE + self._file
         self._left = plan.get("nth", 1)
         self._then = plan.get("then", 0)
+        name, line = plan.get("then_place", ("", 0))
+        self._then_place = (PACKAGE + name, line) if line else None
         self._is_armed = bool(plan)
+        self._has_second = bool(self._then or self._then_place)
 
     def start(self):
         if self._is_counting or self._is_armed:
@@ -85,7 +88,7 @@ class Interrupter:
             self.seen[f"{name.removeprefix(PACKAGE)}:{line}"] += 1
         elif self.sent:
             self._then -= 1
-            if self._is_armed and self._then == 0:
+            if self._is_armed and (self._then == 0 or (name, line) == self._then_place):
                 self._send()
         elif self._is_armed and line == self._line and name == self._file:
             self._left -= 1
@@ -96,7 +99,7 @@ class Interrupter:
 
     def _follow_all(self):
         """Trace the frames that are under way in any thread: lines after the first interrupt are counted there."""
-        for latest in sys._current_frames().values() if self._then else ():
+        for latest in sys._current_frames().values() if self._has_second else ():
             frame = latest
             while frame is not None:
                 if frame.f_code.co_filename.startswith(PACKAGE):
@@ -105,7 +108,7 @@ class Interrupter:
 
     def _send(self):
         self.sent.append(time.monotonic())
-        if len(self.sent) > 1 or not self._then:
+        if len(self.sent) > 1 or not self._has_second:
             self._is_armed = False
         signal.pthread_kill(MAIN, signal.SIGINT)
 
