@@ -14,6 +14,7 @@ import pytest
 
 import attractor_nb
 from attractor_nb import AttractorError, Outcome, Pipeline, Run
+from attractor_nb.cli.option_choices import GraphFormat
 from attractor_nb.context import ARTIFACT_THRESHOLD_BYTES
 from attractor_nb.decisions.retries import MAX_REASON_CHARACTERS
 from attractor_nb.engine.gates import Gates
@@ -66,8 +67,13 @@ SOURCE = """digraph Planted {{
     broken -> own [condition="outcome=fail"]
     own -> tool   [condition="outcome=fail"]
     calm   [type=quiet]
-    tool -> calm -> agent -> done
+    sum_up [prompt="What came of it?", fidelity="summary:high"]
+    tool -> calm -> agent -> sum_up -> done
 }}"""
+
+
+RETURNED = ("environment", "quoted", "hugging_face", "anthropic", "aws", "token", "pem")
+"""Keys that stages give back, and that no prompt of a later one may hold."""
 
 
 class Leaking:
@@ -75,8 +81,12 @@ class Leaking:
 
     def __init__(self, keys):
         self.keys = keys
+        self.summary = ""
 
     def run(self, node, prompt, context):
+        if node.id == "sum_up":
+            self.summary = prompt
+            return "nothing"
         if node.id == "broken":
             # In front of it just so much that the message is cut off in the middle of the key.
             text = "x" * (MAX_REASON_CHARACTERS - 20) + " " + self.keys["environment"]
@@ -101,7 +111,12 @@ def leak(node, context, graph, logs_root, *, keys):
 
 
 @pytest.fixture
-def leaky(planted, tmp_path, monkeypatch):
+def leaking(planted):
+    return Leaking(planted)
+
+
+@pytest.fixture
+def leaky(planted, leaking, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "key.txt").write_text(planted["environment"])
     escaped = "".join(f"\\u{ord(char):04x}" for char in planted["token"])
@@ -114,7 +129,7 @@ def leaky(planted, tmp_path, monkeypatch):
     async def quiet(node, context, graph, logs_root):
         return Outcome.success(context_updates={"only.here": planted["told"]})
 
-    return Pipeline(SOURCE.format(**planted.keys), backend=Leaking(planted), handlers={"planted": own, "quiet": quiet})
+    return Pipeline(SOURCE.format(**planted.keys), backend=leaking, handlers={"planted": own, "quiet": quiet})
 
 
 def run_leaky(pipeline, planted, **options):
@@ -173,7 +188,7 @@ def run_leaky(pipeline, planted, **options):
 @pytest.mark.protects("attractor_nb/runtime/prepare/known_secrets.py", "    learn(secrets_among(os.environ))")
 @pytest.mark.protects("attractor_nb/logs.py", "logger.addFilter(_Redaction())")
 def test_no_planted_key_is_in_the_files_events_logs_and_views_of_a_run(
-    leaky, planted, tmp_path, caplog, capfd, figures
+    leaky, leaking, planted, tmp_path, caplog, capfd, figures
 ):
     """Each place that takes text in or gives it out has its hook, and no other hook makes up for it."""
     run, result, seen, asked = run_leaky(leaky, planted, logs_root=tmp_path / "run", durability="fast")
@@ -197,6 +212,9 @@ def test_no_planted_key_is_in_the_files_events_logs_and_views_of_a_run(
     }
     assert any(name.startswith("artifacts/") for name, _ in files)
     assert planted.found_in(sinks) == []
+    # A prompt has the goal and the labels as their author wrote them, and of what stages said no key.
+    assert "no way in with [redacted]" in leaking.summary
+    assert not [name for name in RETURNED if planted[name] in leaking.summary]
     assert any("[redacted]" in text for _, text in sinks)
     figures.record(
         0,
@@ -352,15 +370,16 @@ def test_the_command_line_prints_no_key(planted, tmp_path, figures):
     (tmp_path / "x.dot").write_text(LABELLED.format(**keys))
     sinks = []
     root = Path(attractor_nb.__file__).parents[1]
-    for arguments in (
+    commands = (
         "run x.dot --logs-root out --verbose",
         "run x.dot --logs-root other --json",
+        "parse x.dot",
         "parse x.dot --json",
         "validate x.dot",
-        "graph x.dot --format svg",
-        "graph x.dot --format text",
+        *(f"graph x.dot --format {name}" for name in GraphFormat),
         f"run {planted['environment']}",
-    ):
+    )
+    for arguments in commands:
         command = [sys.executable, "-P", "-m", "attractor_nb", *arguments.split()]
         ended = subprocess.run(
             command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(root)}
@@ -369,7 +388,7 @@ def test_the_command_line_prints_no_key(planted, tmp_path, figures):
         sinks.append((arguments.replace(planted["environment"], "KEY"), ended.stdout + ended.stderr))
     sinks += planted.files_below(tmp_path / "out")
     assert planted.found_in(sinks) == []
-    figures.record(0, "planted keys on the command line", "7 commands, stdout and stderr: 0 hits")
+    figures.record(0, "planted keys on the command line", f"{len(commands)} commands, stdout and stderr: 0 hits")
 
 
 SPLITTING = """
