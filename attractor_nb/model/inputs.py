@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from attractor_nb.errors import InputsSyntaxError, OptionError
-from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.nearest_name import nearest, suggestion
 from attractor_nb.model.vocabulary.comma_lists import QUOTED, EntryReader
 from attractor_nb.source import SourceText
 
@@ -167,7 +167,7 @@ def input_problems(declared: Sequence[Input], given: Iterable[str], *, is_whole:
             continue
         near = nearest(name, open_names) or nearest(name, names)
         meant.add(near)
-        problems.append(f'"{name}" is no input' + (f'; did you mean "{near}"?' if near else ""))
+        problems.append(f'"{name}" is no input' + suggestion(near))
     missing = [each.name for each in declared if each.is_required and each.name in open_names]
     if is_whole:
         problems += [f'the input "{name}" is missing' for name in missing if name not in meant]

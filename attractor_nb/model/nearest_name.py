@@ -98,5 +98,9 @@ def _is_slip(word: str, name: str) -> bool:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean "x"?`` for the nearest known name, or empty: the end of a message."""
-    found = nearest(word, known)
-    return f'; did you mean "{found}"?' if found else ""
+    return suggestion(nearest(word, known))
+
+
+def suggestion(meant: str) -> str:
+    """``; did you mean "x"?`` for a name that was found to be meant, or empty where none was."""
+    return f'; did you mean "{meant}"?' if meant else ""

@@ -12,8 +12,9 @@ from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.events import PipelineStarted, StageCompleted, StageFailed, StageStarted
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.studio.timeline.heat_view import ALPHAS, HUE, MEASURES, heat_of, measure
-from attractor_nb.views.drawings.theme import DARK, LIGHT, contrast
+from attractor_nb.views.drawings.theme import DARK, LIGHT
 from attractor_nb.views.table import table_text
+from tests.views.contrast import contrast
 
 GRAPH = parse_dot(
     'digraph g { s [shape=Mdiamond] plan write [label="<b>&"] d [shape=Msquare] s -> plan -> write -> d }'

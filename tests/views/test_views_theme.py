@@ -6,8 +6,9 @@ import pytest
 
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.drawings.marks import MARK_PATHS
-from attractor_nb.views.drawings.theme import DARK, LIGHT, contrast, drawing_css, root_class
+from attractor_nb.views.drawings.theme import DARK, LIGHT, drawing_css, root_class
 from attractor_nb.views.output_styles import findings_css, table_css
+from tests.views.contrast import contrast
 
 PALETTES = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 FILLS = [name for name in LIGHT if name.endswith("-fill")]

@@ -9,7 +9,7 @@ from attractor_nb.decisions.answers.response_schemas import is_schema_name, sche
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import replacing_value, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.nearest_name import did_you_mean, nearest
+from attractor_nb.model.nearest_name import did_you_mean, nearest, suggestion
 from attractor_nb.model.question import AnswerValue, QuestionType
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, DEFAULT_TYPE, HUMAN_TYPE
@@ -67,7 +67,7 @@ def _unknown_name(survey: Survey, node: Node, name: str) -> Iterator[Finding]:
     message = f'"{node.id}" names the schema "{name}", which is not registered'
     fix = Fix(f'register it: Pipeline(…, schemas={{"{name}": {name}}})')
     if near := nearest(name, sorted(known)):
-        message += f'; did you mean "{near}"?'
+        message += suggestion(near)
         fix = replacing_value(node, "response_schema", near, f'write "{near}"')
     yield Finding(message, value_span(node, "response_schema"), node.id, fix=fix)
 

@@ -9,7 +9,7 @@ from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import replacing_value, value_span
 from attractor_nb.lint.survey import BUILT_IN_TYPES
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.nearest_name import nearest, suggestion
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.model.vocabulary.shapes import (
     DEFAULT_SHAPE,
@@ -53,7 +53,7 @@ def shape_known(survey: Survey) -> Iterator[Finding]:
         fix = replacing_value(node, "shape", DEFAULT_SHAPE, f"write shape={DEFAULT_SHAPE}")
         if near and near != DEFAULT_SHAPE:  # whoever wrote it says what a node is (ruling 40)
             fix = Fix(f"write shape={near}, or shape={DEFAULT_SHAPE} for a model stage")
-        suffix = f'; did you mean "{near}"?' if near else ""
+        suffix = suggestion(near)
         if node.shape in SHAPE_ALIASES:
             suffix = f', since a node has the shape "{SHAPE_ALIASES[node.shape]}"'
         meant = with_value(Scope.NODE, "shape", shape, near) if near else None
@@ -116,7 +116,7 @@ def type_known(survey: Survey) -> Iterator[Finding]:
 def _unknown_type(survey: Survey, node: Node, message: str) -> Finding:
     # Nobody who misspelt the type of a stage meant an end of the run (ruling 40).
     near = nearest(node.type, sorted(survey.options.known_types - {"start", "exit"}))
-    suffix = f'; did you mean "{near}"?' if near else ""
+    suffix = suggestion(near)
     meant = with_value(Scope.NODE, "type", node.type, near) if near else None
     fix = _registering(survey, node.type)
     return Finding(message + suffix, value_span(node, "type"), node.id, fix=fix, meant=meant)

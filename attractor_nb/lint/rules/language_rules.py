@@ -15,7 +15,7 @@ from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import outward, replacing_value, value_span
 from attractor_nb.lint.survey import KnownNames
 from attractor_nb.model.diagnostic import Fix, Severity, TextEdit
-from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.nearest_name import nearest, suggestion
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE
@@ -314,8 +314,7 @@ def _own_classes(node: Node) -> tuple[str, ...]:
 
 
 def _unselected(node: Node, name: str, near: str) -> Finding:
-    hint = f'; did you mean "{near}"?' if near else ""
-    message = f'no rule of the stylesheet selects the class "{name}" of "{node.id}"{hint}'
+    message = f'no rule of the stylesheet selects the class "{name}" of "{node.id}"{suggestion(near)}'
     span, fix = value_span(node, "class"), Fix("add a rule for it, or remove it")
     written = node.attr_spans.get("class")
     if written is not None:

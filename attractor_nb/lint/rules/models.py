@@ -22,7 +22,7 @@ from attractor_nb.model.calls.model_options import PREFIX as OPTION_PREFIX
 from attractor_nb.model.calls.model_options import read_option, written_options
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.graph import Node
-from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.nearest_name import nearest, suggestion
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
 from attractor_nb.model.vocabulary.attributes import literal_text
 from attractor_nb.model.vocabulary.comma_lists import comma_list
@@ -123,7 +123,7 @@ def tools_known(survey: Survey) -> Iterator[Finding]:
         fix = Fix(f"use {listed}, with commas between")
         if all(meant.values()):  # half a fix would leave a value that is still wrong
             if len(unknown) == 1:
-                message += f'; did you mean "{meant[unknown[0]]}"?'
+                message += suggestion(meant[unknown[0]])
             mended = ",".join(dict.fromkeys(meant.get(word, word) for word in words))
             fix = replacing_value(written.thing, written.name, mended, f'write "{mended}"')
         elif unknown == [""]:
@@ -274,7 +274,7 @@ def carry_known(survey: Survey) -> Iterator[Finding]:
             fix = Fix("name a value that an earlier stage sets, such as plan.response or tool.output")
             message = f'carry names "{name}", which no stage sets'
             if near:
-                message += f'; did you mean "{near}"?'
+                message += suggestion(near)
                 mended = ", ".join(near if each == name else each for each in names)
                 fix = replacing_value(node, "carry", mended, f'write "{mended}"')
             yield Finding(message, value_span(node, "carry"), node.id, fix=fix)

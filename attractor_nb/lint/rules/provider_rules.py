@@ -11,7 +11,7 @@ from attractor_nb.lint.source_places import outward, replacing, value_span
 from attractor_nb.model.calls.model_endpoints import FIELDS, PREFIX, endpoint_of, read_endpoint, written_endpoints
 from attractor_nb.model.calls.providers import PROVIDER_NAMES, known_provider, read_model
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.nearest_name import nearest, suggestion
 from attractor_nb.model.vocabulary.attribute_table import FALLBACK_REASONS
 from attractor_nb.model.vocabulary.attributes import literal_text
 
@@ -144,7 +144,7 @@ def fallback_on_known(survey: Survey) -> Iterator[Finding]:
         message = f'llm_fallback_on "{word}" is not one of {", ".join(FALLBACK_REASONS)}'
         fix = Fix(f"use {', '.join(FALLBACK_REASONS)}, with commas between")
         if near:
-            message += f'; did you mean "{near}"?'
+            message += suggestion(near)
             fix = _respelled(written.span, word, near) or Fix(f'write "{near}"')
         yield Finding(message, written.span, written.node_id, fix=fix)
 
@@ -176,7 +176,7 @@ def provider_known(survey: Survey) -> Iterator[Finding]:
         severity = Severity.WARNING if near else Severity.INFO
         fix = Fix(f"{_PROVIDERS}; or keep it for a custom backend")
         if near:
-            message += f'; did you mean "{near}"?'
+            message += suggestion(near)
             fix = _respelled(choice.provider.span, name, near) or Fix(f'write "{near}"')
         yield Finding(message, choice.provider.span, choice.node_id, fix=fix, severity=severity)
 
@@ -218,7 +218,7 @@ def model_provider(survey: Survey) -> Iterator[Finding]:
         fix = Fix("set llm_provider, or write provider:model")
         if near:
             meant = near + name.model[len(family) :]
-            message += f'; did you mean "{meant}"?'
+            message += suggestion(meant)
             fix = _respelled(choice.model.span, name.model, meant) or Fix(f'write "{meant}"')
         severity = Severity.WARNING if near else Severity.INFO
         yield Finding(message, choice.model.span, choice.node_id, fix=fix, severity=severity)

@@ -8,6 +8,7 @@ from attractor_nb.lint.consequences import with_value
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import replacing_value, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.nearest_name import suggestion
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.model.vocabulary.attributes import literal_text
 
@@ -52,7 +53,7 @@ def _unknown_targets(survey: Survey, thing: Graph | Node, node_id: str) -> Itera
         message = f'{name} names "{target}", which is not a node'
         if near:
             fix = replacing_value(thing, name, near, f'write "{near}"')
-            message += f'; did you mean "{near}"?'
+            message += suggestion(near)
         else:
             fix = Fix("name a node of the pipeline")
         scope = Scope.NODE if node_id else Scope.GRAPH

@@ -13,7 +13,7 @@ from attractor_nb.lint.survey import BUILT_IN_TYPES
 from attractor_nb.model.allowed_tools import server_attribute
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.graph import Node
-from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.nearest_name import nearest, suggestion
 from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec, AttrType, AttrValue, Scope
 from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
 from attractor_nb.model.vocabulary.attributes import attributes_of, literal_text
@@ -117,8 +117,7 @@ def _wrong_type(row: AttributeSpec, value: AttrValue) -> tuple[str, AttrValue | 
     match row.type:
         case AttrType.CHOICE:
             near = nearest(text, row.choices)
-            hint = f'; did you mean "{near}"?' if near else ""
-            return f'{row.name} "{text}" is not one of {", ".join(row.choices)}{hint}', near or None
+            return f'{row.name} "{text}" is not one of {", ".join(row.choices)}{suggestion(near)}', near or None
         case AttrType.BOOLEAN:
             return f'{row.name} "{text}" must be true or false', _SWITCHES.get(text.lower())
         case AttrType.INTEGER:
@@ -222,7 +221,7 @@ def fidelity_valid(survey: Survey) -> Iterator[Finding]:
         message = f'{suspect.name} "{text}" is not one of {", ".join(FIDELITY_MODES)}'
         fix = Fix(f"use one of {', '.join(FIDELITY_MODES)}")
         if near := nearest(text, FIDELITY_MODES):
-            message += f'; did you mean "{near}"?'
+            message += suggestion(near)
             fix = replacing_value(suspect.thing, suspect.name, near, f'write "{near}"')
         span = value_span(suspect.thing, suspect.name)
         yield Finding(message, span, suspect.node_id, suspect.ends, fix)

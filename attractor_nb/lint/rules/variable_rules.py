@@ -12,7 +12,7 @@ from attractor_nb.lint.source_places import embedded_text, outward, replacing, r
 from attractor_nb.lint.survey import KnownNames
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, INPUTS_SCHEMA, STAGE_KEYS, inputs_of, parse_inputs
-from attractor_nb.model.nearest_name import nearest, slipped
+from attractor_nb.model.nearest_name import nearest, slipped, suggestion
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.model.vocabulary.mappings import parse_mapping
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE
@@ -63,7 +63,7 @@ def inputs_valid(survey: Survey) -> Iterator[Finding]:
     message = f'inputs_schema names the schema "{name}", which is not registered'
     fix = Fix(f'register it: Pipeline(…, schemas={{"{name}": {name}}})')
     if near := nearest(name, sorted(known)):
-        message += f'; did you mean "{near}"?'
+        message += suggestion(near)
         fix = replacing_value(graph, INPUTS_SCHEMA, near, f'write "{near}"')
     yield Finding(message, value_span(graph, INPUTS_SCHEMA), fix=fix)
 

@@ -18,7 +18,7 @@ from attractor_nb.errors import DotSyntaxError, OptionError
 from attractor_nb.languages.dot import apply_edits, read_dot
 from attractor_nb.languages.dot.literals import quote
 from attractor_nb.model.diagnostic import TextEdit
-from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.nearest_name import nearest, suggestion
 from attractor_nb.model.text_files import MARK, TextFileProblem, literal, marked_texts, named_file
 from attractor_nb.runtime.prepare.sources import read_source
 from attractor_nb.source import SourceText
@@ -108,9 +108,8 @@ class TextFiles(Struct):
             raise _Refused(f"{shown} {problem.message}", f"{problem.remedy}, {_LITERALLY}") from None
         except (FileNotFoundError, NotADirectoryError):
             near = nearest(name, names_below(base))
-            meant = f'; did you mean "{near}"?' if near else ""
             raise _Refused(
-                f"{shown} is not there; it was looked for in {base}{meant}",
+                f"{shown} is not there; it was looked for in {base}{suggestion(near)}",
                 f"correct the path, {_LITERALLY}",
                 MARK + near if near else "",
             ) from None
