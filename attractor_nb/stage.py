@@ -266,7 +266,7 @@ class StageScope(msgspec.Struct):
     check_spending: Callable[[], None] = lambda: None
     is_bounded: bool = False
     paying: Callable[[Usage], AbstractAsyncContextManager[None]] = lambda _most: nullcontext()
-    lend: Callable[[], Any] = lambda: None
+    for_child: Callable[[], Any] = lambda: None
     failed: Callable[[BaseException], object] = lambda _error: None
     streams: dict[str, StreamRedactor] | None = None
 

@@ -75,7 +75,7 @@ class CassetteReport:
         return ", ".join(parts)
 
 
-class _Reel:
+class _SharedTape:
     """The state that a run shares with its children."""
 
     def __init__(self, path: Path, mode: str, cassette: Cassette, disk: Disk) -> None:
@@ -103,8 +103,8 @@ class Tape:
         child_of: Path of the stage whose child run, or of the row of a map, this is the tape of, or empty.
     """
 
-    def __init__(self, reel: _Reel, child_of: str = "") -> None:
-        self._reel = reel
+    def __init__(self, shared: _SharedTape, child_of: str = "") -> None:
+        self._shared = shared
         self.child_of = child_of
 
     @classmethod
@@ -119,35 +119,35 @@ class Tape:
             raise OptionError(
                 f"there is no cassette {path} to replay", hint='record it: cassette_mode="record" or "auto"'
             )
-        return cls(_Reel(path, mode, cassette or Cassette(), disk))
+        return cls(_SharedTape(path, mode, cassette or Cassette(), disk))
 
     def inside(self, path: str) -> Tape:
         """The tape of a child run of a stage, or of a row of a map."""
-        return Tape(self._reel, f"{self.child_of}/{path}" if self.child_of else path)
+        return Tape(self._shared, f"{self.child_of}/{path}" if self.child_of else path)
 
     @property
     def path(self) -> Path:
         """The cassette's file."""
-        return self._reel.path
+        return self._shared.path
 
     @property
     def mode(self) -> str:
         """``record``, ``replay`` or ``auto``."""
-        return self._reel.mode
+        return self._shared.mode
 
     @property
     def backend(self) -> str:
         """The backend that was recorded: its name, or a description that ends in "(own)"; or empty."""
-        return self._reel.backend
+        return self._shared.backend
 
     def name_backend(self, name: str) -> None:
         """Note which backend is recorded."""
-        self._reel.backend = name
+        self._shared.backend = name
 
     @property
     def is_replay(self) -> bool:
         """Whether nothing may be called."""
-        return self._reel.mode == REPLAY
+        return self._shared.mode == REPLAY
 
     def place_of(self, scope: StageScope) -> CallPlace:
         """Where a stage makes its calls."""
@@ -159,9 +159,9 @@ class Tape:
         Raises:
             CassetteMiss: In a replay there is none; says what changed.
         """
-        reel, inputs = self._reel, clean_inputs(shortened(inputs))
-        with reel.lock:
-            calls, used = reel.calls[place.stage], reel.used[place.stage]
+        shared, inputs = self._shared, clean_inputs(shortened(inputs))
+        with shared.lock:
+            calls, used = shared.calls[place.stage], shared.used[place.stage]
             found = find_call(calls, used, place, inputs, is_described=is_described)
             if found is None or (calls[found].left_out and not self.is_replay):
                 if self.is_replay:
@@ -172,28 +172,28 @@ class Tape:
             if call.left_out:
                 self._note_miss(call)
                 raise CassetteMiss(
-                    f"the cassette {reel.path} has no answer for {call}: {call.left_out}",
+                    f"the cassette {shared.path} has no answer for {call}: {call.left_out}",
                     node_id=place.node_id,
                     hint="make it smaller, or record without this stage",
                 )
-            reel.replayed += 1
-            reel.usage += usage_of(call.answer)
+            shared.replayed += 1
+            shared.usage += usage_of(call.answer)
         return call.answer
 
     def _note_miss(self, call: object) -> None:
-        self._reel.misses.append(str(call))
+        self._shared.misses.append(str(call))
 
     def _miss(self, place: CallPlace, inputs: CallInputs, *, is_described: bool) -> CassetteMiss:
-        reel = self._reel
-        calls, used = reel.calls[place.stage], reel.used[place.stage]
-        stages = stage_names({stage: found for stage, found in reel.calls.items() if found})
+        shared = self._shared
+        calls, used = shared.calls[place.stage], shared.used[place.stage]
+        stages = stage_names({stage: found for stage, found in shared.calls.items() if found})
         why, names = miss_report(
             calls, used, place, inputs, stages, is_described=is_described or inputs.kind != MODEL_CALL
         )
         call = RecordedCall(place, inputs, {})
         self._note_miss(call)
         return CassetteMiss(
-            f"the cassette {reel.path} has no answer for {call}: {why}",
+            f"the cassette {shared.path} has no answer for {call}: {why}",
             node_id=place.node_id,
             changed=names,
             hint=_HINT,
@@ -204,33 +204,33 @@ class Tape:
 
         A file that cannot be written now is told of at the end: the answer is there and was paid for.
         """
-        reel = self._reel
+        shared = self._shared
         left_out = str(answer.get(LEFT_OUT, ""))
         size = len(json_bytes(answer))
         if size > MAX_ANSWER_BYTES:
             left_out = f"its answer has {size} bytes, more than the {MAX_ANSWER_BYTES} that a cassette takes"
             answer = {LEFT_OUT: left_out}
         call = clean_call(RecordedCall(place, shortened(inputs), answer))
-        with reel.lock:
-            calls = reel.calls[place.stage]
+        with shared.lock:
+            calls = shared.calls[place.stage]
             if left_out and any(known.left_out and known.digest == call.digest for known in calls):
                 return left_out
-            reel.used[place.stage].add(len(calls))
+            shared.used[place.stage].add(len(calls))
             calls.append(call)
-            reel.new.append(call)
-            reel.recorded += 1
-            if reel.mode == AUTO and time.monotonic() - reel.kept_at >= KEEP_SECONDS:
-                reel.kept_at = time.monotonic()
+            shared.new.append(call)
+            shared.recorded += 1
+            if shared.mode == AUTO and time.monotonic() - shared.kept_at >= KEEP_SECONDS:
+                shared.kept_at = time.monotonic()
                 with contextlib.suppress(OptionError, StorageError):
                     self._keep()
         return left_out
 
     def _keep(self) -> None:
         """Add new calls to the file; the caller holds the lock."""
-        reel = self._reel
-        if reel.new:
-            add_to_cassette(reel.disk, reel.path, Cassette(reel.backend, tuple(reel.new)))
-            reel.new.clear()
+        shared = self._shared
+        if shared.new:
+            add_to_cassette(shared.disk, shared.path, Cassette(shared.backend, tuple(shared.new)))
+            shared.new.clear()
 
     def end(self, *, is_whole: bool) -> CassetteReport:
         """Write what is to be written, and say what the run had of the cassette.
@@ -241,26 +241,26 @@ class Tape:
         Raises:
             StorageError, OptionError: The cassette cannot be written.
         """
-        reel = self._reel
-        with reel.lock:
-            if reel.mode == AUTO:
+        shared = self._shared
+        with shared.lock:
+            if shared.mode == AUTO:
                 self._keep()
-            elif reel.mode == RECORD and (is_whole or read_cassette(reel.path) is None):
-                write_cassette(reel.disk, reel.path, Cassette(reel.backend, tuple(reel.new)))
+            elif shared.mode == RECORD and (is_whole or read_cassette(shared.path) is None):
+                write_cassette(shared.disk, shared.path, Cassette(shared.backend, tuple(shared.new)))
             unused = [
                 call
-                for stage, calls in reel.calls.items()
+                for stage, calls in shared.calls.items()
                 for position, call in enumerate(calls)
-                if position not in reel.used[stage]
+                if position not in shared.used[stage]
             ]
             return CassetteReport(
-                path=reel.path,
-                mode=reel.mode,
-                replayed=reel.replayed,
-                recorded=reel.recorded,
+                path=shared.path,
+                mode=shared.mode,
+                replayed=shared.replayed,
+                recorded=shared.recorded,
                 unused=tuple(unused),
-                usage=reel.usage,
-                misses=tuple(reel.misses),
+                usage=shared.usage,
+                misses=tuple(shared.misses),
             )
 
 

@@ -30,7 +30,7 @@ def show_diagnosis(logs_root: Path, *, target: Path | None, is_json: bool) -> Ex
         return _CODES[found.verdict]
     print(f"{VERDICTS[found.verdict]}: {shown_path(found.logs_root)}\n\n{diagnosis_text(found)}")
     if saved is not None:
-        print(f"\n{MARKS['ok']} saved to {shown_path(saved)}\n  {_way_on(diagnose_run(saved), saved)}")
+        print(f"\n{MARKS['ok']} saved to {shown_path(saved)}\n  {_next_step(diagnose_run(saved), saved)}")
     elif advice := _advice(found):
         print("\n" + "\n".join(advice))
     return _CODES[found.verdict]
@@ -58,10 +58,10 @@ def _advice(found: RunDiagnosis) -> list[str]:
     command = shlex.join(["attractor-nb", "doctor", shown_path(found.logs_root), "--salvage", shown_path(new)])
     lost = [f"lost: {found.plan.lost}", _AFTER_LOSS] if found.plan.lost else []
     is_ended_there = found.has_ended and not found.plan.lost  # what is lost is its end, or comes before it
-    return [*lost, f"save the intact parts: {command}", f"then {_way_on(found, new, is_ended=is_ended_there)}"]
+    return [*lost, f"save the intact parts: {command}", f"then {_next_step(found, new, is_ended=is_ended_there)}"]
 
 
-def _way_on(found: RunDiagnosis, place: Path, *, is_ended: bool | None = None) -> str:
+def _next_step(found: RunDiagnosis, place: Path, *, is_ended: bool | None = None) -> str:
     """The command that a run takes; one that has ended is only gone back in."""
     if found.has_ended if is_ended is None else is_ended:
         return f"the run has ended; rewind it: {resume_command(place)} --from NODE"

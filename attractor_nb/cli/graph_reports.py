@@ -222,5 +222,5 @@ def show_models(file: str, *, is_json: bool) -> ExitCode:
 
 
 def _plain(choice: ValueChoice, value: str) -> dict[str, Any]:
-    plain = {"value": value or None, "from": choice.giver, "selector": choice.selector or None}
+    plain = {"value": value or None, "from": choice.origin, "selector": choice.selector or None}
     return {**plain, "line": choice.line}

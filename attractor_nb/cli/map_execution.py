@@ -232,7 +232,7 @@ class MapProgress:
         self._view = view
         self._is_quiet = is_quiet
         self._terminal = terminal or Terminal(name_columns=len(str(view.row_count)))
-        self._told: set[int] = set()
+        self._shown_rows: set[int] = set()
         self._ended: SimpleQueue[RowResult | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._follow, name="attractor-progress", daemon=True)
 
@@ -248,8 +248,8 @@ class MapProgress:
 
     def _follow(self) -> None:
         while (result := self._ended.get()) is not None:
-            if result.row not in self._told:
-                self._told.add(result.row)
+            if result.row not in self._shown_rows:
+                self._shown_rows.add(result.row)
                 self._show(result)
 
     def _show(self, result: RowResult) -> None:

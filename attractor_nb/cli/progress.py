@@ -121,7 +121,7 @@ class ProgressDisplay(QuietProgress):
         self._terminal = terminal or Terminal(name_columns=name_columns(graph))
         self._view = RunView()
         self._words = StageWords(self._graph, self._view)
-        self._going = ActiveStages()
+        self._active = ActiveStages()
         self._questions: dict[str, tuple[str, str]] = {}
         self._held: list[Line | str] = []
         self._written = WrittenLines()
@@ -135,7 +135,7 @@ class ProgressDisplay(QuietProgress):
     def close(self) -> None:
         """Take what moves away."""
         self._questions.clear()
-        self._go_on()
+        self._show_active()
         self._terminal.end()
 
     def _show(self, event: Event) -> None:
@@ -146,7 +146,7 @@ class ProgressDisplay(QuietProgress):
             case StageStarted():
                 self._begin(event)
             case StageOutput():
-                self._going.hear(event)
+                self._active.add_output(event)
                 if self._is_verbose and (lines := self._written.whole_lines(event)):
                     self._write(lines)
             case StageFailed() if event.will_retry:
@@ -156,7 +156,7 @@ class ProgressDisplay(QuietProgress):
             case ParallelBranchCompleted():
                 self._end_branch(event)
             case StageRetrying():
-                self._stop_going(event.branch)
+                self._end_active(event.branch)
                 name = stage_path(event.branch, event.name)
                 self._line(NodeStatus.RETRYING, name, self._retry_words(event))
             case _:
@@ -191,25 +191,25 @@ class ProgressDisplay(QuietProgress):
     # -- stages --------------------------------------------------------------------------------------
 
     def _begin(self, event: StageStarted) -> None:
-        self._going.begin(event)
-        self._go_on()
+        self._active.begin(event)
+        self._show_active()
 
     def _end(self, event: StageEnd) -> None:
         for line in self._written.last_lines(event):
             self._write(line)
-        self._stop_going(event.branch)
+        self._end_active(event.branch)
         self._answered_in(event.branch, event.name)
         status = NodeStatus.CACHED if event.is_cached else NodeStatus.of(event.outcome.status)
         time_text = "" if self._words.is_instant(event.name) else duration_text(event.duration)
         words = self._words.of(event, self._answered_by)
         self._line(status, stage_path(event.branch, event.name), words, time_text)
         if self._is_verbose and self._graph.handler_types.get(event.name) == "codergen":
-            self._say_text(self._going.latest_text)
+            self._say_text(self._active.latest_text)
         self._answered_by = ""
 
     def _end_branch(self, event: ParallelBranchCompleted) -> None:
         """A line for a branch that was cancelled, or that had more than one stage: that one has its own."""
-        self._going.end_within(event.branch)
+        self._active.end_within(event.branch)
         for question_id, (branch, _) in list(self._questions.items()):
             if branch == event.branch or branch.startswith(f"{event.branch}/"):
                 self._settle(question_id)
@@ -221,16 +221,16 @@ class ProgressDisplay(QuietProgress):
         elif count > 1:
             words = f"branch of {count} stages"
         else:
-            return self._go_on()
+            return self._show_active()
         seconds = branch.duration if branch and (count or status is not StageStatus.SKIPPED) else 0.0
         self._line(NodeStatus.of(status), shown_path(event.branch), words, duration_text(seconds) if seconds else "")
         return None
 
-    def _stop_going(self, branch: str) -> None:
-        self._going.end(branch)
+    def _end_active(self, branch: str) -> None:
+        self._active.end(branch)
         self._terminal.end()
 
-    def _go_on(self) -> None:
+    def _show_active(self) -> None:
         """Show what goes on, and what was held back, unless a question is on the screen."""
         if self._questions and self._terminal.is_live:
             return
@@ -239,7 +239,7 @@ class ProgressDisplay(QuietProgress):
             held, self._held = self._held, []
             for line in held:
                 self._write_now(line)
-        shown = any(stage.event.handler_type not in INSTANT_TYPES for stage in self._going.stages)
+        shown = any(stage.event.handler_type not in INSTANT_TYPES for stage in self._active.stages)
         if shown:
             self._terminal.begin(self._block)
 
@@ -248,7 +248,7 @@ class ProgressDisplay(QuietProgress):
             self._held.append(line)
         else:
             self._write_now(line)
-            self._go_on()
+            self._show_active()
 
     def _write_now(self, line: Line | str) -> None:
         if isinstance(line, str):
@@ -267,7 +267,7 @@ class ProgressDisplay(QuietProgress):
 
     def _settle(self, question_id: str) -> None:
         self._questions.pop(question_id, None)
-        self._go_on()
+        self._show_active()
 
     def _answered_in(self, branch: str, stage: str) -> None:
         """A stage that has ended asks nothing any more."""
@@ -285,11 +285,11 @@ class ProgressDisplay(QuietProgress):
 
     def _block(self) -> RenderableType:
         """What moves: the stages that run, and the end of what the only one of them writes."""
-        going = [stage for stage in self._going.stages if stage.event.handler_type not in INSTANT_TYPES]
+        active = [stage for stage in self._active.stages if stage.event.handler_type not in INSTANT_TYPES]
         lines: list[RenderableType] = []
-        if (hidden := len(going) - SHOWN_STAGES) > 0:
+        if (hidden := len(active) - SHOWN_STAGES) > 0:
             lines.append(Text(f"  + {hidden} more", style=Tone.QUIET.value))
-        for stage in going[-SHOWN_STAGES:]:
+        for stage in active[-SHOWN_STAGES:]:
             event = stage.event
             words = self._words.label(event.name) + (f" {TIMES}{event.attempt}" if event.attempt > 1 else "")
             if fan_out := self._view.fan_outs.get((event.branch, event.name)):
@@ -300,15 +300,15 @@ class ProgressDisplay(QuietProgress):
             name = stage_path(event.branch, event.name)
             mark = NodeStatus.RUNNING.letter
             lines.append(self._terminal.laid_out(Line(mark, name, words, seconds, Tone.BUSY)))
-        if len(going) == 1:
-            tail = self._wrapped(going[0].tail)[-TAIL_LINES:]
+        if len(active) == 1:
+            tail = self._wrapped(active[0].tail)[-TAIL_LINES:]
             lines += [Text(line, style=Tone.QUIET.value, no_wrap=True) for line in tail]
         return Group(*lines)
 
     def _show_material(self) -> None:
         """What the person at the gate is to judge, when it is not on the screen already."""
-        if self._terminal.is_live and not self._is_verbose and self._going.latest_text.strip():
-            self._say_text(self._going.latest_text, REVIEW_LINES)
+        if self._terminal.is_live and not self._is_verbose and self._active.latest_text.strip():
+            self._say_text(self._active.latest_text, REVIEW_LINES)
 
     def _say_text(self, text: str, most_lines: int | None = None) -> None:
         lines = self._wrapped(text)

@@ -3,7 +3,7 @@
 No ``from __future__ import annotations`` here: typer reads the annotations at run time.
 
 typer reads options from a command's signature, and knows no parameter that stands for several. So the set is
-the signature of a function that makes a value of them, and ``spread`` writes that into the command's own.
+the signature of a function that makes a value of them, and ``with_options`` writes that into the command's own.
 """
 
 import inspect
@@ -188,7 +188,7 @@ def run_settings(
     )
 
 
-def spread(
+def with_options(
     parameter: str, source: Callable[..., object], *, without: Collection[str] = ()
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Let a command take the options of ``source``, and give it what ``source`` makes of them.

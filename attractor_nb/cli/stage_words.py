@@ -35,7 +35,7 @@ class StageWords:
         self._view = view
 
     def of(self, event: StageEnd, answered_by: str = "") -> str:
-        """Why it failed, or its label; the way taken where there was a choice; how often it was tried."""
+        """Why it failed, or its label; the edge taken where there was a choice; how often it was tried."""
         outcome = event.outcome
         if isinstance(event, StageFailed) or outcome.status is StageStatus.RETRY:
             error = event.error if isinstance(event, StageFailed) else ""
@@ -44,8 +44,8 @@ class StageWords:
             parts = [self.label(event.name)]
         if fan_out := self._view.fan_outs.get((event.branch, event.name)):
             parts.append(f"({fan_out.note})")
-        if way := self._way(event):
-            parts.append(f"→ {way}")
+        if route := self._route(event):
+            parts.append(f"→ {route}")
         if answered_by:
             parts.append(f"({_PEOPLE.get(answered_by, answered_by)})")
         if event.attempt > 1:
@@ -68,7 +68,7 @@ class StageWords:
         node = self._graph.nodes.get(node_id)
         return one_line(node.label) if node and normalize_label(node.label) != normalize_label(node_id) else ""
 
-    def _way(self, event: StageEnd) -> str:
+    def _route(self, event: StageEnd) -> str:
         is_fan_out = (event.branch, event.name) in self._view.fan_outs
         if len(self._graph.outgoing_edges(event.name)) < 2 or not event.next_node:
             return ""
@@ -140,7 +140,7 @@ class ActiveStages:
         """An attempt begins."""
         self._of[event.branch] = ActiveStage(event, time.monotonic())
 
-    def hear(self, event: StageOutput) -> None:
+    def add_output(self, event: StageOutput) -> None:
         """Take in what a stage writes."""
         if stage := self._of.get(event.branch):
             stage.tail = (stage.tail + event.text)[-TAIL_CHARS:]

@@ -36,10 +36,10 @@ def carried_page(effect: Execute, conversation: str) -> str:
         size = f"- Size: {len(conversation)} characters, which are the backend's own"
         return "\n".join([*lines, size, "", _excerpt(conversation), ""])
     size = f"- Size: {len(messages)} messages, about {message_tokens(messages)} tokens"
-    told = list(_told(messages))
-    if len(told) > _MAX_LINES:
-        told = [f"- … {len(told) - _MAX_LINES} lines before", *told[-_MAX_LINES:]]
-    return "\n".join([*lines, size, "", *told, ""])
+    said_lines = list(_message_lines(messages))
+    if len(said_lines) > _MAX_LINES:
+        said_lines = [f"- … {len(said_lines) - _MAX_LINES} lines before", *said_lines[-_MAX_LINES:]]
+    return "\n".join([*lines, size, "", *said_lines, ""])
 
 
 def is_of_thread(page: str) -> bool:
@@ -47,7 +47,7 @@ def is_of_thread(page: str) -> bool:
     return any(line.startswith("- Thread: ") for line in page.splitlines()[3:4])
 
 
-def _told(messages: Sequence[Message]) -> Iterator[str]:
+def _message_lines(messages: Sequence[Message]) -> Iterator[str]:
     """A line for each thing that was said."""
     for message in messages:
         if prompt := (prompt_of(message) or "").strip():

@@ -1,4 +1,4 @@
-"""The end of a stage as one record: outcome, context changes, the way on (spec 3.2 steps 3-6; ruling 29)."""
+"""The end of a stage as one record: outcome, context changes, the next step (spec 3.2 steps 3-6; ruling 29)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def next_step(
     plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup, branch: str = ""
 ) -> Step | None:
-    """The way on after a stage's final outcome, or None when the run ends here.
+    """The next step after a stage's final outcome, or None when the run ends here.
 
     Args:
         plan: The plan.
@@ -57,7 +57,7 @@ def next_step(
 def _next_step(
     plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup, branch: str
 ) -> Step | None:
-    """The way on, wherever it leads."""
+    """The next step, wherever it leads."""
     if planned.is_fan_out:
         return _from_fan_out(plan, planned, outcome, seen, lookup, branch)
     if not is_failed(plan, planned, outcome, seen):
@@ -99,7 +99,7 @@ def within_branch(plan: Plan, step: Step, branch: str) -> Step | None:
 def _from_fan_out(
     plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup, branch: str
 ) -> Step | None:
-    """The way on after the branches: where a condition holds, else where they met (ruling 22).
+    """The next step after the branches: where a condition holds, else where they met (ruling 22).
 
     The retry target of a stage in a branch that leads back out of it counts as the fan-out's own (ruling 36).
 

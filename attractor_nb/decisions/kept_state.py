@@ -137,15 +137,15 @@ def _kept_branches(branches: BranchStates) -> KeptBranches:
 
 
 def _restored(kept: KeptRun, branch: str = "", root: RunState | None = None) -> RunState:
-    told, branches = kept.state, KeptBranches.from_plain(kept.state.branches)
-    state = RunState(**_named(_OF_RUN, kept), **_named(_OF_STATE, told), branch=branch, root=root)
-    state.stale_gates = set(told.stale_gates)
-    state.skipped = dict.fromkeys(told.skipped)
-    state.last_status, state.last_route, state.last_reason = told.last
-    state.ended, state.reason, state.is_resumable = told.ended
-    state.restart_target, state.restart_logs_root = told.restart
-    state.recent.extend(StageSummary(*stage) for stage in told.recent)
-    state.recent_keys = dict.fromkeys(told.recent_keys)
+    fields, branches = kept.state, KeptBranches.from_plain(kept.state.branches)
+    state = RunState(**_named(_OF_RUN, kept), **_named(_OF_STATE, fields), branch=branch, root=root)
+    state.stale_gates = set(fields.stale_gates)
+    state.skipped = dict.fromkeys(fields.skipped)
+    state.last_status, state.last_route, state.last_reason = fields.last
+    state.ended, state.reason, state.is_resumable = fields.ended
+    state.restart_target, state.restart_logs_root = fields.restart
+    state.recent.extend(StageSummary(*stage) for stage in fields.recent)
+    state.recent_keys = dict.fromkeys(fields.recent_keys)
     state.branches = BranchStates(numbers=branches.numbers, steps=branches.steps)
     for entry in branches.open:
         state.branches.add(_made_of(entry, BranchState, state=_restored(entry, entry.path, state)))

@@ -1,7 +1,7 @@
 """Which events of a log count: what a rewind went behind is set aside, and stays in the log.
 
 The log is append-only and the truth, so going back is a record too (``PipelineRewound``). Whoever
-folds events, to a state, a context or a picture, folds ``way_taken(events)``: there is no other place
+folds events, to a state, a context or a picture, folds ``counted_events(events)``: there is no other place
 that knows what a rewind undoes. What it does not undo (what was spent, which visit numbers are used)
 is in the record itself. The module knows events of one run directory, and nothing of where they lie.
 """
@@ -26,7 +26,7 @@ MAX_LISTED = 20
 
 
 class Point(msgspec.Struct, frozen=True):
-    """A place on the way that a run took: just before a visit.
+    """A place in the events that count: just before a visit.
 
     Attributes:
         node_id: The node that was visited.
@@ -41,7 +41,7 @@ class Point(msgspec.Struct, frozen=True):
     stages: int
 
 
-def way_taken(events: Iterable[Event]) -> LoggedEvents:
+def counted_events(events: Iterable[Event]) -> LoggedEvents:
     """The events that count, in order: all but those that a later rewind went behind.
 
     Args:
@@ -65,11 +65,11 @@ def reaches_behind(events: Iterable[Event], sequence: int) -> bool:
     return any(isinstance(event, PipelineRewound) and event.to_sequence < sequence for event in events)
 
 
-def find_points(way: Iterable[Event], node_id: str) -> list[Point]:
-    """The places just before each visit of a node on the way that was taken, oldest first."""
+def find_points(counted: Iterable[Event], node_id: str) -> list[Point]:
+    """The places just before each visit of a node that counts, oldest first."""
     before, stages = 0, 0
     found: dict[int, tuple[int, int]] = {}
-    for event in way:
+    for event in counted:
         if isinstance(event, StageStarted) and event.name == node_id and not event.branch:
             found.setdefault(event.visit, (before, stages))
         stages += isinstance(event, StageEnd) and event.is_commit
@@ -82,25 +82,25 @@ def pick(points: Sequence[Point], visit: int | None) -> Point | None:
     return next((point for point in reversed(points) if visit in (None, point.visit)), None)
 
 
-def missing_visit(points: Sequence[Point], way: Iterable[Event], node_id: str, visit: int | None) -> RunError:
+def missing_visit(points: Sequence[Point], counted: Iterable[Event], node_id: str, visit: int | None) -> RunError:
     """The error that there is no such visit; says which there are.
 
     Args:
         points: The places before the visits of the node.
-        way: The events that count.
+        counted: The events that count.
         node_id: The node.
         visit: The number that was asked for, or None.
     """
     if points:
         listed = ", ".join(str(point.visit) for point in points[-MAX_LISTED:])
         return RunError(f"the run has no visit {visit} of {node_id}", hint=f"visits of {node_id}: {listed}")
-    way = tuple(way)
-    if fan_out := _fan_out_of(way, node_id):
+    counted = tuple(counted)
+    if fan_out := _fan_out_of(counted, node_id):
         return RunError(
             f"{node_id} was visited in a branch only, and a run goes back as a whole",
             hint=f"go back to {fan_out}, where its branches begin",
         )
-    started = (event for event in way if isinstance(event, StageStarted) and not event.branch)
+    started = (event for event in counted if isinstance(event, StageStarted) and not event.branch)
     visited = list(dict.fromkeys(event.name for event in started))
     listed = ", ".join(visited[:MAX_LISTED]) + (" …" if len(visited) > MAX_LISTED else "")
     return RunError(
@@ -109,24 +109,24 @@ def missing_visit(points: Sequence[Point], way: Iterable[Event], node_id: str, v
     )
 
 
-def _fan_out_of(way: Iterable[Event], node_id: str) -> str:
+def _fan_out_of(counted: Iterable[Event], node_id: str) -> str:
     """The outermost fan-out in whose branches a node was visited, or empty."""
-    for event in way:
+    for event in counted:
         if isinstance(event, StageStarted) and event.name == node_id and event.branch:
             return parts_of(event.branch)[0]
     return ""
 
 
-def displaced(events: LoggedEvents, way: LoggedEvents) -> dict[str, tuple[int, int] | None]:
+def displaced(events: LoggedEvents, counted: LoggedEvents) -> dict[str, tuple[int, int] | None]:
     """Nodes whose latest files are of a visit that was set aside.
 
     Returns:
         For each the visit and attempt whose files count, which are kept beside them, or None.
     """
-    if way is events:
+    if counted is events:
         return {}
-    there, counted = latest_attempts(events), latest_attempts(way)
-    return {name: counted.get(name) for name, attempt in there.items() if counted.get(name) != attempt}
+    there, valid = latest_attempts(events), latest_attempts(counted)
+    return {name: valid.get(name) for name, attempt in there.items() if valid.get(name) != attempt}
 
 
 def latest_attempts(events: LoggedEvents) -> dict[str, tuple[int, int]]:

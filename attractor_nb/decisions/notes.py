@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 FAILURE: Final = "failure"
 ANSWER: Final = "answer"
-WAY_BACK: Final = "way back"
+SENT_BACK: Final = "way back"
 RETRY: Final = "retry"
 TOOL_CALL: Final = "tool call"
 INCIDENTS: Final = frozenset({RETRY, TOOL_CALL})
-HEARD: Final = (InterviewCompleted, InterviewTimeout, ToolCallEnded)
+OBSERVED: Final = (InterviewCompleted, InterviewTimeout, ToolCallEnded)
 """Of the kinds that ``note_of`` knows those that no traversal announces: the run's stream is listened to."""
 MAX_NOTES: Final = 40
 MAX_CHARACTERS: Final = 400
@@ -58,7 +58,7 @@ def note_of(event: Event) -> Note | None:
     if isinstance(event, InterviewTimeout):
         return _note(ANSWER, f"{event.stage} got no answer in time")
     if isinstance(event, GoalGateUnsatisfied):
-        return _note(WAY_BACK, f"goal gate {event.gate} was not satisfied: back to {event.target}")
+        return _note(SENT_BACK, f"goal gate {event.gate} was not satisfied: back to {event.target}")
     return _note(TOOL_CALL, _tool_line(event)) if isinstance(event, ToolCallEnded) else None
 
 

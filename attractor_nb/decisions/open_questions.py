@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout, StageEnd
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def interviews_under_way(events: Iterable[Event]) -> tuple[InterviewStarted | In
     """
     found: list[InterviewStarted | InterviewCompleted] = []
     ended: set[str] = set()
-    for event in reversed(way_taken(events).select(InterviewStarted, InterviewCompleted, StageEnd)):
+    for event in reversed(counted_events(events).select(InterviewStarted, InterviewCompleted, StageEnd)):
         if isinstance(event, InterviewStarted | InterviewCompleted):
             if event.branch not in ended:
                 found.append(event)
@@ -55,6 +55,6 @@ def open_questions(events: Iterable[Event]) -> dict[str, InterviewStarted]:
         events: The log of a run.
     """
     waiting: dict[str, InterviewStarted] = {}
-    for event in way_taken(events).select(InterviewStarted, InterviewCompleted, InterviewTimeout, StageEnd):
+    for event in counted_events(events).select(InterviewStarted, InterviewCompleted, InterviewTimeout, StageEnd):
         fold_question(waiting, event)
     return waiting

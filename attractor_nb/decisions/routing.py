@@ -47,7 +47,7 @@ BRANCH_END: Final = "branch_end"
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The way on.
+    """The next step.
 
     Attributes:
         target: Id of the next node; empty where a branch ends.

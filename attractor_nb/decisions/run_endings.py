@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.decisions.effects import Announce, Effect, RunEnd
 from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE, walked
 from attractor_nb.decisions.goal_gates import never_visited, passed_over, redirect_target, unsatisfied_gate
-from attractor_nb.decisions.limits.bounds import BoundStanding, Reached, counted, exceeded, used_up
+from attractor_nb.decisions.limits.bounds import Reached, RunPosition, counted, exceeded, used_up
 from attractor_nb.decisions.routing import JUMPS
 from attractor_nb.model.events import GoalGateUnsatisfied, RunWarning
 from attractor_nb.model.outcome import StageStatus
@@ -39,17 +39,17 @@ def bound_reached(plan: Plan, state: RunState, node_id: str) -> RunEnd | None:
     return None if reached is None else bound_end(reached)
 
 
-def _around(state: RunState) -> BoundStanding | None:
+def _around(state: RunState) -> RunPosition | None:
     """Where the fan-out of a branch stands; None for the run itself."""
     around = state.around
     if around is None or around.in_flight is None:
         return None
-    return BoundStanding(around.completed, around.in_flight.node_id, outer=_around(around))
+    return RunPosition(around.completed, around.in_flight.node_id, outer=_around(around))
 
 
 def spending_reached(plan: Plan, state: RunState, node_id: str, moment: str) -> RunEnd | None:
     """The end of a run that may not try a stage again; None when it may (ruling 18)."""
-    where = BoundStanding(state.completed, node_id, moment, _around(state))
+    where = RunPosition(state.completed, node_id, moment, _around(state))
     reached = used_up(plan.bounds, state.whole.usage, state.elapsed_seconds, where)
     return None if reached is None else bound_end(reached)
 
@@ -60,7 +60,7 @@ def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: 
     if bounds.max_budget_usd is None and bounds.max_tokens_total is None:
         return None
     usage = outcome.usage
-    if state.whole.is_blindness_told or (usage is None and not planned.asks_model):
+    if state.whole.is_blindness_reported or (usage is None and not planned.asks_model):
         return None
     if bounds.max_budget_usd is not None and (usage is None or usage.cost_usd is None or usage.unpriced_calls):
         what = f"max_budget_usd={bounds.max_budget_usd:g} counts known prices only"
@@ -68,7 +68,7 @@ def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: 
         what = f"max_tokens_total={bounds.max_tokens_total} counts known tokens only"
     else:
         return None
-    state.whole.is_blindness_told = True
+    state.whole.is_blindness_reported = True
     return RunWarning(message=f"{what}, and {planned.id} did not say its own", node=planned.id)
 
 
@@ -114,12 +114,12 @@ def unanswered_gate(plan: Plan, state: RunState, fan_out: str) -> str:
     last = state.completed[-1] if state.completed else ""
     stood = state.in_flight.node_id if state.in_flight else state.next_node or last
     stops = {*plan.surroundings[fan_out].before, plan.nodes[fan_out].join}
-    ways = walked([stood], lambda name: (edge.target for edge in plan.nodes[name].edges), stops)
+    ahead = walked([stood], lambda name: (edge.target for edge in plan.nodes[name].edges), stops)
     return next(
         (
             name
             for name in plan.graph.nodes
-            if name in ways
+            if name in ahead
             and plan.handler_types[name] == HUMAN_TYPE
             and not state.outcomes.get(name, StageStatus.FAIL).is_success
         ),
@@ -135,7 +135,7 @@ def is_restart_due(plan: Plan, state: RunState) -> bool:
 def restart_end(plan: Plan, state: RunState, target: str) -> RunEnd:
     """The end that begins a fresh run at ``target``, unless there were too many of them."""
     if state.restarts >= plan.bounds.max_restarts:
-        where = BoundStanding(state.completed, target)
+        where = RunPosition(state.completed, target)
         made = counted(state.restarts, "restart")
         reason = (
             f"max_restarts={plan.bounds.max_restarts} reached: {made} made, and a"
@@ -157,7 +157,7 @@ def end_or_redirect(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effec
         reason = f"goal_gate_unsatisfied: {gate} has not succeeded and there is no retry_target"
         return RunEnd(is_success=False, reason=reason)
     if state.redirects >= plan.bounds.max_goal_gate_redirects:
-        where = BoundStanding(state.completed, step.target)
+        where = RunPosition(state.completed, step.target)
         reason = (
             f"goal_gate_unsatisfied: max_goal_gate_redirects={plan.bounds.max_goal_gate_redirects} reached"
             f" at gate {gate}, {where}"

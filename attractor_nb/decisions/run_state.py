@@ -14,8 +14,8 @@ from msgspec import structs
 
 from attractor_nb.decisions.branch_states import BranchState, BranchStates
 from attractor_nb.decisions.fidelity import entry_name
-from attractor_nb.decisions.log_history import way_taken
-from attractor_nb.decisions.notes import HEARD, Note, with_note
+from attractor_nb.decisions.log_history import counted_events
+from attractor_nb.decisions.notes import OBSERVED, Note, with_note
 from attractor_nb.decisions.recent_stages import RECENT_STAGES, remember_keys, stage_summary
 from attractor_nb.decisions.routing import Seen, seen_of
 from attractor_nb.model.branch import enclosing
@@ -155,7 +155,7 @@ class RunState(msgspec.Struct, eq=False):
     resumed_hops: int = 0
     bound: str = ""
     on_interrupted: str = ""
-    is_blindness_told: bool = False
+    is_blindness_reported: bool = False
     branch: str = ""
     root: RunState | None = None
     branches: BranchStates = msgspec.field(default_factory=BranchStates)
@@ -195,7 +195,7 @@ class RunState(msgspec.Struct, eq=False):
                 self.notes = with_note(self.notes, event)
         elif isinstance(event, StageStarted):
             self._start(event)
-        elif isinstance(event, HEARD):
+        elif isinstance(event, OBSERVED):
             self.notes = with_note(self.notes, event)
         elif isinstance(event, GoalGateUnsatisfied):
             self.notes = with_note(self.notes, event)
@@ -393,5 +393,5 @@ class RunState(msgspec.Struct, eq=False):
 
     def apply_all(self, events: Sequence[Event], diamonds: frozenset[str]) -> None:
         """Fold the events of a log that count; ``diamonds`` are the nodes that pass the outcome through."""
-        for event in way_taken(events):
+        for event in counted_events(events):
             self.apply(event, is_passed_through=bool(diamonds) and event.node_id in diamonds)

@@ -89,7 +89,7 @@ class Spending:
             self._whole = await self._claimed(self._funds, None, kind)
         return await work()
 
-    def lend(self) -> Funds | None:
+    def for_child(self) -> Funds | None:
         """The funds for a child run of this attempt, which makes claims of its own."""
         self._free()
         return self._funds

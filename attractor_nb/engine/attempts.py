@@ -182,7 +182,7 @@ class Attempts(msgspec.Struct):
             check_spending=spending.check,
             is_bounded=setup.funds is not None,
             paying=spending.paying,
-            lend=spending.lend,
+            for_child=spending.for_child,
             failed=partial(self._keep_failure, planned.id, files),
         )
         enter_stage(scope)

@@ -44,7 +44,7 @@ class StoredConversation:
         self._own = entry_name(branch, started.name, started.visit, started.attempt)
         self._announce = announce
         self._is_closed = False
-        self._is_loss_told = False
+        self._is_loss_reported = False
         self.is_saved = False
 
     @property
@@ -63,7 +63,7 @@ class StoredConversation:
             return ""
         text = self._store.read_thread(self._thread, entry)
         if text is None:
-            self._tell_loss(entry)
+            self._report_loss(entry)
         return text or ""
 
     def save(self, text: str) -> None:
@@ -85,11 +85,11 @@ class StoredConversation:
         """The attempt is over: what comes late would change what is committed."""
         self._is_closed = True
 
-    def _tell_loss(self, entry: str) -> None:
+    def _report_loss(self, entry: str) -> None:
         """Say that a file of the run directory is gone, or was lost with the power under ``fast``."""
-        if self._is_loss_told:
+        if self._is_loss_reported:
             return
-        self._is_loss_told = True
+        self._is_loss_reported = True
         message = f"thread {self._thread} begins anew: what {entry} had said is not in the run directory"
         self._announce(RunWarning(message=message, node=self._node_id))
 

@@ -212,7 +212,7 @@ class Debugging:
                 event.branch = stop.branch
                 desk.put(stand)
                 self._stream.announce(event)
-            await stand.going.wait()
+            await stand.released.wait()
         finally:
             with desk.lock:
                 desk.stands.pop(stop.number, None)
@@ -315,7 +315,7 @@ class Debugging:
     def _record(self, event: DebuggerChanged, branch: str = "") -> None:
         event.branch = branch
         with self.desk.lock:
-            self.desk.check_is_going_on()
+            self.desk.check_is_running()
             if self._has_begun:
                 self._stream.announce(event, is_synced=True)
             else:

@@ -43,7 +43,7 @@ class Stand(msgspec.Struct):
         is_fan_out: The stage that is next is a fan-out.
         replaced: At a stop after a stage: the outcome in place of its own; None for that.
         is_changed: Something was changed here.
-        going: Set when it goes on.
+        released: Set when it goes on.
         loop: The loop in which it stands.
     """
 
@@ -54,12 +54,12 @@ class Stand(msgspec.Struct):
     is_fan_out: bool = False
     replaced: Outcome | None = None
     is_changed: bool = False
-    going: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    released: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     loop: asyncio.AbstractEventLoop = msgspec.field(default_factory=asyncio.get_running_loop)
 
-    def go_on(self) -> None:
+    def release(self) -> None:
         """Let it walk on; from any thread."""
-        self.loop.call_soon_threadsafe(self.going.set)
+        self.loop.call_soon_threadsafe(self.released.set)
 
 
 class DebugDesk:
@@ -122,7 +122,7 @@ class DebugDesk:
                 self.is_over = True
                 self._moved.notify_all()
 
-    def check_is_going_on(self) -> None:
+    def check_is_running(self) -> None:
         """Refuse what can only be done while the run goes on.
 
         Raises:
@@ -190,7 +190,7 @@ class DebugDesk:
         """Have a walk go on."""
         with self.lock:
             if self.stands.pop(stand.stop.number, None) is not None:
-                stand.go_on()
+                stand.release()
 
     def wait(self, timeout: float | None) -> Stop | None:
         """Block until something stands; None when the run has ended.

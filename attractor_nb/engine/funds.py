@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.limits.bounds import BoundStanding, used_up
+from attractor_nb.decisions.limits.bounds import RunPosition, used_up
 from attractor_nb.decisions.limits.reservations import Account, Claim, Reservations
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def run_funds(bounds: RunBounds, spent: Usage, above: Funds | None) -> Funds | N
     bounds = replace(bounds, max_duration_seconds=None)
 
     def reached(usage: Usage, who: str) -> Reached | None:
-        return used_up(bounds, usage, 0.0, BoundStanding((), who, f"within {who}"))
+        return used_up(bounds, usage, 0.0, RunPosition((), who, f"within {who}"))
 
     own = Account(max_usd=bounds.max_budget_usd, max_tokens=bounds.max_tokens_total, reached=reached)
     if above is not None:

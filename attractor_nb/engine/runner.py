@@ -17,7 +17,7 @@ import msgspec
 from attractor_nb.context import Context
 from attractor_nb.decisions.effects import RunEnd
 from attractor_nb.decisions.kept_state import checkpoint_entries
-from attractor_nb.decisions.notes import HEARD
+from attractor_nb.decisions.notes import OBSERVED
 from attractor_nb.decisions.traversal import traverse
 from attractor_nb.engine.attempts import Attempts
 from attractor_nb.engine.backend_lifetimes import closed, open_backends
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.protocols import BackendLifetime
 
-BREATH_SECONDS = 0.005
+YIELD_SECONDS = 0.005
 """While stages rush, the event loop gets a turn this often: cancelling needs one."""
 
 
@@ -68,7 +68,7 @@ class Runner(msgspec.Struct):
 
     setup: RunSetup
     _committed: int = 0
-    _breathed_at: float = 0.0
+    _yielded_at: float = 0.0
     _restart_of: str = ""
     _is_distrusted: bool = False
 
@@ -81,7 +81,7 @@ class Runner(msgspec.Struct):
         """
         setup = self.setup
         begun: list[BackendLifetime] = []
-        setup.stream.add_sink(self._hear, *HEARD)
+        setup.stream.add_sink(self._observe, *OBSERVED)
         try:
             try:
                 self._begin()
@@ -108,7 +108,7 @@ class Runner(msgspec.Struct):
             with contextlib.suppress(asyncio.CancelledError):  # whoever stops now does not wait for observers
                 await setup.stream.drain()
 
-    def _hear(self, event: Event) -> None:
+    def _observe(self, event: Event) -> None:
         """Take in what no traversal announces and later prompts may tell of; a sink of the run's stream."""
         self.setup.state.apply(event)
 
@@ -235,13 +235,13 @@ class Runner(msgspec.Struct):
         self._committed += 1
         self._save_checkpoint(is_forced=effect.is_landmark)
         attempts.announce(CheckpointSaved(saved_node=effect.event.name))
-        return self._is_breath_due()
+        return self._is_yield_due()
 
-    def _is_breath_due(self) -> bool:
+    def _is_yield_due(self) -> bool:
         now = self.setup.clock.monotonic()
-        if now - self._breathed_at <= BREATH_SECONDS:
+        if now - self._yielded_at <= YIELD_SECONDS:
             return False
-        self._breathed_at = now
+        self._yielded_at = now
         return True
 
     def _restart(self, target: str) -> None:

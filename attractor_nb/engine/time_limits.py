@@ -47,45 +47,45 @@ class RunningTime(msgspec.Struct):
     started_at: float
     _holders: int = 0
     _held_since: float = 0.0
-    _stood: float = 0.0
-    _going: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    _paused: float = 0.0
+    _running: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
     @property
     def elapsed_seconds(self) -> float:
         """Running time so far."""
-        stood = self.stood_seconds if self._holders else self._stood
+        stood = self.paused_seconds if self._holders else self._paused
         return self.before + self.clock.monotonic() - self.started_at - stood
 
     @property
-    def stood_seconds(self) -> float:
+    def paused_seconds(self) -> float:
         """How long it has stood still."""
-        return self._stood + (self.clock.monotonic() - self._held_since if self._holders else 0.0)
+        return self._paused + (self.clock.monotonic() - self._held_since if self._holders else 0.0)
 
     def hold(self) -> None:
         """Stand still until ``release`` has been called as often."""
         if not self._holders:
             self._held_since = self.clock.monotonic()
-            self._going.clear()
+            self._running.clear()
         self._holders += 1
 
     def release(self) -> None:
         """Go on, unless somebody else holds it, too."""
-        stood = self.stood_seconds
+        stood = self.paused_seconds
         self._holders -= 1
         if not self._holders:
-            self._stood = stood
-            self._going.set()
+            self._paused = stood
+            self._running.set()
 
     async def sleep(self, seconds: float) -> None:
         """Let so much running time go by: the clock's time without that in which it stands still."""
-        left, end, stood = seconds, self.elapsed_seconds + seconds, self.stood_seconds
+        left, end, stood = seconds, self.elapsed_seconds + seconds, self.paused_seconds
         while left > 0:
             await self.clock.sleep(left)
             while self._holders:
-                await self._going.wait()
-            if self.stood_seconds == stood:  # timers round, and that is no reason for another one
+                await self._running.wait()
+            if self.paused_seconds == stood:  # timers round, and that is no reason for another one
                 return
-            left, stood = end - self.elapsed_seconds, self.stood_seconds
+            left, stood = end - self.elapsed_seconds, self.paused_seconds
 
     @property
     def left_seconds(self) -> float | None:

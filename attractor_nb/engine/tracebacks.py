@@ -82,10 +82,10 @@ def _first_foreign(found: TracebackType | None) -> TracebackType | None:
                 return found
             fallback = fallback or found  # a function of Python's own may itself be what was called
         found = found.tb_next
-    return None if fallback is None or _is_plumbing(fallback) else fallback
+    return None if fallback is None or _is_internal(fallback) else fallback
 
 
-def _is_plumbing(found: TracebackType) -> bool:
+def _is_internal(found: TracebackType) -> bool:
     """Whether a frame of Python's own belongs to how we call."""
     return any(part in found.tb_frame.f_code.co_filename for part in ("/asyncio/", "/concurrent/", "contextlib"))
 

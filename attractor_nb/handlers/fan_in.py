@@ -95,7 +95,7 @@ class FanInHandler:
             if isinstance(found, Outcome):
                 return found
             selection = found
-        return _told(node, context, able, selection)
+        return _fan_in_outcome(node, context, able, selection)
 
     def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:
         """The first question to the backend, and the results that it is about."""
@@ -164,7 +164,7 @@ def _sum(usage: Usage | None, answer: object) -> Usage | None:
     return own if usage is None else usage if own is None else usage + own
 
 
-def _told(node: Node, context: Context, able: Sequence[Candidate], selection: _Selection) -> Outcome:
+def _fan_in_outcome(node: Node, context: Context, able: Sequence[Candidate], selection: _Selection) -> Outcome:
     best = selection.best
     updates, conflicts = merged(node.get("merge", str, MERGE_NONE), able, best)
     for line in conflicts:

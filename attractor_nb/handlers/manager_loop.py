@@ -110,8 +110,8 @@ class _Watch(Struct):
 
     async def _look(self, cycle: int) -> Outcome | None:
         look = self.child.snapshot()
-        told = look.to_context() if "observe" in self.charge.actions else look.standing()
-        self.context.apply_updates({**told, f"{PREFIX}cycle": cycle})
+        values = look.to_context() if "observe" in self.charge.actions else look.status_values()
+        self.context.apply_updates({**values, f"{PREFIX}cycle": cycle})
         if look.is_over:
             return _outcome_of(look)
         verdict = await judge(self.charge, self.guards, look, self.context)

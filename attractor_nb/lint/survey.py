@@ -285,7 +285,7 @@ class LintOptions:
     runnable_types: frozenset[str] | None = None
     schemas: frozenset[str] | None = None
     tools: frozenset[str] | None = None
-    unfit_forms: Mapping[str, str] = field(default_factory=dict[str, str])
+    invalid_forms: Mapping[str, str] = field(default_factory=dict[str, str])
     schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
     allow_many_exits: bool = False
     child_problems: Sequence[ChildProblem] = ()

@@ -239,7 +239,7 @@ def _launch(
     own, options = request.own, request.of_rows
     recorder, job = None, None
     try:
-        shipping, shipment = _ways(pipeline, request, map_id, directory)
+        shipping, shipment = _transport(pipeline, request, map_id, directory)
         tasks = [
             RowTask(row, inputs, None if directory is None else directory.path / row_name(row), own.outputs, **resumed)
             for row, inputs in enumerate(rows)
@@ -283,7 +283,7 @@ def _launch(
     return handle
 
 
-def _ways(
+def _transport(
     pipeline: Definition, request: MapRequest, map_id: str, directory: MapDirectory | None
 ) -> tuple[Shipping | None, Shipment | None]:
     """The way to the workers for all rows, and that of whole rows on it, where they travel."""

@@ -45,7 +45,7 @@ _WORDS: Final[dict[str, str]] = {
 
 
 @dataclass(slots=True)
-class RowUnderWay:
+class ActiveRow:
     """A row that runs now.
 
     Attributes:
@@ -79,7 +79,7 @@ class MapView:
     name: str
     row_count: int
     counts: dict[RowStatus, int] = field(default_factory=lambda: dict.fromkeys(ROW_STATUSES, 0))
-    under_way: dict[int, RowUnderWay] = field(default_factory=dict[int, RowUnderWay])
+    under_way: dict[int, ActiveRow] = field(default_factory=dict[int, ActiveRow])
     failures: list[RowResult] = field(default_factory=list["RowResult"])
     latest: deque[RowResult] = field(default_factory=lambda: deque["RowResult"](maxlen=LATEST_ROWS))
     usage: Usage = field(default_factory=Usage)
@@ -105,7 +105,7 @@ class MapView:
 
     def begin(self, row: int) -> None:
         """A row begins."""
-        self.under_way[row] = RowUnderWay(row, time.monotonic())
+        self.under_way[row] = ActiveRow(row, time.monotonic())
 
     def enter(self, row: int, stage: str) -> None:
         """A row comes to a stage."""

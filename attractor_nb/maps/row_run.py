@@ -19,12 +19,12 @@ from attractor_nb.model.states import ENDED
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.begin import begin, seams_of
 from attractor_nb.runtime.latest_state import complete_end
-from attractor_nb.runtime.plugs.lent import Lent
+from attractor_nb.runtime.plugs.inherited import Inherited
 from attractor_nb.runtime.resume import continue_run
 from attractor_nb.runtime.resume_checks import rewind_of_failure
 from attractor_nb.runtime.stored_execution import load_execution
 from attractor_nb.runtime.wire import wire
-from attractor_nb.storage.run_status import read_last_event, standing_of
+from attractor_nb.storage.run_status import current_status, read_last_event
 from attractor_nb.storage.stored_run import has_event_log, read_facts
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ async def _run(pipeline: Definition, task: RowTask, options: RunOptions, plugs: 
             seams,
             start,
             is_waited_for=True,
-            lent=Lent(
+            inherited=Inherited(
                 backend=plugs.backend,
                 shipping=plugs.shipping,
                 tape=None if plugs.tape is None else plugs.tape.inside(f"row {task.row}"),
@@ -160,16 +160,16 @@ def _finished(pipeline: Definition, task: RowTask, options: RunOptions, seams: S
     directory = task.directory
     if directory is None or not has_event_log(directory):
         return None
-    standing = standing_of(directory, read_facts(directory))
-    if standing.status not in ENDED:
+    current = current_status(directory, read_facts(directory))
+    if current.status not in ENDED:
         return None
-    if standing.status == "failed" and task.is_failure_retried:
+    if current.status == "failed" and task.is_failure_retried:
         return None
     run = load_execution(directory, pipeline)
     last = read_last_event(run.logs_root)
     if isinstance(last, PipelineFailed) and last.is_resumable:
         return None  # a bound, or a backend that was down: it may go on now
-    if standing.manifest.get("status") != standing.status:
+    if current.manifest.get("status") != current.status:
         complete_end(pipeline, directory, options, seams)
     return msgspec.structs.replace(_row_result(task, run.result(0.0)), was_finished=True)
 

@@ -67,7 +67,7 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
         return {
             f"{PREFIX}run_id": self.run_id,
             f"{PREFIX}logs_root": self.logs_root,
-            **self.standing(),
+            **self.status_values(),
             f"{PREFIX}active_stage": self.active_stage,
             f"{PREFIX}completed": list(self.completed),
             f"{PREFIX}outcomes": dict(self.outcomes),
@@ -77,7 +77,7 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
             f"{PREFIX}usage": self.usage.to_plain(),
         }
 
-    def standing(self) -> dict[str, Any]:
+    def status_values(self) -> dict[str, Any]:
         """Of those values the ones that tell whether it has ended, and how."""
         return {f"{PREFIX}status": self.status, f"{PREFIX}outcome": self.outcome, f"{PREFIX}reason": self.reason}
 

@@ -1,6 +1,6 @@
 """The status of agents that work side by side, as values (status-schema.md; ruling 33).
 
-Ways from one state to another are tables. What can be counted or derived (the summary, the status of
+Transitions from one state to another are tables. What can be counted or derived (the summary, the status of
 a wave) is checked against the agents and never believed. Importing this module imports pydantic.
 """
 
@@ -186,19 +186,19 @@ class Session(BaseModel):
         Raises:
             ValueError: It does not.
         """
-        standing = {agent.id: agent.status for agent in self.agents}
+        status_by_agent = {agent.id: agent.status for agent in self.agents}
         # Ids name log files, and some file systems know no case.
         _refuse_twins("agent", [agent.id.casefold() for agent in self.agents])
         _refuse_twins("wave", [wave.wave for wave in self.waves])
         members = [member for wave in self.waves for member in wave.agents]
         _refuse_twins("agent of a wave", members)
-        if strangers := [member for member in members if member not in standing]:
+        if strangers := [member for member in members if member not in status_by_agent]:
             raise ValueError(f"waves name agents that are not there: {', '.join(strangers)}")
-        counted = summary_of(tuple(standing.values()))
+        counted = summary_of(tuple(status_by_agent.values()))
         if self.summary != counted:
             raise ValueError(f"summary says {_counts(self.summary)}, the agents {_counts(counted)}")
         for wave in self.waves:
-            derived = wave_status([standing[member] for member in wave.agents])
+            derived = wave_status([status_by_agent[member] for member in wave.agents])
             if wave.status != derived:
                 raise ValueError(f"wave {wave.wave} says {wave.status}, its agents {derived}")
         return self

@@ -47,9 +47,9 @@ class DeskView(anywidget.AnyWidget):
     def __init__(self, editor: Editor, place: str) -> None:
         self._desk = EditorDesk(editor)
         super().__init__(state=self._desk.state(), place=place)
-        self.on_msg(self._hear)
+        self.on_msg(self._on_message)
 
-    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+    def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         replies, is_changed = self._desk.answer(content)
         if is_changed:
             self.state = self._desk.state()

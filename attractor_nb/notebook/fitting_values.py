@@ -129,7 +129,7 @@ def _words(kind: str, words: Iterable[str]) -> list[FittingValue]:
 
 
 def _keys(keys: dict[str, str]) -> list[FittingValue]:
-    return [FittingValue(f"{CONTEXT_PREFIX}{key}", "variable", giver) for key, giver in keys.items()]
+    return [FittingValue(f"{CONTEXT_PREFIX}{key}", "variable", origin) for key, origin in keys.items()]
 
 
 def _last(pattern: re.Pattern[str], text: str) -> str:
@@ -147,8 +147,8 @@ def _variables(value: Value) -> Suggestions:
         return NOTHING
     braces = found[1]
     items = [
-        FittingValue(f"${name}" if not braces and _PLAIN.match(name) else f"${{{name}{closing}", "variable", giver)
-        for name, giver in value.outline.variables.items()
+        FittingValue(f"${name}" if not braces and _PLAIN.match(name) else f"${{{name}{closing}", "variable", origin)
+        for name, origin in value.outline.variables.items()
         if name.startswith(found[2] or "")
     ]
     return Suggestions(found[0], tuple(items))
@@ -166,7 +166,7 @@ def _in_condition(value: Value) -> Suggestions:
             FittingValue("preferred_label", "variable", "the label that the stage prefers"),
         ]
         names = {each.text for each in own}
-        keys = {key: giver for key, giver in value.outline.keys.items() if key not in names}
+        keys = {key: origin for key, origin in value.outline.keys.items() if key not in names}
         bare = [] if CONTEXT_PREFIX.startswith(key) or key.startswith(CONTEXT_PREFIX) else _bare(keys)
         return fitting(key, [*own, *_keys(keys), *bare])
     written = clause["value"]
@@ -179,7 +179,7 @@ def _in_condition(value: Value) -> Suggestions:
 
 
 def _bare(keys: dict[str, str]) -> list[FittingValue]:
-    return [FittingValue(key, "variable", giver) for key, giver in keys.items()]
+    return [FittingValue(key, "variable", origin) for key, origin in keys.items()]
 
 
 def _in_stylesheet(value: Value) -> Suggestions:

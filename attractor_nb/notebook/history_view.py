@@ -97,9 +97,9 @@ class HistoryView(anywidget.AnyWidget):
     def __init__(self, table: RunTable, place: str = "") -> None:
         self._desk = HistoryDesk(table)
         super().__init__(rows=self._desk.rows(), caption=shown_place(table.base), place=place)
-        self.on_msg(self._hear)
+        self.on_msg(self._on_message)
 
-    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+    def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         reply = self._desk.answer(content)
         rows = self._desk.rows()
         if rows != self.rows:

@@ -45,7 +45,7 @@ class PastView(anywidget.AnyWidget):
     """A picture of something past, and what dresses it.
 
     Attributes:
-        svg: The picture: of the graph without states, of the timeline, or of both ways.
+        svg: The picture: of the graph without states, of the timeline, or of both paths.
         marks: Path of the sign of each status.
         states: States of the nodes; a replay has them in its frames.
         caption: Name of the pipeline, for screen readers; a comparison has it in its picture.
@@ -79,9 +79,9 @@ class ReplayView(PastView, ActingView):
         super().__init__(place=place, packed=packed, **values)
         self._run = shown.run
         self.act_on(shown.run, views)
-        self.on_msg(self._hear)
+        self.on_msg(self._on_message)
 
-    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+    def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         self.hear_acts(self._run, content)
 
 

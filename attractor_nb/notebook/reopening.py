@@ -31,9 +31,9 @@ class Reopener(anywidget.AnyWidget):
         """Make it; ``open_run`` takes a run and the key of its place, and has its view stand in there."""
         super().__init__()
         self._open_run = open_run
-        self.on_msg(self._hear)
+        self.on_msg(self._on_message)
 
-    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+    def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         if content.get("kind") != "open":
             return
         place = str(content.get("place", ""))

@@ -54,7 +54,7 @@ class RunFormView(anywidget.AnyWidget):
         self._runs = runs
         self._handle: DisplayHandle | None = None
         self._shown: LiveRun | None = None
-        self.on_msg(self._hear)
+        self.on_msg(self._on_message)
 
     def show(self) -> None:
         """Display it in the current cell's output."""
@@ -72,7 +72,7 @@ class RunFormView(anywidget.AnyWidget):
             return {"text/html": html, "text/plain": words}
         return {"text/html": html + below["text/html"], "text/plain": f"{words}\n\n{below['text/plain']}"}
 
-    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+    def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         if content.get("kind") != "submit":
             return
         given = content.get("values")

@@ -39,7 +39,7 @@ class StageDisplay(ActingView):
         self._run = run
         self.act_on(run, views)
         self.stage = self.with_actions({"kind": "stage", **shown_stage(shown.to_plain())})
-        self.on_msg(self._hear)
+        self.on_msg(self._on_message)
 
-    def _hear(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+    def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         self.hear_acts(self._run, content)

@@ -188,7 +188,7 @@ class ActionDesk:
         }
 
     def _known(self, node: str, visit: int | None, branch: str) -> tuple[KnownVisit | None, KnownVisit | None, str]:
-        """The visit, the latest one on the way, and why nothing can be done at all."""
+        """The visit, the latest one that counts, and why nothing can be done at all."""
         if CHILD_SEPARATOR in node:
             above = node.partition(CHILD_SEPARATOR)[0]
             return None, None, f"It is a stage of the child run of {above}: go back at {above}."
@@ -196,8 +196,8 @@ class ActionDesk:
             visits = look_back(self.run).visits_of(node)
         except AttractorError as error:
             return None, None, redacted(error.message)
-        on_way = [one for one in visits if not one.is_set_aside and one.record.branch == branch]
-        latest = on_way[-1] if on_way else None
+        counted = [one for one in visits if not one.is_set_aside and one.record.branch == branch]
+        latest = counted[-1] if counted else None
         fitting = [one for one in visits if one.record.branch == branch and one.record.number == visit]
         counting = [one for one in fitting if not one.is_set_aside] or fitting
         known = latest if visit is None else (counting[-1] if counting else None)
@@ -237,7 +237,7 @@ class ActionDesk:
         """The prompt that a fork would have, as the graph or a change says it, variables and all."""
         planned = self.run.graph.nodes[node]
         if known is not None:
-            before = (event for event in known.journal.way if event.sequence < known.record.sequence)
+            before = (event for event in known.journal.counted if event.sequence < known.record.sequence)
             if (changed := overrides_of(before).prompts.get(node)) is not None:
                 return changed
         is_model = self.run.graph.handler_types[node] == MODEL_TYPE

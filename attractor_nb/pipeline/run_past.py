@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.studio.debug.debugger import Debugger
-    from attractor_nb.studio.explain.explanation import Explanation, LoopExplanation, WayExplanation
+    from attractor_nb.studio.explain.explanation import Explanation, LoopExplanation, PathExplanation
     from attractor_nb.studio.inspect.inspection import EdgeInspection, StageInspection
     from attractor_nb.studio.replay.replay_run import Replay
     from attractor_nb.studio.timeline.heat_map import HeatMap
@@ -51,11 +51,11 @@ class RunPast(Execution):
 
         return error_of(self, node)
 
-    def explain(self, node: str | None = None, visit: int | None = None) -> Explanation | WayExplanation:
-        """Why a stage was reached and left as it was; without a node the whole way; see ``explained``.
+    def explain(self, node: str | None = None, visit: int | None = None) -> Explanation | PathExplanation:
+        """Why a stage was reached and left as it was; without a node the whole path; see ``explained``.
 
         Args:
-            node: The node; the whole way by default.
+            node: The node; the whole path by default.
             visit: Which of its visits, by number; the latest by default.
         """
         from attractor_nb.studio.explain.explanation import explain  # noqa: PLC0415 - as above

@@ -29,7 +29,7 @@ LOOK_SECONDS: Final = 0.25
 _REFUSALS: Final = {kind.__name__: kind for kind in (AlreadyAnswered, NoSuchGate)}
 
 
-class AnswerTaker:
+class AnswerCollector:
     """Takes what other processes hand in for the gates of a run, and tells them what became of it.
 
     Args:

@@ -18,7 +18,7 @@ from attractor_nb.lazy_imports import later
 from attractor_nb.model.events import ChildEnded, ChildStarted, Event, StageEnd
 from attractor_nb.model.vocabulary.isolation import IN_PLACE
 from attractor_nb.runtime.begin import begin
-from attractor_nb.runtime.plugs.lent import Above, Lent, LentInterviewer
+from attractor_nb.runtime.plugs.inherited import Above, Inherited, InheritedInterviewer
 from attractor_nb.runtime.prepare.run_options import BOUNDS
 from attractor_nb.runtime.stage_child import FinishedChild, LiveChild, ObservedChild, announce_start, finished_run
 from attractor_nb.runtime.stored_execution import read_definition
@@ -53,7 +53,7 @@ _NO_BOUNDS: dict[str, Any] = dict.fromkeys(BOUNDS)
 """A child has the bounds of its own graph, not those that a caller gave its parent."""
 
 
-class Household(Struct, frozen=True):
+class ParentRun(Struct, frozen=True):
     """What a run shares with its children.
 
     Attributes:
@@ -104,8 +104,8 @@ class _Record(Struct):
 class ChildRuns:
     """Gives the stages of a run their children (``stage.Children``)."""
 
-    def __init__(self, household: Household) -> None:
-        self._household = household
+    def __init__(self, parent: ParentRun) -> None:
+        self._parent = parent
         self._records: dict[tuple[str, str], _Record] = {}
         self._begun: list[LiveChild] = []
 
@@ -138,7 +138,7 @@ class ChildRuns:
         if options.durability == "none":
             return self._begin(pipeline, options, scope, None)
         home = child_home(scope.logs_root, node.id, scope.branch)
-        make_home(self._household.seams.disk, home, is_synced=options.durability == "full")
+        make_home(self._parent.seams.disk, home, is_synced=options.durability == "full")
         there = runs_of_visit(home, scope.visit)
         record = self._records.get((scope.branch, node.id))
         is_new = not there or (
@@ -165,20 +165,20 @@ class ChildRuns:
                 + (f"in {place}" if place else "of its own"),
                 hint="start the child first and name its directory: stack.child_run=DIR",
             )
-        pipeline = self._household.pipeline.family.children.get(node.id)
+        pipeline = self._parent.pipeline.family.children.get(node.id)
         if pipeline is None:
             pipeline = self._kept_pipeline(place)
         options = self._options(pipeline, node, scope, {})
-        options = replace(options, trust=self._household.options.trust if pipeline.origin else options.trust)
+        options = replace(options, trust=self._parent.options.trust if pipeline.origin else options.trust)
         if is_owned(place):
-            observed = ObservedChild(pipeline, scope, place, self._household.seams.clock)
+            observed = ObservedChild(pipeline, scope, place, self._parent.seams.clock)
             announce_start(observed, is_taken_up=True)
             return observed
         return self._taken_up(pipeline, options, scope, place)
 
     def _kept_pipeline(self, place: Path) -> Definition:
         """The pipeline that a child run's directory holds, with the handlers of this one."""
-        own = self._household.pipeline
+        own = self._parent.pipeline
         kept = read_definition(place, type(own))
         if kept.source is None:
             return kept
@@ -201,14 +201,14 @@ class ChildRuns:
     # -- beginning and going on ----------------------------------------------------------------------
 
     def _pipeline_of(self, node: Node) -> Definition:
-        pipeline = self._household.pipeline.family.children.get(node.id)
+        pipeline = self._parent.pipeline.family.children.get(node.id)
         if pipeline is None:
             raise RunError(f'"{node.id}" names no child pipeline that can run', hint="see pipeline.lint()")
         return pipeline
 
     def _begin(self, pipeline: Definition, options: RunOptions, scope: StageScope, place: Path | None) -> LiveChild:
         options = replace(options, logs_root=place)
-        return self._launched(pipeline, options, scope, begin(pipeline, options, self._household.seams))
+        return self._launched(pipeline, options, scope, begin(pipeline, options, self._parent.seams))
 
     def _taken_up(
         self, pipeline: Definition, options: RunOptions, scope: StageScope, place: Path, *, is_own: bool = False
@@ -217,11 +217,11 @@ class ChildRuns:
         ended = finished_run(pipeline, place)
         if ended is not None:
             if is_own:
-                latest_state.complete_end(pipeline, place, options, self._household.seams)
+                latest_state.complete_end(pipeline, place, options, self._parent.seams)
             child = FinishedChild(ended, scope, place)
             announce_start(child, is_taken_up=True)
             return child
-        start = resume.continue_run(pipeline, place, options, self._household.seams, on_graph_change="error")
+        start = resume.continue_run(pipeline, place, options, self._parent.seams, on_graph_change="error")
         return self._launched(pipeline, options, scope, start, is_taken_up=True)
 
     def _launched(
@@ -234,15 +234,15 @@ class ChildRuns:
         is_taken_up: bool = False,
     ) -> LiveChild:
         try:
-            wired = self._household.wire(
+            wired = self._parent.wire(
                 pipeline,
                 options,
-                self._household.seams,
+                self._parent.seams,
                 start,
                 is_waited_for=True,
-                lent=self._lent(pipeline, options, scope),
+                inherited=self._inherited(pipeline, options, scope),
             )
-            child = LiveChild(wired, scope, self._household.seams.clock, start.events)
+            child = LiveChild(wired, scope, self._parent.seams.clock, start.events)
             announce_start(child, is_taken_up=is_taken_up)
         except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
             start.close()
@@ -251,25 +251,25 @@ class ChildRuns:
         self._begun = [*(other for other in self._begun if other.stage_path != child.stage_path), child]
         return child
 
-    def _lent(self, pipeline: Definition, options: RunOptions, scope: StageScope) -> Lent:
+    def _inherited(self, pipeline: Definition, options: RunOptions, scope: StageScope) -> Inherited:
         """What a child has of its parent."""
-        household = self._household
-        return Lent(
+        parent = self._parent
+        return Inherited(
             workspace=self._workspace(options),
-            tape=None if household.tape is None else household.tape.inside(_path(scope)),
-            backend=None if "backend" in pipeline.run_defaults else household.backend,
-            above=Above(household.setup.debugging, scope.node_id, household.stores),
-            funds=scope.lend(),
+            tape=None if parent.tape is None else parent.tape.inside(_path(scope)),
+            backend=None if "backend" in pipeline.run_defaults else parent.backend,
+            above=Above(parent.setup.debugging, scope.node_id, parent.stores),
+            funds=scope.for_child(),
         )
 
     def _workspace(self, options: RunOptions) -> Workspace | None:
         """The parent's place, when the child works there: its commits and its end are the parent's, too."""
-        own = self._household.workspace
+        own = self._parent.workspace
         return own if options.workdir == own.directory else None
 
     def _options(self, pipeline: Definition, node: Node, scope: StageScope, inputs: Mapping[str, Any]) -> RunOptions:
         """The parent's options, for a child: its own bounds within what is left of the parent's budget."""
-        house = self._household
+        house = self._parent
         own = pipeline.run_defaults
         workdir = node.get("stack.child_workdir", str, "") or house.pipeline.graph.get("stack.child_workdir", str, "")
         path = _path(scope)
@@ -280,7 +280,7 @@ class ChildRuns:
             runs_dir=None,
             backend=own.get("backend", house.options.backend),
             interviewer=own.get("interviewer")
-            or LentInterviewer(house.gates, house.options, f"{path}:{scope.visit}", path),
+            or InheritedInterviewer(house.gates, house.options, f"{path}:{scope.visit}", path),
             processes=house.processes,
             workdir=child_workdir(workdir, house.workspace) or house.workspace.directory,
             isolation=IN_PLACE,
@@ -302,7 +302,7 @@ class ChildRuns:
 
     def _left(self, pipeline: Definition) -> dict[str, Any]:
         """What the child may spend: what its graph says, and no more than is left of the parent's."""
-        bounds, usage = self._household.setup.plan.bounds, self._household.setup.state.usage
+        bounds, usage = self._parent.setup.plan.bounds, self._parent.setup.state.usage
         found: dict[str, Any] = {}
         if bounds.max_budget_usd is not None:
             left = max(0.0, bounds.max_budget_usd - (usage.cost_usd or 0.0))

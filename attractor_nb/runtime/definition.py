@@ -170,7 +170,7 @@ class Definition(PreparedSource):
             runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
             schemas=frozenset(self.schemas),
             tools=frozenset(self.tools) or None,
-            unfit_forms=named_models.form_problems(self.schemas) if self.schemas else {},
+            invalid_forms=named_models.form_problems(self.schemas) if self.schemas else {},
             schema_inputs=partial(declared_inputs.registered_inputs, self.schemas),
             is_strict=self._is_strict,
             are_many_exits_allowed=self._are_many_exits_allowed,

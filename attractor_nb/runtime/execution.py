@@ -16,6 +16,7 @@ from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.states import RunStatus, as_recorded
 from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle
+from attractor_nb.runtime.handles.kept_options import KeptOptions
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.handles.run_result import RunResult, StageView, view_stage
 from attractor_nb.runtime.prepare.run_options import check_observer
@@ -65,6 +66,7 @@ class Execution(Handle[RunResult]):
         pipeline: What is executed.
         graph: The graph that runs, whatever is registered with the pipeline meanwhile.
         logs_root: Its run directory.
+        kept: What runs that go on from it have, unless they are given something else.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Execution(Handle[RunResult]):
         self.pipeline = pipeline
         self.logs_root = logs_root
         self.graph = pipeline.graph
+        self.kept = KeptOptions()
         self._followed = followed
         self._read = read
         self._live_children = live_children

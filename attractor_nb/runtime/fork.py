@@ -19,7 +19,6 @@ from attractor_nb.interrupts import held_interrupts
 from attractor_nb.model.events import DebuggerChanged, Event, PipelineForked, PipelineRewound, PipelineStarted, StageEnd
 from attractor_nb.model.vocabulary.isolation import WORKSPACE
 from attractor_nb.runtime.begin import seams_of
-from attractor_nb.runtime.handle_options import with_what_is_kept
 from attractor_nb.runtime.handles.hosts import check_host
 from attractor_nb.runtime.handles.recorded_state import recorded_commit, restored_state
 from attractor_nb.runtime.latest_state import read_latest
@@ -98,7 +97,8 @@ def fork_run(
     rewind = read_rewind(node, visit, context, prompt)
     if rewind is None:
         raise OptionError("a fork begins before a visit of a node", hint='run.fork("plan")')
-    options = with_what_is_kept(run, options, chosen)
+    has_own_backend = chosen is not run.pipeline and chosen.run_defaults.get("backend") is not None
+    options = run.kept.added_to(options, has_own_backend=has_own_backend)
     with held_interrupts():
         logs_root = _make_fork(chosen, run.logs_root, rewind, change, options)
     given = {name: value for name, value in options.items() if name not in {"logs_root", "runs_dir"}}
@@ -134,7 +134,7 @@ def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, 
         check_plugs(options, pipeline.handlers, pipeline.graph, functions=pipeline.tools)
     check_rewind(plan, parent, rewind)
     place = find_place(read_latest(plan, parent).stored, rewind)
-    later_inputs(pipeline, {*rewind.context, *_keys_of(place.way)})
+    later_inputs(pipeline, {*rewind.context, *_keys_of(place.counted)})
     state = restored_state(plan, place.shortened)
     forked = PipelineForked(
         node=place.point.node_id,
@@ -153,14 +153,14 @@ def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, 
     try:
         is_synced = options.durability == "full"
         forked.time = seams.clock.time()
-        way = fork_records(place.way, forked, run_id)
+        counted = fork_records(place.counted, forked, run_id)
         files = {
-            **copied_files(place.stored, place.way),
+            **copied_files(place.stored, place.counted),
             **_sources(pipeline, Path()),
             MANIFEST_NAME: seal(
                 _manifest(pipeline, plan, place, forked, run_id) | _own_place(place, home.path / name, run_id)
             ),
-            EVENT_LOG_NAME: b"".join(encode_event(event) for event in way),
+            EVENT_LOG_NAME: b"".join(encode_event(event) for event in counted),
         }
         note_run(plan.graph, home.path / name, options)  # first: a fork that is killed here can go on
         put_run(seams.disk, home, name, files, read_run, is_synced=is_synced)
@@ -169,10 +169,10 @@ def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, 
     return home.path / name
 
 
-def fork_records(way: Sequence[Event], forked: PipelineForked, run_id: str) -> list[Event]:
+def fork_records(counted: Sequence[Event], forked: PipelineForked, run_id: str) -> list[Event]:
     """The log of a fork: its parent's way, numbered anew and under its own id, and the record of the fork."""
     records: list[Event] = []
-    for number, event in enumerate((*way, forked), 1):
+    for number, event in enumerate((*counted, forked), 1):
         changes: dict[str, Any] = {"sequence": number, "run_id": run_id}
         if isinstance(event, PipelineStarted):
             changes["id"] = run_id

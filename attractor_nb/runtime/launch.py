@@ -13,7 +13,7 @@ from attractor_nb.runtime.handles.hosts import check_host, new_job
 from attractor_nb.runtime.handles.presenters import present
 from attractor_nb.runtime.pins import check_debugging
 from attractor_nb.runtime.plugs.cassette import with_cassette
-from attractor_nb.runtime.plugs.lent import Lent
+from attractor_nb.runtime.plugs.inherited import Inherited
 from attractor_nb.runtime.prepare.known_secrets import learn_for_run
 from attractor_nb.runtime.prepare.run_options import RunOptions, as_list, read_options
 from attractor_nb.runtime.wire import check_plugs, wire
@@ -129,7 +129,7 @@ def _launch(
     """
     try:
         _refuse_interrupted(interrupt, start)
-        wired = wire(pipeline, options, seams, start, is_waited_for=is_waited_for, lent=Lent(tape=tape))
+        wired = wire(pipeline, options, seams, start, is_waited_for=is_waited_for, inherited=Inherited(tape=tape))
         if options.is_shown:
             present(wired.run)
         job = new_job(options.host, _title(start, is_stored=options.durability != "none"))

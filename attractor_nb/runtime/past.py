@@ -1,4 +1,4 @@
-"""The whole past of a run, from all its directories: for who inspects its stages and explains its way.
+"""The whole past of a run, from all its directories: for who inspects its stages and explains its path.
 
 A run that a ``loop_restart`` took on has several directories; a rewind has set visits aside. Here each visit
 is found with the events around it and the directory of its files, whichever it is.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from attractor_nb.decisions.hindsight.journal import Journal
-from attractor_nb.decisions.hindsight.route_explanation import way_on_of, ways_on
+from attractor_nb.decisions.hindsight.route_explanation import all_route_reasons, route_reasons_of
 from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.errors import RunNotFound
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.decisions.hindsight.journal import VisitRecord
-    from attractor_nb.decisions.hindsight.route_reasons import WayOn
+    from attractor_nb.decisions.hindsight.route_reasons import RouteReasons
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.events import Event, StageEnd
     from attractor_nb.model.graph import Graph
@@ -179,27 +179,27 @@ class Lookback:
         return [visit for visit in self.visits if visit.record.node_id == node_id]
 
     @cached_property
-    def way(self) -> list[Event]:
+    def counted(self) -> list[Event]:
         """The events that count, of all directories."""
-        return [event for directory in self.directories for event in directory.journal.way]
+        return [event for directory in self.directories for event in directory.journal.counted]
 
     @cached_property
-    def ways(self) -> dict[int, WayOn]:
-        """Why each commit on the way went where it did, by ``id`` of the event."""
-        return {id(commit): way for _, commit, way in self.explained()}
+    def reasons_by_commit(self) -> dict[int, RouteReasons]:
+        """Why each commit that counts went where it did, by ``id`` of the event."""
+        return {id(commit): reasons for _, commit, reasons in self.explained()}
 
-    def way_of(self, visit: KnownVisit) -> WayOn | None:
+    def reasons_of(self, visit: KnownVisit) -> RouteReasons | None:
         """Why a visit was left as it was; None while it has not ended."""
         commit = visit.record.commit
         if commit is None:
             return None
-        return way_on_of(self.plan, visit.journal, commit, visit.place.resolve)
+        return route_reasons_of(self.plan, visit.journal, commit, visit.place.resolve)
 
-    def explained(self) -> Iterator[tuple[RecordedDirectory, StageEnd, WayOn]]:
-        """Each commit on the way with why the stage was left as it was."""
+    def explained(self) -> Iterator[tuple[RecordedDirectory, StageEnd, RouteReasons]]:
+        """Each commit that counts, with why the stage was left as it was."""
         for directory in self.directories:
-            for commit, way in ways_on(self.plan, directory.journal, directory.resolve):
-                yield directory, commit, way
+            for commit, reasons in all_route_reasons(self.plan, directory.journal, directory.resolve):
+                yield directory, commit, reasons
 
 
 _KEPT: WeakKeyDictionary[Execution, Lookback] = WeakKeyDictionary()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from attractor_nb.decisions.limits.bounds import bounds_of
-from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.decisions.open_questions import interviews_under_way
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.model.calls.call_content import AGENT_TASK_FILE, request_file
@@ -43,7 +43,7 @@ from attractor_nb.runtime.resume_checks import (
     check_interrupted,
     check_own_source,
 )
-from attractor_nb.runtime.rewind import Rewind, check_is_on_the_way, check_rewind, find_place
+from attractor_nb.runtime.rewind import Rewind, check_rewind, check_still_counts, find_place
 from attractor_nb.runtime.workspace.recorded_workdir import site_again
 from attractor_nb.runtime.workspace.workspace import Worktree
 from attractor_nb.storage.run_directory import SOURCE_NAME, first_directory
@@ -96,7 +96,7 @@ def continue_run(
     check_trust(plan.graph, pipeline.origin, options, logs_root)
     request = _ResumeRequest(pipeline, logs_root, options, seams, on_graph_change, rewind)
     if options.take_over:
-        _way_on(plan, read_latest(plan, logs_root), request)  # who may not go on must not rob the owner
+        _resume_point(plan, read_latest(plan, logs_root), request)  # who may not go on must not rob the owner
     with contextlib.ExitStack() as owned:  # given up when it cannot go on: the next resume finds it free
         store, latest = open_latest(plan, logs_root, options, seams)
         owned.callback(store.close)
@@ -122,55 +122,55 @@ def _begun_again(
     options = with_recorded_bounds(request.options, latest.stored.manifest)
     plan = request.pipeline.compile(bounds_of(request.pipeline.graph, options.bounds))
     cut_off = _cut_off(store, latest.stored, latest.state)
-    way_on, left = _way_on(plan, latest, request), None
-    if way_on.whole.logs_root != latest.stored.logs_root:
-        store, left = own_directory(way_on.whole.logs_root, options, request.seams), store
+    point, left = _resume_point(plan, latest, request), None
+    if point.whole.logs_root != latest.stored.logs_root:
+        store, left = own_directory(point.whole.logs_root, options, request.seams), store
         owned.callback(store.close)
-    _reopen(way_on.state)
-    context = _context_there(plan, store, way_on)
+    _reopen(point.state)
+    context = _context_there(plan, store, point)
     context.restore(added := later_inputs(request.pipeline, context))
-    if way_on.rewound is not None:
+    if point.rewound is not None:
         cut_off = {}  # what is set aside was spent: the record of the rewind carries it
     elif store.manifest.get("restarted_as"):
         store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
-    workspace, moved = _workspace_again(plan, store, way_on, options)
-    changed = way_on.warning or _stored_goes_on(request.pipeline, request.logs_root)
-    way = way_taken(way_on.stored.events)
+    workspace, moved = _workspace_again(plan, store, point, options)
+    changed = point.warning or _stored_goes_on(request.pipeline, request.logs_root)
+    counted = counted_events(point.stored.events)
     return Beginning(
         plan,
         store,
         context,
-        way_on.state,
-        str(way_on.stored.manifest.get("run_id", "")),
-        {**added, **way_on.inputs},
+        point.state,
+        str(point.stored.manifest.get("run_id", "")),
+        {**added, **point.inputs},
         workspace,
-        sequence=way_on.whole.events[-1].sequence if way_on.whole.events else 0,
-        events=way,
-        kept=kept_directories(way_on.whole, way),
-        interviews=interviews_under_way(way),
+        sequence=point.whole.events[-1].sequence if point.whole.events else 0,
+        events=counted,
+        kept=kept_directories(point.whole, counted),
+        interviews=interviews_under_way(counted),
         cut_off=cut_off,
         warning="; ".join(filter(None, (changed, moved))),
-        rewound=way_on.rewound,
+        rewound=point.rewound,
         left=left,
     )
 
 
-def _context_there(plan: Plan, store: DirectoryRunStore, way_on: _WayOn) -> Context:
+def _context_there(plan: Plan, store: DirectoryRunStore, point: _ResumePoint) -> Context:
     """The context where a run goes on; a rewind brings changes of its own."""
-    context = restored_context(plan, way_on.stored, way_on.inputs, store=store.values)
-    if way_on.rewound is not None:
-        context.restore(way_on.rewound.context)
+    context = restored_context(plan, point.stored, point.inputs, store=store.values)
+    if point.rewound is not None:
+        context.restore(point.rewound.context)
     return context
 
 
 def _workspace_again(
-    plan: Plan, store: DirectoryRunStore, way_on: _WayOn, options: RunOptions
+    plan: Plan, store: DirectoryRunStore, point: _ResumePoint, options: RunOptions
 ) -> tuple[Workspace, str]:
     """Where a run works, brought to where it stands and recorded; what the user must know of it, or empty."""
-    stored = way_on.stored
+    stored = point.stored
     facts = read_facts(first_directory(stored.logs_root))
     workspace, place = site_again(options, facts, stored.logs_root)
-    kept = _placed(workspace, plan, stored, way_on.state, is_rewind=way_on.rewound is not None)
+    kept = _placed(workspace, plan, stored, point.state, is_rewind=point.rewound is not None)
     record_options(store, plan.graph, options, place)
     return workspace, _elsewhere(facts, place) or kept
 
@@ -252,7 +252,7 @@ class _ResumeRequest(Struct, frozen=True):
     rewind: Rewind | None
 
 
-class _WayOn(Struct, frozen=True):
+class _ResumePoint(Struct, frozen=True):
     """Where a run goes on.
 
     Attributes:
@@ -272,14 +272,14 @@ class _WayOn(Struct, frozen=True):
     rewound: PipelineRewound | None
 
 
-def _way_on(plan: Plan, latest: Latest, request: _ResumeRequest) -> _WayOn:
+def _resume_point(plan: Plan, latest: Latest, request: _ResumeRequest) -> _ResumePoint:
     """Find where a run goes on, from what its directories say. Nothing is changed on the disk.
 
     Raises:
         GraphChanged, RunError: It cannot go on so, and why.
     """
     stored, state, inputs = latest.stored, latest.state, latest.inputs
-    check_is_on_the_way(stored)
+    check_still_counts(stored)
     whole, rewound = stored, None
     if request.rewind is None:
         check_end(plan, stored, state)
@@ -292,7 +292,7 @@ def _way_on(plan: Plan, latest: Latest, request: _ResumeRequest) -> _WayOn:
     warning = check_graph(plan, stored, state, request.on_graph_change)
     check_incoming_edge(plan, state)
     check_interrupted(plan, state, interviews_under_way(stored.events), request.options)
-    return _WayOn(whole, stored, state, inputs, warning, rewound)
+    return _ResumePoint(whole, stored, state, inputs, warning, rewound)
 
 
 def cut_off_usage(flight: InFlight, branch: str, events: Iterable[Event], asked: int) -> Usage:

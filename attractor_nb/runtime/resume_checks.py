@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from attractor_nb.decisions.ambiguity import ASK, policy_of, question_id
 from attractor_nb.decisions.goal_gates import unsatisfied_gate
 from attractor_nb.decisions.limits.bounds import bounds_of
-from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.errors import GraphChanged, RunError
 from attractor_nb.model.events import InterviewCompleted, PipelineResumed, PipelineStarted
 from attractor_nb.runtime.latest_state import read_latest
-from attractor_nb.runtime.plugs.chosen_plugs import is_somebody_asked
+from attractor_nb.runtime.plugs.chosen_plugs import has_interviewer
 from attractor_nb.runtime.prepare.trust import absolute_origin, check_trust
 from attractor_nb.runtime.rewind import Rewind
 from attractor_nb.storage.run_directory import SOURCE_NAME
@@ -128,7 +128,7 @@ def check_own_source(pipeline: Definition, logs_root: Path, on_graph_change: str
 def check_graph(plan: Plan, stored: StoredRun, state: RunState, on_graph_change: str) -> str:
     """Compare the graph with the one that ran; a warning, if one was asked for."""
     ran = str(stored.manifest.get("graph_hash", ""))
-    for event in way_taken(stored.events).select(PipelineStarted, PipelineResumed):
+    for event in counted_events(stored.events).select(PipelineStarted, PipelineResumed):
         ran = event.graph_hash or ran
     missing = [name for name in (state.next_node,) if name and name not in plan.nodes]
     if missing:
@@ -157,7 +157,7 @@ def check_interrupted(plan: Plan, state: RunState, interviews: Sequence[Event], 
         if flight is None or not flight.is_started or flight.node_id not in plan.nodes:
             continue
         place.on_interrupted = policy_of(plan.nodes[flight.node_id], options.on_interrupted)
-        if place.on_interrupted != ASK or is_somebody_asked(options):
+        if place.on_interrupted != ASK or has_interviewer(options):
             continue
         within = f"{place.branch}/" if place.branch else ""
         if within + question_id(flight) not in answered:

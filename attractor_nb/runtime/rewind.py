@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from attractor_nb.context import Context
-from attractor_nb.decisions.log_history import Point, find_points, missing_visit, pick, way_taken
+from attractor_nb.decisions.log_history import Point, counted_events, find_points, missing_visit, pick
 from attractor_nb.decisions.overrides import check_key
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.events import PipelineRestarted, PipelineRewound, PipelineStarted, StageEnd
@@ -106,14 +106,14 @@ class RewindPlace(Struct, frozen=True):
 
     Attributes:
         stored: The directory as it is.
-        way: The events of it that still count.
+        counted: The events of it that still count.
         point: The visit.
         stages: How many stages are set aside, those of later directories included.
         rewind: What was asked for.
     """
 
     stored: StoredRun
-    way: LoggedEvents
+    counted: LoggedEvents
     point: Point
     stages: int
     rewind: Rewind
@@ -121,7 +121,7 @@ class RewindPlace(Struct, frozen=True):
     @property
     def shortened(self) -> StoredRun:
         """The directory as if its log ended before the visit."""
-        return replace(self.stored, checkpoint=None, tail=self.way, events=self.way)
+        return replace(self.stored, checkpoint=None, tail=self.counted, events=self.counted)
 
     def record(self, state: RunState) -> PipelineRewound:
         """The record of it; ``state`` is where the run stands until then."""
@@ -145,25 +145,25 @@ def find_place(latest: StoredRun, rewind: Rewind) -> RewindPlace:
     """
     stored, stages = latest, 0
     points: list[Point] = []
-    way: list[Event] = []
+    counted: list[Event] = []
     while True:
-        here = way_taken(stored.events)
+        here = counted_events(stored.events)
         found = find_points(here, rewind.node_id)
         if point := pick(found, rewind.visit):
             _check_is_in_log(stored, here)
-            way_until = LoggedEvents(event for event in here if event.sequence <= point.sequence)
-            return RewindPlace(stored, way_until, point, stages + point.stages, rewind)
-        points, way = [*found, *points], [*here, *way]
+            counted_until = LoggedEvents(event for event in here if event.sequence <= point.sequence)
+            return RewindPlace(stored, counted_until, point, stages + point.stages, rewind)
+        points, counted = [*found, *points], [*here, *counted]
         stages += sum(isinstance(event, StageEnd) and event.is_commit for event in here)
         before = directory_before(stored)
         if before is None:
-            raise missing_visit(points, way, rewind.node_id, rewind.visit)
+            raise missing_visit(points, counted, rewind.node_id, rewind.visit)
         stored = read_run(before)
 
 
-def _check_is_in_log(stored: StoredRun, way: Sequence[Event]) -> None:
+def _check_is_in_log(stored: StoredRun, counted: Sequence[Event]) -> None:
     """A run that went on from a checkpoint of the older layout has the values of before in no log."""
-    started = next((event for event in way if isinstance(event, PipelineStarted)), None)
+    started = next((event for event in counted if isinstance(event, PipelineStarted)), None)
     start_node = stored.manifest.get("start_node", "")
     began_elsewhere = started and not started.restart_of and start_node not in {"", started.start_node}
     if began_elsewhere or stored.manifest.get(CONTINUED_FROM):
@@ -173,7 +173,7 @@ def _check_is_in_log(stored: StoredRun, way: Sequence[Event]) -> None:
         )
 
 
-def check_is_on_the_way(stored: StoredRun) -> None:
+def check_still_counts(stored: StoredRun) -> None:
     """Refuse to go on in a restart directory that a rewind set aside.
 
     Raises:
@@ -183,7 +183,7 @@ def check_is_on_the_way(stored: StoredRun) -> None:
     if before is None:
         return
     events = read_run(before).events
-    if _leads_to(stored, events) and not _leads_to(stored, way_taken(events)):
+    if _leads_to(stored, events) and not _leads_to(stored, counted_events(events)):
         raise RunError(
             f"{stored.logs_root} was set aside: the run was rewound to before it, in {before}",
             hint=f"go on there: attractor-nb resume {before}",

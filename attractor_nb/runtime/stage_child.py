@@ -214,7 +214,7 @@ class LiveChild:
             return
         self.run.cancel()
         ended = asyncio.wrap_future(self._job.future)
-        ended.add_done_callback(_hear)
+        ended.add_done_callback(_take_error)
         await asyncio.wait({ended}, timeout=STOP_SECONDS)
 
 
@@ -322,7 +322,7 @@ def _artifacts_of(logs_root: Path) -> tuple[str, ...]:
     return tuple(name.removesuffix(".json") for name in names[:MAX_LISTED_ARTIFACTS])
 
 
-def _hear(future: asyncio.Future[Any]) -> None:
+def _take_error(future: asyncio.Future[Any]) -> None:
     """Take what is said to nobody: the next look says it."""
     if not future.cancelled():
         future.exception()

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attractor_nb.collector import paused_collector
-from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
 from attractor_nb.engine.runner import RunOutcome
@@ -118,18 +118,18 @@ def _loaded(logs_root: Path, definition: Definition | type[Definition]) -> Execu
     stamp, stored = stamp_of(logs_root), read_run(logs_root)
     pipeline = _definition(stored, definition) if isinstance(definition, type) else definition
     plan = compile_plan(pipeline.graph)
-    state, way = restored_state(plan, stored), list(way_taken(stored.events))
+    state, counted = restored_state(plan, stored), list(counted_events(stored.events))
     for _ in range(MAX_RESTART_HOPS):
         restarted = restart_directory(stored, state)
         if restarted is None:
             break
         stamp, stored = stamp_of(restarted), read_run(restarted)
         state = restored_state(plan, stored, state.restarted(state.restart_target))
-        way.extend(way_taken(stored.events))
+        counted.extend(counted_events(stored.events))
     run_id = str(stored.manifest.get("run_id", ""))
     work: Work[RunResult] = Work(f"run {run_id}")
     followed = Followed()
-    followed.recall(way, kept_directories(stored, way_taken(stored.events)), state.visits)
+    followed.recall(counted, kept_directories(stored, counted_events(stored.events)), state.visits)
     run = pipeline.run_kind(pipeline, run_id, stored.logs_root, stored.read_stage_file, work=work, followed=followed)
     keep_loaded(run, RecordedDirectory(stored, pipeline.graph, stamp))
     if stored.status not in LIVE:
@@ -141,12 +141,12 @@ def _loaded(logs_root: Path, definition: Definition | type[Definition]) -> Execu
             followed,
             state,
             context,
-            RunOutcome(_standing(stored, state), state.reason or run.view.reason, run.view.duration),
+            RunOutcome(_status_of(stored, state), state.reason or run.view.reason, run.view.duration),
         )
     return run
 
 
-def _standing(stored: StoredRun, state: RunState) -> str:
+def _status_of(stored: StoredRun, state: RunState) -> str:
     """How the run ended; the log says so even when the manifest could not be written any more."""
     return state.ended or (stored.status if stored.status in {*ENDED, "paused"} else "interrupted")
 
@@ -205,22 +205,24 @@ def texts_of(run: Execution, known: KnownVisit) -> dict[str, str]:
     for name, file in TEXTS.items():
         with contextlib.suppress(StorageError):
             if (text := read_stage_text(directory, file)) is not None:
-                found[name] = without_places(run, known.journal.way, redacted(text))
+                found[name] = without_places(run, known.journal.counted, redacted(text))
     return found
 
 
-def without_places(run: Execution, way: Sequence[Event], value: ValueT) -> ValueT:
+def without_places(run: Execution, counted: Sequence[Event], value: ValueT) -> ValueT:
     """A JSON value with marks where it names the run or its directory: they differ always and tell nothing.
 
     So are those of the runs that it was forked from: the stages that a fork has of them were asked there.
 
     Args:
         run: The run.
-        way: The records of the directory that the value is from.
+        counted: The records of the directory that the value is from.
         value: Without secrets.
     """
     places = [PlaceOfCall(run.id, (str(run.logs_root), str(first_directory(run.logs_root))))]
-    places += [PlaceOfCall(event.parent_id, (event.parent_root,)) for event in way if isinstance(event, PipelineForked)]
+    places += [
+        PlaceOfCall(event.parent_id, (event.parent_root,)) for event in counted if isinstance(event, PipelineForked)
+    ]
     for place in places:
         value = place.without_in(value)
     return value

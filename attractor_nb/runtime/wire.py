@@ -38,8 +38,7 @@ from attractor_nb.model.vocabulary.shapes import CHILD_TYPES
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import ChecksGraphs
 from attractor_nb.runtime.begin import describe_backend
-from attractor_nb.runtime.child_runs import ChildRuns, Household
-from attractor_nb.runtime.handle_options import kept_of
+from attractor_nb.runtime.child_runs import ChildRuns, ParentRun
 from attractor_nb.runtime.handles.event_fold import Followed
 from attractor_nb.runtime.handles.handle import Work
 from attractor_nb.runtime.open_gates import tell
@@ -47,7 +46,7 @@ from attractor_nb.runtime.pins import read_breakpoints, read_pins
 from attractor_nb.runtime.plugs.cassette import Recording, answering_backend, on_tape, people_before, people_behind
 from attractor_nb.runtime.plugs.chosen_plugs import cache_of, feed_of, interviewer_of, trace
 from attractor_nb.runtime.plugs.executor import Plugs, check_shipping, shipped_plugs, shipping_of
-from attractor_nb.runtime.plugs.lent import Lent
+from attractor_nb.runtime.plugs.inherited import Inherited
 from attractor_nb.runtime.prepare.budget import check_budget
 from attractor_nb.runtime.wired_run import Wired
 from attractor_nb.runtime.workspace.workspace import InWorkspace, RunWorkplace, check_places
@@ -93,7 +92,7 @@ def wire(
     start: Beginning,
     *,
     is_waited_for: bool,
-    lent: Lent | None = None,
+    inherited: Inherited | None = None,
 ) -> Wired:
     """Introduce everybody to everybody.
 
@@ -103,30 +102,30 @@ def wire(
         seams: Clock, randomness and disk.
         start: Where it begins.
         is_waited_for: The caller blocks until the end, so nobody else can answer a gate.
-        lent: What the caller has for several runs.
+        inherited: What the caller has for several runs.
 
     Raises:
         OptionError: The backend or interviewer is unknown.
     """
-    lent = lent or Lent()
+    inherited = inherited or Inherited()
     stream = EventStream(start.store, seams.clock, start.run_id)
     gates = Gates(
-        people_behind(interviewer_of(options.interviewer, is_waited_for=is_waited_for), lent.tape),
+        people_behind(interviewer_of(options.interviewer, is_waited_for=is_waited_for), inherited.tape),
         partial(stream.announce, is_synced=True),
         seams.clock,
         recorded=start.interviews,
     )
-    works = _works(pipeline, options, seams, start, gates, lent)
-    setup = _setup(options, seams, start, stream, gates, works, lent)
+    works = _works(pipeline, options, seams, start, gates, inherited)
+    setup = _setup(options, seams, start, stream, gates, works, inherited)
     if not CHILD_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
-        household = Household(
-            pipeline, options, seams, gates, works.answering, works.processes, works.place, lent.tape, setup, wire
+        parent = ParentRun(
+            pipeline, options, seams, gates, works.answering, works.processes, works.place, inherited.tape, setup, wire
         )
-        setup.children = children = _children(household, stream, start)
+        setup.children = children = _children(parent, stream, start)
         setup.lifetimes = (*setup.lifetimes, children)
     feed = feed_of(options.session, start.plan.graph, str(pipeline.origin or ""), start.events, stream)
     setup.lifetimes = (*feed, *setup.lifetimes)
-    wired = _wired(pipeline, options, start, setup, gates, lent)
+    wired = _wired(pipeline, options, start, setup, gates, inherited)
     for observer in (*pipeline.observers, *options.observers):
         stream.observe(observer)
     trace(options.tracer, pipeline.name, start, stream, seams.clock, setup.read_stage_file)
@@ -134,32 +133,38 @@ def wire(
 
 
 def _works(
-    pipeline: Definition, options: RunOptions, seams: Seams, start: Beginning, gates: Gates, lent: Lent
+    pipeline: Definition, options: RunOptions, seams: Seams, start: Beginning, gates: Gates, inherited: Inherited
 ) -> _Works:
     """What answers prompts and executes nodes: here or on workers, recorded or replayed."""
     processes = options.processes or LocalProcesses(disk=seams.disk)
-    place = lent.workspace or start.workspace
+    place = inherited.workspace or start.workspace
     servers = McpServers(declared_servers(start.plan.graph), lambda: place.directory)
-    answering = lent.backend or answering_backend(options, lent.tape)
+    answering = inherited.backend or answering_backend(options, inherited.tape)
     here = Plugs(answering, InWorkspace(processes, place))
-    way = lent.shipping or shipping_of(options, start.plan)
-    plugs = shipped_plugs(here, options, way) if way else here
-    is_shared = lent.backend is not None or lent.shipping is not None
-    own = () if place is lent.workspace else (place,)
+    transport = inherited.shipping or shipping_of(options, start.plan)
+    plugs = shipped_plugs(here, options, transport) if transport else here
+    is_shared = inherited.backend is not None or inherited.shipping is not None
+    own = () if place is inherited.workspace else (place,)
     lifetimes = (*own, servers, *(() if is_shared else plugs.lifetimes))
-    plugs = on_tape(plugs, answering, lent.tape)
-    registry = _registry(pipeline, plugs.processes, plugs.backend, people_before(gates, lent.tape))
+    plugs = on_tape(plugs, answering, inherited.tape)
+    registry = _registry(pipeline, plugs.processes, plugs.backend, people_before(gates, inherited.tape))
     handlers = dict(plugs.shipped(_handlers(registry, start.plan)))
-    at_work = on_tape(here, answering, lent.tape).processes
+    at_work = on_tape(here, answering, inherited.tape).processes
     workplace = RunWorkplace(start.plan.graph, place, at_work, pipeline.tools, servers)
     return _Works(handlers, answering, processes, place, workplace, lifetimes)
 
 
 def _setup(
-    options: RunOptions, seams: Seams, start: Beginning, stream: EventStream, gates: Gates, works: _Works, lent: Lent
+    options: RunOptions,
+    seams: Seams,
+    start: Beginning,
+    stream: EventStream,
+    gates: Gates,
+    works: _Works,
+    inherited: Inherited,
 ) -> RunSetup:
     """What the run is made of, but for its children."""
-    above = lent.above
+    above = inherited.above
     debugging = Debugging(
         start.plan,
         stream,
@@ -191,16 +196,16 @@ def _setup(
         left=start.left,
         backend=describe_backend(options.backend),
         instructions=_instructions(stream, start, is_child=above is not None),
-        cache=cache_of(options, start.plan, works.place) if lent.tape is None else None,
+        cache=cache_of(options, start.plan, works.place) if inherited.tape is None else None,
         debugging=debugging,
-        funds=run_funds(start.plan.bounds, start.state.usage, lent.funds),
+        funds=run_funds(start.plan.bounds, start.state.usage, inherited.funds),
         above=tuple if above is None else above.stores,
         workplace=works.workplace,
     )
 
 
 def _wired(
-    pipeline: Definition, options: RunOptions, start: Beginning, setup: RunSetup, gates: Gates, lent: Lent
+    pipeline: Definition, options: RunOptions, start: Beginning, setup: RunSetup, gates: Gates, inherited: Inherited
 ) -> Wired:
     """The handle of the run, and who drives it."""
     behind: Work[RunResult] = Work(f"run {start.run_id}")
@@ -221,15 +226,15 @@ def _wired(
         debugging=setup.debugging,
         failures=setup.failures,
     )
-    kept_of(run).backend = None if isinstance(options.backend, str) else options.backend
-    is_child = lent.above is not None
+    run.kept.backend = None if isinstance(options.backend, str) else options.backend
+    is_child = inherited.above is not None
     if not is_child:
         gates.on_change = partial(tell, run)
-    recording = None if lent.tape is None or lent.tape.child_of else Recording(lent.tape)
+    recording = None if inherited.tape is None or inherited.tape.child_of else Recording(inherited.tape)
     return Wired(run, behind, followed, Runner(setup), gates, recording, is_child)
 
 
-def _children(shared: Household, stream: EventStream, start: Beginning) -> ChildRuns:
+def _children(shared: ParentRun, stream: EventStream, start: Beginning) -> ChildRuns:
     """Where stages get child runs; it knows from the log which ones they had."""
     children = ChildRuns(shared)
     children.recall(start.events)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from attractor_nb.errors import RunLocked
-from attractor_nb.runtime.answers_from_elsewhere import LOOK_SECONDS, AnswerTaker
+from attractor_nb.runtime.answers_from_elsewhere import LOOK_SECONDS, AnswerCollector
 from attractor_nb.runtime.handles.recorded_state import StoredValues, ended_context
 from attractor_nb.runtime.open_gates import gates_open
 from attractor_nb.runtime.result_making import result_of
@@ -101,10 +101,10 @@ class Wired(Struct):
 
     def _answered_from_elsewhere(self) -> contextlib.AbstractContextManager[None]:
         """Take answers of other processes; those to a child's question its parent takes."""
-        taker = AnswerTaker(self.gates)
+        collector = AnswerCollector(self.gates)
 
         def look() -> bool:
-            taker.look(self.runner.setup.store)
+            collector.look(self.runner.setup.store)
             return True
 
         return contextlib.nullcontext() if self.is_child else _repeated(look, LOOK_SECONDS)

@@ -132,7 +132,7 @@ def apply_change(session: Session, change: Change, *, at: float) -> Session:
             return _cancel(session, change.error, at)
 
 
-def check_way(agent_id: str, source: AgentStatus, target: str) -> None:
+def check_transition(agent_id: str, source: AgentStatus, target: str) -> None:
     """Refuse a way that an agent cannot go.
 
     Raises:
@@ -141,10 +141,10 @@ def check_way(agent_id: str, source: AgentStatus, target: str) -> None:
     allowed = AGENT_TRANSITIONS[source]
     if target in allowed:
         return
-    ways = f"allowed from {source}: {', '.join(allowed)}" if allowed else f"{source} is final"
+    allowed_words = f"allowed from {source}: {', '.join(allowed)}" if allowed else f"{source} is final"
     hint = "start_agent comes first" if source == "queued" and target in AGENT_TRANSITIONS["running"] else ""
     raise IllegalTransition(
-        f"agent {agent_id} cannot go from {source} to {target}; {ways}",
+        f"agent {agent_id} cannot go from {source} to {target}; {allowed_words}",
         source=source,
         target=target,
         allowed=allowed,
@@ -155,7 +155,7 @@ def check_way(agent_id: str, source: AgentStatus, target: str) -> None:
 def _update_agent(session: Session, change: AgentUpdate, at: float) -> Session:
     agent = session.known_agent(change.agent_id)
     if change.is_step:
-        check_way(agent.id, agent.status, change.updates["status"])
+        check_transition(agent.id, agent.status, change.updates["status"])
     changed = _changed_agent(agent, change.updates, at)
     agents = [changed if entry.id == agent.id else entry.model_dump() for entry in session.agents]
     return _derived({**session.to_plain(), "agents": agents})
@@ -169,7 +169,7 @@ def _changed_agent(agent: Agent, updates: Mapping[str, Any], at: float) -> dict[
     status = plain["status"]
     if status == agent.status:
         return plain
-    check_way(agent.id, agent.status, status)
+    check_transition(agent.id, agent.status, status)
     if status == "running":
         plain["started_at"] = updates.get("started_at") or moment_text(at)
         return plain
@@ -312,12 +312,12 @@ def _derived(plain: dict[str, Any]) -> Session:
     Raises:
         OptionError: A value is not what the schema asks for.
     """
-    standing = {agent["id"]: agent["status"] for agent in plain["agents"]}
+    status_by_agent = {agent["id"]: agent["status"] for agent in plain["agents"]}
     waves = [
-        {**wave, "status": wave_status([standing[name] for name in wave["agents"] if name in standing])}
+        {**wave, "status": wave_status([status_by_agent[name] for name in wave["agents"] if name in status_by_agent])}
         for wave in plain["waves"]
     ]
-    summary = summary_of(tuple(standing.values())).model_dump()
+    summary = summary_of(tuple(status_by_agent.values())).model_dump()
     try:
         return read_session({**plain, "summary": summary, "waves": waves})
     except ValueError as error:

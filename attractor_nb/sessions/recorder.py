@@ -108,8 +108,8 @@ class SessionRecorder:
         agent_id = self._items.get(str(item))
         if agent_id is None:
             raise OptionError(f"the map has no item {str(item)!r}", hint="name all items at the beginning")
-        taker = Item(agent_id, os.getpid())
-        return lambda event: self._put(taker.take(event), event.time)
+        collector = Item(agent_id, os.getpid())
+        return lambda event: self._put(collector.take(event), event.time)
 
     def close(self) -> None:
         """Write everything and end the session; agents that have not ended are cancelled.

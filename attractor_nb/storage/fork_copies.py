@@ -37,12 +37,12 @@ _Stage = tuple[str, str]
 _Attempt = tuple[int, int]
 
 
-def copied_files(stored: StoredRun, way: Sequence[Event]) -> dict[str, bytes]:
+def copied_files(stored: StoredRun, counted: Sequence[Event]) -> dict[str, bytes]:
     """The files of a run that a fork has, too, by their path in its directory.
 
     Args:
         stored: The parent's directory.
-        way: The events of it that the fork has.
+        counted: The events of it that the fork has.
 
     Raises:
         StorageError: One cannot be read, they are too many bytes, or a running parent does not hold still.
@@ -50,7 +50,7 @@ def copied_files(stored: StoredRun, way: Sequence[Event]) -> dict[str, bytes]:
     for _ in range(MAX_TRIES):
         events = read_log(stored.logs_root).events
         try:
-            files = dict(_all_files(stored, events, way))
+            files = dict(_all_files(stored, events, counted))
         except FileNotFoundError:  # a parent that runs has moved it
             continue
         if _attempts(read_log(stored.logs_root).events) == _attempts(events):
@@ -62,10 +62,10 @@ def copied_files(stored: StoredRun, way: Sequence[Event]) -> dict[str, bytes]:
     )
 
 
-def _all_files(stored: StoredRun, events: Sequence[Event], way: Sequence[Event]) -> Iterator[tuple[str, bytes]]:
+def _all_files(stored: StoredRun, events: Sequence[Event], counted: Sequence[Event]) -> Iterator[tuple[str, bytes]]:
     room = MAX_BYTES
     root = stored.logs_root
-    for source, target in _pairs(stored, events, way):
+    for source, target in _pairs(stored, events, counted):
         data = read_plain_file(root / source, max_bytes=room)
         if data is None:
             raise FileNotFoundError(source)
@@ -73,31 +73,31 @@ def _all_files(stored: StoredRun, events: Sequence[Event], way: Sequence[Event])
         yield target, data
 
 
-def _pairs(stored: StoredRun, events: Sequence[Event], way: Sequence[Event]) -> Iterator[tuple[str, str]]:
+def _pairs(stored: StoredRun, events: Sequence[Event], counted: Sequence[Event]) -> Iterator[tuple[str, str]]:
     """Each file that is copied: its path there, and its path in the fork."""
     root = stored.logs_root
-    there, here = _attempts(events), _attempts(way)
+    there, here = _attempts(events), _attempts(counted)
     plain = StageNames(stored.manifest.get("stage_directories", {}))
     sources = plain, BranchNames(places_of(events))
-    targets = plain, BranchNames(places_of(way))
-    for stage, counted in here.items():
+    targets = plain, BranchNames(places_of(counted))
+    for stage, valid in here.items():
         places = _place(sources, stage), _place(targets, stage)
-        yield from _stage_pairs(root, *places, there[stage], counted)
+        yield from _stage_pairs(root, *places, there[stage], valid)
     for name in _files_below(root, ARTIFACTS_NAME):
         yield name, name
     for folder in (THREADS_NAME, WORKSPACE_NAME):
         yield from ((name, name) for name in _files_below(root, folder))
-    for place in dict.fromkeys(event.child_root for event in way if isinstance(event, ChildStarted)):
+    for place in dict.fromkeys(event.child_root for event in counted if isinstance(event, ChildStarted)):
         if place and not place.startswith("/") and ".." not in place.split("/"):
             yield from ((name, name) for name in _files_below(root, place))
 
 
 def _stage_pairs(
-    root: Path, source: str, target: str, there: Sequence[_Attempt], counted: Sequence[_Attempt]
+    root: Path, source: str, target: str, there: Sequence[_Attempt], valid: Sequence[_Attempt]
 ) -> Iterator[tuple[str, str]]:
     """The files of a stage: those of its latest attempt that counts in its directory, the others under it."""
-    latest = counted[-1]
-    wanted = {f"{visit}.{attempt}" for visit, attempt in counted}
+    latest = valid[-1]
+    wanted = {f"{visit}.{attempt}" for visit, attempt in valid}
     visits = f"{source}/{VISITS_NAME}/"
     is_own = there[-1] == latest
     home = f"{source}/" if is_own else f"{visits}{latest[0]}.{latest[1]}/"

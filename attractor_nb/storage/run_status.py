@@ -49,7 +49,7 @@ _MAX_ASKING_BYTES = 1024 * 1024
 _ASKS = InterviewStarted.__name__.encode()
 
 
-class RunStanding(msgspec.Struct, frozen=True):
+class CurrentStatus(msgspec.Struct, frozen=True):
     """How a run stands.
 
     Attributes:
@@ -73,13 +73,13 @@ class RunStanding(msgspec.Struct, frozen=True):
     places: tuple[Path, ...] = ()
 
 
-def standing_of(logs_root: Path, manifest: Mapping[str, Any]) -> RunStanding:
+def current_status(logs_root: Path, manifest: Mapping[str, Any]) -> CurrentStatus:
     """How the run of a directory stands, whose manifest is that."""
     last: Event | None = None
     places = [logs_root]
 
-    def so(status: str, end_time: str | None = None, owner: Mapping[str, Any] | None = None) -> RunStanding:
-        return RunStanding(status, end_time, owner or {}, logs_root, manifest, last, tuple(places))
+    def so(status: str, end_time: str | None = None, owner: Mapping[str, Any] | None = None) -> CurrentStatus:
+        return CurrentStatus(status, end_time, owner or {}, logs_root, manifest, last, tuple(places))
 
     for _ in range(_MAX_RESTART_HOPS):
         status: str = manifest.get("status", "running")

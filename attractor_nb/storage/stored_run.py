@@ -23,7 +23,7 @@ from attractor_nb.storage.manifest_file import MANIFEST_NAME, manifest_from_even
 from attractor_nb.storage.map_directory import is_map
 from attractor_nb.storage.older_checkpoints import find_legacy_checkpoints, read_legacy_checkpoint
 from attractor_nb.storage.run_directory import SOURCE_NAME
-from attractor_nb.storage.run_status import standing_of
+from attractor_nb.storage.run_status import current_status
 from attractor_nb.storage.stages.branch_directories import BranchNames, places_of
 from attractor_nb.storage.stages.stage_names import recorded_name
 
@@ -69,7 +69,7 @@ class StoredRun(msgspec.Struct, frozen=True):
     @property
     def status(self) -> str:
         """How the run stands: as in the manifest, or ``abandoned`` when its owner died (``run_status.py``)."""
-        return standing_of(self.logs_root, self.manifest).status
+        return current_status(self.logs_root, self.manifest).status
 
     def stage_directory(self, node_id: str) -> Path:
         """Where the files of a node's latest visit are; whether it was visited is another question."""
@@ -134,7 +134,7 @@ def current_directory(logs_root: Path) -> Path:
     Raises:
         CheckpointCorrupt, StorageError: As of `read_facts`.
     """
-    return standing_of(logs_root, read_facts(logs_root)).logs_root
+    return current_status(logs_root, read_facts(logs_root)).logs_root
 
 
 def read_run(logs_root: Path, scan: LogScan | None = None) -> StoredRun:
@@ -173,15 +173,15 @@ def read_run(logs_root: Path, scan: LogScan | None = None) -> StoredRun:
         None if source is None else source.decode("utf-8", "surrogatepass"),
         is_owned=is_owned(logs_root),
         owner=read_owner(logs_root),
-        problems=tuple(problems + manifest_problems + _disbelieved(scan)),
+        problems=tuple(problems + manifest_problems + _rejected_words(scan)),
         cut_bytes=scan.cut_bytes,
     )
 
 
-def _disbelieved(scan: LogScan) -> list[str]:
-    if not scan.disbelieved:
+def _rejected_words(scan: LogScan) -> list[str]:
+    if not scan.rejected:
         return []
-    count = f"{scan.disbelieved} record{'s' * (scan.disbelieved != 1)}"
+    count = f"{scan.rejected} record{'s' * (scan.rejected != 1)}"
     return [f"{EVENT_LOG_NAME} has {count} of an owner that had lost the run; not believed"]
 
 

@@ -188,7 +188,7 @@ def _settled(graph: Graph) -> Graph:
         if node.get("allowed_tools", str, ""):
             changes.update((name, graph.attrs[name]) for name in _HOOKS if name in graph.attrs.keys() - node.attrs)
         for name, givers in _SETTLED.items():
-            given = [graph.attrs[giver] for giver in givers if giver in graph.attrs]
+            given = [graph.attrs[origin] for origin in givers if origin in graph.attrs]
             if given and name not in node.attrs:
                 changes[name] = given[0]
         if changes:

@@ -36,23 +36,23 @@ def put(view: RunView, branch: str, node_id: str, state: NodeState) -> None:
         state = state._replace(note=child.note)
     if branch:
         _note_in_branch(view, branch, node_id, state)
-        if not state.status.is_active and (going := _going_at(view, node_id)):
-            state = going
+        if not state.status.is_active and (active := _active_at(view, node_id)):
+            state = active
     view.nodes[node_id] = state
 
 
 def _note_in_branch(view: RunView, path: str, node_id: str, state: NodeState) -> None:
     if state.status.is_active:
-        view.going[path] = node_id, state
+        view.active_by_branch[path] = node_id, state
     else:
-        view.going.pop(path, None)
+        view.active_by_branch.pop(path, None)
     if branch := view.branches.get(path):
         branch.nodes[node_id] = state.visits or branch.nodes.get(node_id, 0)
 
 
-def _going_at(view: RunView, node_id: str) -> NodeState | None:
+def _active_at(view: RunView, node_id: str) -> NodeState | None:
     """What goes on at a node in any branch, the newest of it."""
-    found = [state for name, state in view.going.values() if name == node_id]
+    found = [state for name, state in view.active_by_branch.values() if name == node_id]
     return max(found, key=lambda state: state.since) if found else None
 
 
@@ -74,7 +74,7 @@ def _cleared(view: RunView, fan_out: FanOutView) -> tuple[str, ...]:
         for key in [key for key in view.fan_outs if key[0] == branch.path]:
             changed.update(dict.fromkeys(_cleared(view, view.fan_outs.pop(key))))
         view.branches.pop(branch.path, None)
-        view.going.pop(branch.path, None)
+        view.active_by_branch.pop(branch.path, None)
         changed.update(dict.fromkeys(branch.nodes))
         if branch.status == _CANCELLED and branch.start_node in view.nodes:
             changed[branch.start_node] = None
@@ -116,17 +116,17 @@ def fold_branch_end(view: RunView, event: ParallelBranchCompleted) -> tuple[str,
         stopped[branch.start_node] = view.nodes.get(branch.start_node, _PENDING)
     for node_id, state in stopped.items():
         skipped = state._replace(status=NodeStatus.SKIPPED, since=event.time, until=None)
-        view.nodes[node_id] = _going_at(view, node_id) or skipped
+        view.nodes[node_id] = _active_at(view, node_id) or skipped
     return (*stopped, *_refreshed(view, within, event.name))
 
 
 def _stopped_in(view: RunView, path: str) -> dict[str, NodeState]:
     """What was under way in a branch and in those within it; it is taken out."""
-    own = view.going.pop(path, None)
+    own = view.active_by_branch.pop(path, None)
     found = {} if own is None else dict([own])
     if any(within == path or within.startswith(path + "/") for within, _ in view.fan_outs):
-        inside = [key for key in view.going if key.startswith(path + "/")]
-        found.update(view.going.pop(key) for key in inside)
+        inside = [key for key in view.active_by_branch if key.startswith(path + "/")]
+        found.update(view.active_by_branch.pop(key) for key in inside)
     return found
 
 

@@ -227,21 +227,21 @@ def _fold_answer(view: RunView, event: InterviewCompleted | InterviewTimeout) ->
 def _fold_begun(view: RunView, event: PipelineStarted) -> tuple[str, ...]:
     """In a restart directory what was spent before it counts too, wherever the view begins."""
     _carry_spending(view, event)
-    return _fold_going(view, event)
+    return _fold_running(view, event)
 
 
 def _fold_resumed(view: RunView, event: PipelineResumed) -> tuple[str, ...]:
     count_cut_off(view, event.cut_off)
-    return _fold_going(view, event)
+    return _fold_running(view, event)
 
 
-def _fold_going(view: RunView, _: PipelineStarted | PipelineResumed | PipelineRestarted) -> tuple[str, ...]:
+def _fold_running(view: RunView, _: PipelineStarted | PipelineResumed | PipelineRestarted) -> tuple[str, ...]:
     view.status, view.reason, view.next_node, view.bound = RunStatus.RUNNING, "", "", ""
     return ()
 
 
 def _fold_rewound(view: RunView, event: PipelineRewound) -> tuple[str, ...]:
-    """A view that was folded from the way taken: what was spent behind the rewind counts too."""
+    """A view that was folded from the events that count: what was spent behind the rewind counts too."""
     _carry_spending(view, event)
     view.under_way.clear()  # what an attempt had consumed that was cut off is in what is carried
     view.status, view.reason, view.next_node = RunStatus.RUNNING, "", ""
@@ -275,7 +275,7 @@ def _fold_end(view: RunView, event: PipelineCompleted | PipelineFailed | Pipelin
             view.status, view.reason, view.next_node = RunStatus.INTERRUPTED, event.reason, event.next_node
     # A resume does again what the end cut off: it is pending from now on, with its visit and attempt kept.
     stopped = view.active_nodes
-    view.going.clear()
+    view.active_by_branch.clear()
     view.under_way.clear()
     for node_id in stopped:
         before = view.nodes[node_id]
@@ -301,7 +301,7 @@ _FOLDS: Final = cast(
         PipelineResumed: _fold_resumed,
         PipelineRewound: _fold_rewound,
         PipelineForked: _fold_forked,
-        PipelineRestarted: _fold_going,
+        PipelineRestarted: _fold_running,
         PipelineCompleted: _fold_end,
         PipelineFailed: _fold_end,
         PipelineInterrupted: _fold_end,

@@ -70,7 +70,7 @@ class CallCount(NamedTuple):
 _NO_CALL: Final = CallCount()
 
 
-class UnderWay(Struct):
+class OpenSpending(Struct):
     """What an attempt that goes on has done so far.
 
     Attributes:
@@ -94,7 +94,7 @@ def so_far(view: RunView) -> Usage:
 def fold_call(view: RunView, event: ModelCallEnded | ToolCallEnded) -> tuple[str, ...]:
     """A model or a tool was called; the node says how often."""
     view.calls_by_node[event.name] = view.calls_by_node.get(event.name, _NO_CALL).plus(event)
-    part = view.under_way.setdefault((event.branch, event.name), UnderWay())
+    part = view.under_way.setdefault((event.branch, event.name), OpenSpending())
     part.calls = part.calls.plus(event)
     if isinstance(event, ModelCallEnded) and event.usage is not None:
         part.usage += event.usage
@@ -120,7 +120,7 @@ def note_child(view: RunView, event: ChildEvent, child: RunView) -> None:
         return
     state = view.nodes.get(event.name)
     if state is not None and state.status.is_active and (usage := so_far(child)) != _NOTHING:
-        view.under_way.setdefault((event.branch, event.name), UnderWay()).child = usage
+        view.under_way.setdefault((event.branch, event.name), OpenSpending()).child = usage
 
 
 def forget_under_way(view: RunView, event: StageEvent) -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.redaction import redacted
-from attractor_nb.views.spending_fold import AttemptSpending, CallCount, UnderWay
+from attractor_nb.views.spending_fold import AttemptSpending, CallCount, OpenSpending
 
 Delta = dict[str, Any]
 """A change as JSON: ``nodes`` (id to the changed fields), ``edges`` (index to passes), ``run``, and
@@ -168,7 +168,7 @@ class ChildView(Struct):
 class RunView(Struct):
     """Everything that views show of a run. ``fold_event`` changes it in place.
 
-    Of a log it is folded from the events that count (``decisions.history.way_taken``). The view of a live run
+    Of a log it is folded from the events that count (``decisions.log_history.counted_events``). The view of a live run
     grows in the engine's thread while others look: who iterates over one of its mappings takes a copy.
 
     Attributes:
@@ -190,7 +190,7 @@ class RunView(Struct):
         bound: Name of the bound that ended the run, or empty.
         fan_outs: Each fan-out on its latest pass, by the path of the branch that it is in and its node.
         branches: Their branches, by path.
-        going: What is under way in each branch: node and state, by path.
+        active_by_branch: What is under way in each branch: node and state, by path.
         children: The latest child run of each node that had one.
     """
 
@@ -205,13 +205,13 @@ class RunView(Struct):
     usage_by_node: dict[str, Usage] = field(default_factory=dict[str, Usage])
     attempts: dict[str, list[AttemptSpending]] = field(default_factory=dict[str, list[AttemptSpending]])
     calls_by_node: dict[str, CallCount] = field(default_factory=dict[str, CallCount])
-    under_way: dict[tuple[str, str], UnderWay] = field(default_factory=dict[tuple[str, str], UnderWay])
+    under_way: dict[tuple[str, str], OpenSpending] = field(default_factory=dict[tuple[str, str], OpenSpending])
     cached: list[str] = field(default_factory=list[str])
     saved: Usage = field(default_factory=Usage)
     bound: str = ""
     fan_outs: dict[tuple[str, str], FanOutView] = field(default_factory=dict[tuple[str, str], FanOutView])
     branches: dict[str, BranchView] = field(default_factory=dict[str, BranchView])
-    going: dict[str, tuple[str, NodeState]] = field(default_factory=dict[str, tuple[str, NodeState]])
+    active_by_branch: dict[str, tuple[str, NodeState]] = field(default_factory=dict[str, tuple[str, NodeState]])
     children: dict[str, ChildView] = field(default_factory=dict[str, ChildView])
 
     @property

@@ -32,8 +32,8 @@ def run_summary(
         has_usage: Show tokens and cost.
     """
     is_paused = view.status is RunStatus.INTERRUPTED and view.reason == PAUSED
-    standing = PAUSED if is_paused else view.status
-    parts = [f"{view.status.letter} {standing}", f"{view.stages} stage{'s' * (view.stages != 1)}"]
+    word = PAUSED if is_paused else view.status
+    parts = [f"{view.status.letter} {word}", f"{view.stages} stage{'s' * (view.stages != 1)}"]
     if has_times:
         parts.append(duration_text(view.duration))
     if has_times or has_usage:

@@ -63,7 +63,7 @@ def text_table(
     edges: Mapping[int, EdgeState] | None = None,
     usage: Mapping[str, Usage] | None = None,
 ) -> str:
-    """Every node with its type, whole label and ways out; with states also how it stands.
+    """Every node with its type, whole label and outgoing edges; with states also how it stands.
 
     Arguments are as of ``table_rows``.
     """
@@ -84,10 +84,10 @@ def table_rows(
         usage: What nodes have consumed; where none has, there is no column for it.
     """
     graph = redacted_graph(graph)
-    ways: dict[str, list[str]] = {}
+    routes: dict[str, list[str]] = {}
     for index, edge in enumerate(graph.edges):
         passes = (edges or {}).get(index, _NO_PASS).passes
-        ways.setdefault(edge.source, []).append(_way(edge, passes))
+        routes.setdefault(edge.source, []).append(_route_text(edge, passes))
     header = ["node", "type", "label", *(["used"] if usage else []), "leads to"]
     rows: list[list[str]] = []
     for node in graph.nodes.values():
@@ -100,7 +100,7 @@ def table_rows(
             row.insert(0, _state_text(states.get(node.id, _NO_STATE)))
         if usage:
             row.append(", ".join(usage_words(usage[node.id])) if node.id in usage else "")
-        rows.append([*row, "; ".join(ways.get(node.id, ()))])
+        rows.append([*row, "; ".join(routes.get(node.id, ()))])
     if states is not None:
         header.insert(0, "state")
     return [header, *rows]
@@ -165,7 +165,7 @@ def _type(node: Node, handler_type: str) -> str:
     return one_line(handler_type) + gate
 
 
-def _way(edge: Edge, passes: int) -> str:
+def _route_text(edge: Edge, passes: int) -> str:
     """``done if outcome=success``, ``plan "[F] Fix"``, with the passes of an edge that was taken."""
     parts = [edge.target]
     if edge.label:

@@ -91,7 +91,7 @@ class DaskCluster(Cluster):
         self._take = take
         self._ended: list[Future[Any]] = []
         self.topic = f"attractor-{secrets.token_hex(8)}"
-        client.subscribe_topic(self.topic, self._hear)
+        client.subscribe_topic(self.topic, self._receive)
 
     async def problem(self) -> str:
         """Asks the scheduler who its workers are."""
@@ -139,7 +139,7 @@ class DaskCluster(Cluster):
         with contextlib.suppress(Exception):
             self._client.unsubscribe_topic(self.topic)
 
-    def _hear(self, event: tuple[float, Any]) -> None:
+    def _receive(self, event: tuple[float, Any]) -> None:
         """Take an event; called by a thread of the client's."""
         with contextlib.suppress(RuntimeError):  # our loop has ended
             self._loop.call_soon_threadsafe(self._take, event[1])
@@ -151,15 +151,15 @@ def error_of(error: BaseException, subject: str) -> AttractorError:
     >>> type(error_of(BrokenExecutor("a process ended"), "stage build")).__name__
     'WorkerLost'
     """
-    told = _told(error)
+    reason = _reason_of(error)
     if is_let_go(error):
-        told = "the executor dropped it: the connection to its cluster was lost, or it was cancelled"
+        reason = "the executor dropped it: the connection to its cluster was lost, or it was cancelled"
     elif not isinstance(error, BrokenExecutor) and not _names(error) & LOST_NAMES:
         return TerminalError(
-            f"{subject} cannot be done on a worker: {told}",
+            f"{subject} cannot be done on a worker: {reason}",
             hint="a worker needs attractor_nb in the version of the coordinator, and what a backend imports",
         )
-    return WorkerLost(f"the worker of {subject} was lost: {told}")
+    return WorkerLost(f"the worker of {subject} was lost: {reason}")
 
 
 def is_let_go(error: BaseException) -> bool:
@@ -179,10 +179,10 @@ def refusal_of(error: BaseException) -> AttractorError:
     'the executor accepts no task:  cannot schedule new futures after shutdown'
     """
     hint = HOW_TO_RENEW if isinstance(error, BrokenExecutor) else "pass an open executor, or none"
-    return TerminalError(f"the executor accepts no task:  {_told(error)}", hint=hint)
+    return TerminalError(f"the executor accepts no task:  {_reason_of(error)}", hint=hint)
 
 
-def _told(error: BaseException) -> str:
+def _reason_of(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
     first = text.splitlines()[0].rstrip()
     return first if isinstance(error, RuntimeError | AttractorError) else f"{type(error).__name__}: {first}"

@@ -164,17 +164,17 @@ class DaskLifeline:
 
     async def hold(self, cut: Callable[[], object]) -> None:
         """Look until the scheduler has let go of the task: it was cancelled, or its client is gone."""
-        self._say_who()
+        self._announce_worker()
         while self._is_wanted():  # noqa: ASYNC110 - what the scheduler says sets no event
             await asyncio.sleep(POLL_SECONDS)
         cut()
 
     def say(self, channel: str, text: str) -> None:
         """Pass output on."""
-        self._say_who()
+        self._announce_worker()
         self._log({"channel": channel, "text": text})
 
-    def _say_who(self) -> None:
+    def _announce_worker(self) -> None:
         """Say first of all who began: whoever is lost after a word of its own is known by name."""
         if not self._is_begun:
             self._is_begun = True
@@ -199,14 +199,14 @@ class TaskListener:
     Attributes:
         on_output: Given ``(channel, text)`` as output arrives.
         on_worker: Given the name of a worker that begins it, each time one does.
-        heard: How many characters of each channel arrived while it was at work.
+        received: How many characters of each channel arrived while it was at work.
         ended: Set when the worker said that the work has ended after it was cut.
         is_cut: It was cut off.
     """
 
     on_output: Callable[[str, str], None]
     on_worker: Callable[[str], None]
-    heard: dict[str, int] = field(default_factory=dict[str, int])
+    received: dict[str, int] = field(default_factory=dict[str, int])
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     is_cut: bool = False
     _writer: asyncio.StreamWriter | None = None
@@ -221,7 +221,7 @@ class TaskListener:
         else:
             channel, text = entries.get("channel"), entries.get("text")
             if isinstance(channel, str) and isinstance(text, str) and not self.is_cut:
-                self.heard[channel] = self.heard.get(channel, 0) + len(text)
+                self.received[channel] = self.received.get(channel, 0) + len(text)
                 self.on_output(channel, text)
 
     def connect(self, writer: asyncio.StreamWriter) -> None:

@@ -22,7 +22,7 @@ from attractor_nb.stage import current_stage
 from attractor_nb.workers.clusters import Cluster, cluster_of, error_of, is_let_go, refusal_of
 from attractor_nb.workers.lifelines import Listening, TaskListener
 from attractor_nb.workers.perform import perform, probe
-from attractor_nb.workers.stage_intake import Arrivals, take_in
+from attractor_nb.workers.stage_intake import TaskClaims, take_in
 from attractor_nb.workers.task import FORM, ROW, SCOPE_NAMES, StageReport, StageTask
 
 if TYPE_CHECKING:
@@ -121,8 +121,10 @@ class Shipping:
             is_once=self._once.get(scope.node_id, True),
             conversation=None if scope.conversation is None else scope.conversation.read(),
         )
-        listener = TaskListener(on_output=lambda channel, text: scope.stream(text, channel), on_worker=Arrivals(scope))
-        report = await self._carried(_Parcel(f"stage {scope.node_id}", perform, task, plug), listener)
+        listener = TaskListener(
+            on_output=lambda channel, text: scope.stream(text, channel), on_worker=TaskClaims(scope)
+        )
+        report = await self._carried(_Payload(f"stage {scope.node_id}", perform, task, plug), listener)
         take_in(report, scope, listener)
         return report
 
@@ -150,7 +152,7 @@ class Shipping:
         """
         task = self._task(ROW, work, is_once=is_once)
         listener = TaskListener(on_output=lambda _channel, _text: None, on_worker=lambda _worker: None)
-        return await self._carried(_Parcel(f"row {row}", function, task, plug), listener)
+        return await self._carried(_Payload(f"row {row}", function, task, plug), listener)
 
     def _task(self, kind: str, work: Mapping[str, Any], **facts: Any) -> StageTask:
         return StageTask(
@@ -163,21 +165,21 @@ class Shipping:
             **facts,
         )
 
-    async def _carried(self, parcel: _Parcel, listener: TaskListener) -> StageReport:
-        task = parcel.task
-        _refuse_secrets(parcel)
-        await self._await_workers(parcel.subject)
+    async def _carried(self, payload: _Payload, listener: TaskListener) -> StageReport:
+        task = payload.task
+        _refuse_secrets(payload)
+        await self._await_workers(payload.subject)
         self._listening.add(task.id, listener)
         try:
-            return await self._reported(parcel, listener)
+            return await self._reported(payload, listener)
         finally:
             self._listening.remove(task.id)
             if task.is_once:
                 self._cluster.forget(task.id)
 
-    async def _reported(self, parcel: _Parcel, listener: TaskListener) -> StageReport:
-        subject, task = parcel.subject, parcel.task
-        future, executor = await self._submit(parcel.function, task.to_plain(), parcel.plug, key=task.id)
+    async def _reported(self, payload: _Payload, listener: TaskListener) -> StageReport:
+        subject, task = payload.subject, payload.task
+        future, executor = await self._submit(payload.function, task.to_plain(), payload.plug, key=task.id)
         waiting = asyncio.wrap_future(future)
         try:
             await self._watch(waiting, subject)
@@ -187,10 +189,10 @@ class Shipping:
         try:
             report = StageReport.from_plain(waiting.result())
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - what executors raise is theirs
-            told = error_of(error, subject)
-            if isinstance(told, WorkerLost):
+            failure = error_of(error, subject)
+            if isinstance(failure, WorkerLost):
                 self._let_go(executor)
-            raise told from None
+            raise failure from None
         self._cluster.ended(future)
         if report.refused:
             raise TerminalError(report.refused, hint="install the same version of attractor_nb everywhere")
@@ -275,7 +277,7 @@ class Shipping:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parcel:
+class _Payload:
     """What is shipped, and how it is called in messages."""
 
     subject: str
@@ -299,15 +301,15 @@ def made(spec: ExecutorSpec) -> Executor:
     return executor
 
 
-def _refuse_secrets(parcel: _Parcel) -> None:
+def _refuse_secrets(payload: _Payload) -> None:
     """Keep secrets here: what a worker needs of them it has in its own environment.
 
     Raises:
         TerminalError: The task holds one.
     """
-    if redacted_value(parcel.task.work) is not parcel.task.work:
+    if redacted_value(payload.task.work) is not payload.task.work:
         raise TerminalError(
-            f"{parcel.subject} holds a secret, and secrets do not travel to workers",
+            f"{payload.subject} holds a secret, and secrets do not travel to workers",
             hint="use an environment variable of the worker instead",
         )
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from attractor_nb.workers.task import StageReport
 
 
-class Arrivals:
+class TaskClaims:
     """Hears which workers have a task: from the second on, the one before was lost."""
 
     def __init__(self, scope: StageScope) -> None:
@@ -37,7 +37,7 @@ def take_in(report: StageReport, scope: StageScope, listener: TaskListener) -> N
     """Give out what was not heard yet, calls of models among it, and write the files."""
     listener.on_worker(report.worker)
     for channel, text in report.output.items():
-        scope.stream(text[listener.heard.get(channel, 0) :], channel)
+        scope.stream(text[listener.received.get(channel, 0) :], channel)
     for call_ended in report.calls:
         scope.announce(event_from_plain(call_ended))
     for path, data in report.files.items():

@@ -39,7 +39,7 @@ SEEN = """seen => {
 }"""
 
 
-HEARD = """window.heard = 0;
+OBSERVED = """window.heard = 0;
 window.EventSource = class extends window.EventSource {
   constructor(...given) {
     super(...given);
@@ -115,7 +115,7 @@ def open_page(driver, address, **options):
         page.on("pageerror", lambda error: said.append(f"pageerror: {error}"))
         page.streams = []
         page.on("request", lambda asked: page.streams.append(asked.url) if "/events?" in asked.url else None)
-        page.add_init_script(HEARD)
+        page.add_init_script(OBSERVED)
         page.goto(address)
         yield page
         assert [line for line in said if not is_of_a_lost_server(line)] == []

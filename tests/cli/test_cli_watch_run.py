@@ -278,10 +278,10 @@ def test_where_there_is_little_room_choices_and_command_are_whole(gates):
 def test_what_may_be_old_is_said_to_be(gates):
     run = watched(gates.logs_root)
     before = drawn(run, lines=9)
-    run.hear_of_trouble("the stream broke")
+    run.report_trouble("the stream broke")
     assert "!  the stream broke".replace("  ", " ") in drawn(run)
     assert len(drawn(run, lines=9)) == len(before)
-    run.hear_of_trouble("")
+    run.report_trouble("")
     assert drawn(run, lines=9) == before
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb import FunctionBackend, Pipeline
 from attractor_nb.decisions.hindsight.journal import Journal
-from attractor_nb.decisions.hindsight.route_explanation import way_on_of, ways_on
+from attractor_nb.decisions.hindsight.route_explanation import all_route_reasons, route_reasons_of
 from attractor_nb.decisions.hindsight.visit_causes import arrival_of
 from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.model.events import DebuggerChanged, PipelineForked, PipelineStarted, StageCompleted, StageStarted
@@ -27,7 +27,7 @@ def ran(tmp_path, body, answer=lambda node, prompt, context: Outcome.success(), 
 def left(tmp_path, node, body, answer=lambda node, prompt, context: Outcome.success(), **options):
     """Why the latest visit of a node was left as it was."""
     journal, plan = ran(tmp_path, body, answer, **options)
-    return way_on_of(plan, journal, journal.visits_of(node)[-1].commit)
+    return route_reasons_of(plan, journal, journal.visits_of(node)[-1].commit)
 
 
 def verdicts(way):
@@ -83,7 +83,7 @@ def test_after_a_failure_only_the_edges_that_are_for_failures_count(tmp_path):
     jump = left(tmp_path / "2", "a", "a [retry_target=b] b start -> b -> a -> done", _fails_once("a"))
     assert jump.route == "only_edge"
     journal, plan = ran(tmp_path / "3", "a [retry_target=b] b start -> b -> a -> done", _fails_once("a"))
-    first = way_on_of(plan, journal, journal.visits_of("a")[0].commit)
+    first = route_reasons_of(plan, journal, journal.visits_of("a")[0].commit)
     assert (first.target, first.edge, first.route, first.mismatch) == ("b", None, "retry_target", "")
     assert first.words == "to b: it failed, and retry_target of a leads there"
     assert first.rules[-1].decides
@@ -106,7 +106,7 @@ def test_a_failure_goes_to_the_diamond_that_judges_it_and_the_diamond_sees_it(tm
     body = """a fix judge [shape=diamond] start -> a -> judge; fix -> done
       judge -> done [condition="outcome=success"]; judge -> fix [condition="outcome=fail"]"""
     journal, plan = ran(tmp_path, body, fails_at("a"))
-    stage, diamond = (way_on_of(plan, journal, journal.visits_of(name)[0].commit) for name in ("a", "judge"))
+    stage, diamond = (route_reasons_of(plan, journal, journal.visits_of(name)[0].commit) for name in ("a", "judge"))
     assert (stage.target, stage.route) == ("judge", "conditional_target")
     assert (diamond.target, diamond.mismatch) == ("fix", "")
     assert diamond.candidates[0].words == 'does not hold: `outcome=success` saw "fail"'
@@ -146,7 +146,7 @@ def test_stages_in_branches_are_explained_by_the_context_of_their_branch(tmp_pat
         return Outcome.success(context_updates={"n": node.id})
 
     journal, plan = ran(tmp_path, FAN, answer)
-    told = {(commit.branch, commit.name): way for commit, way in ways_on(plan, journal)}
+    told = {(commit.branch, commit.name): way for commit, way in all_route_reasons(plan, journal)}
     assert all(not way.mismatch for way in told.values())
     (branch,) = {branch for branch, name in told if name == "a"}
     assert told[branch, "a"].route == "condition"
@@ -154,7 +154,7 @@ def test_stages_in_branches_are_explained_by_the_context_of_their_branch(tmp_pat
     assert verdicts(told["", "fork"]) == {"a": "begins a branch", "b": "begins a branch"}
     assert arrival_of(journal, journal.visits_of("a")[0]).words == "branch a of fork begins here"
     assert arrival_of(journal, journal.visits_of("start")[0]).words == "the run begins here"
-    assert told[branch, "a"] == way_on_of(plan, journal, journal.visits_of("a")[0].commit)
+    assert told[branch, "a"] == route_reasons_of(plan, journal, journal.visits_of("a")[0].commit)
 
 
 def test_what_a_person_did_before_a_visit_is_told_with_how_the_run_came_there():
@@ -180,7 +180,7 @@ def test_a_goal_gate_that_sends_the_run_back_is_why_the_next_visit_began(tmp_pat
     assert (
         arrival_of(journal, second).words == "goal gate draft was not satisfied at the end, and sent the run back here"
     )
-    for _, way in ways_on(plan, journal):
+    for _, way in all_route_reasons(plan, journal):
         assert way.mismatch == ""
 
 
@@ -195,7 +195,7 @@ def test_every_step_of_a_run_is_explained_without_a_mismatch(tmp_path, policy):
         return Outcome.fail("no") if node.id == "a" and counts["a"] < 4 else Outcome.success()
 
     journal, plan = ran(tmp_path, body, answer)
-    told = list(ways_on(plan, journal))
+    told = list(all_route_reasons(plan, journal))
     assert len(told) == len([visit for visit in journal.visits if visit.commit])
     assert [way.mismatch for _, way in told] == [""] * len(told)
     assert [way.to_plain()["target"] for _, way in told] == ["a", "b", "a", "done", ""]

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.log_history import displaced, find_points, missing_visit, pick, reaches_behind, way_taken
+from attractor_nb.decisions.log_history import (
+    counted_events,
+    displaced,
+    find_points,
+    missing_visit,
+    pick,
+    reaches_behind,
+)
 from attractor_nb.model.events import PipelineRewound, StageCompleted, StageStarted
 from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.model.outcome import Outcome
@@ -29,12 +36,12 @@ def back(to_sequence, node="a", visit=1):
 
 
 def sequences(events):
-    return [event.sequence for event in way_taken(events)]
+    return [event.sequence for event in counted_events(events)]
 
 
 def test_without_a_rewind_all_events_count_and_none_is_copied():
     events = numbered(began("a"), ended("a"))
-    assert way_taken(events) is events
+    assert counted_events(events) is events
 
 
 @pytest.mark.parametrize(
@@ -57,7 +64,7 @@ def logs(draw):
     """Logs in which each rewind goes to an event that counts."""
     events = []
     for sequence in range(1, draw(st.integers(1, 30)) + 1):
-        way = [0, *(event.sequence for event in way_taken(events))]
+        way = [0, *(event.sequence for event in counted_events(events))]
         event = back(draw(st.sampled_from(way))) if draw(st.integers(0, 3)) == 0 else began("a", sequence)
         event.sequence = sequence
         events.append(event)
@@ -66,8 +73,8 @@ def logs(draw):
 
 @given(logs())
 def test_the_way_of_a_way_is_itself(events):
-    way = way_taken(events)
-    assert list(way_taken(way)) == list(way)
+    way = counted_events(events)
+    assert list(counted_events(way)) == list(way)
 
 
 @given(logs(), st.integers(0, 30))
@@ -75,16 +82,16 @@ def test_the_way_after_a_checkpoint_is_the_rest_of_the_whole_way(events, cut):
     cut = min(cut, len(events))
     head, tail = events[:cut], events[cut:]
     if not reaches_behind(tail, cut):
-        assert [*way_taken(head), *way_taken(tail)] == list(way_taken(events))
+        assert [*counted_events(head), *counted_events(tail)] == list(counted_events(events))
 
 
 @given(logs())
 def test_after_a_rewind_nothing_counts_that_came_after_its_place(events):
     for position, event in enumerate(events):
         if isinstance(event, PipelineRewound):
-            before = way_taken(events[:position])
+            before = counted_events(events[:position])
             expected = [entry for entry in before if entry.sequence <= event.to_sequence]
-            assert list(way_taken(events[: position + 1])) == [*expected, event]
+            assert list(counted_events(events[: position + 1])) == [*expected, event]
 
 
 LOOP = numbered(
@@ -115,4 +122,4 @@ def test_a_visit_that_is_not_there_is_answered_with_those_that_are(node_id, visi
 
 def test_files_of_visits_that_were_set_aside_are_told_from_those_that_count():
     events = numbered(began("a"), ended("a"), began("b"), ended("b"), began("a", 2), ended("a", 2), back(2, "b"))
-    assert displaced(events, way_taken(events)) == {"a": (1, 1), "b": None}
+    assert displaced(events, counted_events(events)) == {"a": (1, 1), "b": None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attractor_nb import FunctionBackend, Pipeline
 from attractor_nb.decisions.hindsight.journal import Journal
 from attractor_nb.decisions.hindsight.looping import explain_looping
-from attractor_nb.decisions.hindsight.route_explanation import ways_on
+from attractor_nb.decisions.hindsight.route_explanation import all_route_reasons
 from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.storage.stored_run import read_run
@@ -18,8 +18,8 @@ def looping(tmp_path, body, answer, node="draft", **options):
     pipeline.run(wait=True, logs_root=tmp_path / "run", params={"n": -1}, **options)
     events = read_run(tmp_path / "run").events
     journal, plan = Journal(events, pipeline.graph.mirrored()), compile_plan(pipeline.graph)
-    ways = {id(commit): way for commit, way in ways_on(plan, journal)}
-    return explain_looping(plan, node, journal.way, ways, is_ended=True)
+    ways = {id(commit): way for commit, way in all_route_reasons(plan, journal)}
+    return explain_looping(plan, node, journal.counted, ways, is_ended=True)
 
 
 def counting(node, prompt, context):

@@ -34,9 +34,9 @@ def choices(body, default=None):
         ("a", "fallback", "backend", ""),
     ],
 )
-def test_8_5_who_gave_a_node_its_model(body, value, giver, selector):
+def test_8_5_who_gave_a_node_its_model(body, value, origin, selector):
     choice = choices(body, ModelName("fallback", "ours"))["a"]
-    assert (choice.model.value, choice.model.giver, choice.model.selector) == (value, giver, selector)
+    assert (choice.model.value, choice.model.origin, choice.model.selector) == (value, origin, selector)
 
 
 @pytest.mark.parametrize(
@@ -48,15 +48,15 @@ def test_8_5_who_gave_a_node_its_model(body, value, giver, selector):
         ('model_stylesheet="* {provider: google}" a [llm_model=claude-x]', "google", "stylesheet"),
     ],
 )
-def test_who_gave_a_node_its_provider(body, value, giver):
+def test_who_gave_a_node_its_provider(body, value, origin):
     choice = choices(body, ModelName("", "ours"))["a"]
-    assert (choice.provider.value, choice.provider.giver) == (value, giver)
+    assert (choice.provider.value, choice.provider.origin) == (value, origin)
     assert choice.name.provider == value
 
 
 def test_nobody_names_anything():
     choice = choices("a")["a"]
-    assert (choice.model.giver, choice.provider.giver, choice.effort.value) == ("default", "default", "high")
+    assert (choice.model.origin, choice.provider.origin, choice.effort.value) == ("default", "default", "high")
     assert str(choice.name) == ""
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor_nb.decisions.notes import HEARD, MAX_CHARACTERS, MAX_NOTES, Note, note_of, with_note
+from attractor_nb.decisions.notes import MAX_CHARACTERS, MAX_NOTES, OBSERVED, Note, note_of, with_note
 from attractor_nb.model.events import (
     GoalGateUnsatisfied,
     InterviewCompleted,
@@ -80,5 +80,5 @@ def test_the_newest_are_kept():
 
 
 def test_what_is_heard_in_the_stream_is_told():
-    heard = {type(event) for event, expected in TOLD.values() if expected is not None} & set(HEARD)
-    assert heard == set(HEARD)
+    heard = {type(event) for event, expected in TOLD.values() if expected is not None} & set(OBSERVED)
+    assert heard == set(OBSERVED)

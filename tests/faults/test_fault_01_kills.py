@@ -123,7 +123,7 @@ def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, fi
     instead="            return self._begin(pipeline, options, scope, next_place(home, scope.visit, len(there)))",
 )
 @pytest.mark.protects(
-    "attractor_nb/runtime/child_runs.py", "complete_end(pipeline, place, options, self._household.seams)"
+    "attractor_nb/runtime/child_runs.py", "complete_end(pipeline, place, options, self._parent.seams)"
 )
 @pytest.mark.protects("attractor_nb/storage/child_directories.py", "sweep(disk, place.descriptor)")
 def test_killed_around_the_beginning_and_the_end_of_a_child(kill_worker, campaign, figures):

@@ -322,7 +322,7 @@ LABELLED = 'digraph {{ goal="{told}" label="{slack}" start [shape=Mdiamond] a [l
     instead="    nodes, edges",
 )
 @pytest.mark.protects(
-    "attractor_nb/views/text_table.py", "    graph = redacted_graph(graph)\n    ways", instead="    ways"
+    "attractor_nb/views/text_table.py", "    graph = redacted_graph(graph)\n    routes", instead="    routes"
 )
 @pytest.mark.protects(
     "attractor_nb/views/text_table.py", "    graph = redacted_graph(graph)\n    lines", instead="    lines"

@@ -152,7 +152,7 @@ def test_a_run_that_waits_in_another_process_is_listed_so_and_looked_at_once(own
     [row] = runs(tmp_path / "runs")
     assert (row.status, row.owner["pid"]) == ("waiting", owner.pid)
     assert "? waiting" in str(row)
-    monkeypatch.setattr("attractor_nb.storage.stored_run.standing_of", lambda *_: pytest.fail("the list knows"))
+    monkeypatch.setattr("attractor_nb.storage.stored_run.current_status", lambda *_: pytest.fail("the list knows"))
     [asked] = gates(tmp_path / "runs")
     desk = RunDesk(tmp_path / "runs", max_runs=1)
     [question] = all_questions(desk, desk.summaries())

@@ -67,4 +67,4 @@ def test_without_prompts_there_is_no_table():
 
 def test_a_stylesheet_that_cannot_be_read_gives_nothing():
     body = 'digraph { model_stylesheet="* {" start [shape=Mdiamond] a [prompt=x] end start -> a -> end }'
-    assert Pipeline(body).models()["a"].model.giver == "default"
+    assert Pipeline(body).models()["a"].model.origin == "default"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage
 from attractor_nb.decisions.kept_state import checkpoint_entries
-from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.errors import GraphChanged, OptionError, RunError, RunLocked
 from attractor_nb.model.calls.response import Response
@@ -407,7 +407,7 @@ def told(result):
 
 def visits_of(root):
     """All visits on the way taken, as (node, number)."""
-    way = way_taken(read_run(root).events)
+    way = counted_events(read_run(root).events)
     return list(dict.fromkeys((event.name, event.visit) for event in way if isinstance(event, StageStarted)))
 
 

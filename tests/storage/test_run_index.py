@@ -54,7 +54,7 @@ def base(create, tmp_path):
 def made(monkeypatch):
     """The names of the directories whose lines are made anew."""
     names = []
-    make = listing.summarize_with_grounds
+    make = listing.summarize_with_dependencies
 
     def noted(path):
         names.append(path.name)

@@ -45,12 +45,12 @@ class Walk:
         if event != "call" or (name := name_of(frame)) is None or not holds_options(frame):
             return
         self.functions.add(name)
-        giver = frame.f_back
-        while giver is not None and (name_of(giver) is None or not holds_options(giver)):
-            giver = giver.f_back
-        if giver is not None:
-            self.functions.add(name_of(giver))  # of one that makes the options none are seen when it is called
-            self.steps.add((name_of(giver), name))
+        origin = frame.f_back
+        while origin is not None and (name_of(origin) is None or not holds_options(origin)):
+            origin = origin.f_back
+        if origin is not None:
+            self.functions.add(name_of(origin))  # of one that makes the options none are seen when it is called
+            self.steps.add((name_of(origin), name))
 
     @property
     def files(self):
@@ -59,14 +59,14 @@ class Walk:
     @property
     def passed(self):
         """The functions that hand the options on; the others only read them."""
-        return {giver for giver, _ in self.steps}
+        return {origin for origin, _ in self.steps}
 
     @property
     def climbs(self):
         def height(function):
             return HEIGHT[function[0].partition("/")[0].removesuffix(".py")]
 
-        return {(giver, taker) for giver, taker in self.steps if height(taker) > height(giver)}
+        return {(origin, taker) for origin, taker in self.steps if height(taker) > height(origin)}
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ class Listener:
         self._began = now()
         self._room = MAX_LOG_BYTES
         self._announced = 0
-        self._has_spoken = False
+        self._has_output = False
         self._unlogged = ""
 
     @property
@@ -112,8 +112,8 @@ class Listener:
     def _stream(self, written: TextWritten) -> None:
         if self._scope is None:
             return
-        is_next = self._has_spoken and not self.transcript.goes_on(written)
-        self._has_spoken = True
+        is_next = self._has_output and not self.transcript.goes_on(written)
+        self._has_output = True
         text = self.transcript.news(written)
         self._scope.stream(f"\n\n{text}" if is_next else text)
 

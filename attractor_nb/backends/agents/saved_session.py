@@ -80,14 +80,14 @@ class SavedSession:
 
         A count below the one before is of a session that counts anew.
         """
-        told = ended.usage or Usage()
-        is_sum = told.input_tokens >= self.input_tokens and told.output_tokens >= self.output_tokens
+        reported = ended.usage or Usage()
+        is_sum = reported.input_tokens >= self.input_tokens and reported.output_tokens >= self.output_tokens
         if not self.session or not is_sum:
-            return told, ended.tokens
+            return reported, ended.tokens
         usage = structs.replace(
-            told,
-            input_tokens=told.input_tokens - self.input_tokens,
-            output_tokens=told.output_tokens - self.output_tokens,
+            reported,
+            input_tokens=reported.input_tokens - self.input_tokens,
+            output_tokens=reported.output_tokens - self.output_tokens,
         )
         read = sum(part.cache_read_tokens for part in ended.tokens) - self.cache_read_tokens
         read = min(max(0, read), usage.input_tokens)

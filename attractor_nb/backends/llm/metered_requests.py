@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
 
     from attractor_nb.backends.llm.model_requests import Request, Target
-    from attractor_nb.backends.llm.rate_gates import Passage, RateGates
+    from attractor_nb.backends.llm.rate_gates import Permit, RateGates
     from attractor_nb.stage import StageScope
 
 ASSUMED_ANSWER_TOKENS: Final = 1000
@@ -115,7 +115,7 @@ class MeteredRequests:
         messages: Sequence[ModelMessage],
     ) -> ModelResponse:
         """Make a request and read its answer to the end; announce what came of it."""
-        passage = await self._let_through(messages) if self.target.rates else None
+        permit = await self._let_through(messages) if self.target.rates else None
         began = time.monotonic()
         self._record(messages)
         response: ModelResponse | None = None
@@ -125,14 +125,14 @@ class MeteredRequests:
         except Exception as error:  # announced, whatever it is, and raised again
             failure = failure_of(error, self.target, self.address)
             message = failure.error.message if failure else type(error).__name__
-            usage = None if response is None else self._counted(response, messages, passage)
+            usage = None if response is None else self._counted(response, messages, permit)
             self._announce(began, usage, error=message, error_type=error_type_of(error))
             raise
         finish = str(response.finish_reason or raw_reason(response))
-        self._announce(began, self._counted(response, messages, passage), finish)
+        self._announce(began, self._counted(response, messages, permit), finish)
         return response
 
-    async def _let_through(self, messages: Sequence[ModelMessage]) -> Passage:
+    async def _let_through(self, messages: Sequence[ModelMessage]) -> Permit:
         """Wait until the rates of who is asked allow another request."""
         received = ASSUMED_ANSWER_TOKENS if self.request.max_tokens is None else self.request.max_tokens
         endpoint = self.target.endpoint
@@ -192,7 +192,7 @@ class MeteredRequests:
             case _:
                 return
 
-    def _counted(self, response: ModelResponse, messages: Sequence[ModelMessage], passage: Passage | None) -> Usage:
+    def _counted(self, response: ModelResponse, messages: Sequence[ModelMessage], permit: Permit | None) -> Usage:
         """What a request consumed, added to the talk's; our estimate where the server does not say."""
         counted: Any = response.usage
         is_estimated = not (counted.input_tokens or counted.output_tokens)
@@ -200,8 +200,8 @@ class MeteredRequests:
             counted = Usage(tokens_of(messages), tokens_of([response]))
         own = usage_of(ModelName(self.target.model, self.target.provider), counted, is_estimated=is_estimated)
         self.usage = self.usage + own
-        if passage is not None:
-            passage.settle(own.total_tokens)
+        if permit is not None:
+            permit.settle(own.total_tokens)
         return own
 
     def _record(self, messages: Sequence[ModelMessage]) -> None:

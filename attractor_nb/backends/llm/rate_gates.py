@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from attractor_nb.model.calls.rates import Rates
 
 MINUTE_SECONDS: Final = 60.0
-TOLD_SECONDS: Final = 1.0
+ANNOUNCED_SECONDS: Final = 1.0
 """A wait that is longer than this is told to whoever watches."""
 LOOK_SECONDS: Final = 1.0
 """The first in a queue looks this often whether a request has consumed less than was reserved for it."""
 
 
 @dataclass(slots=True)
-class Passage:
+class Permit:
     """A request that was let through.
 
     Attributes:
@@ -64,10 +64,10 @@ class RateGate:
         self._monotonic = monotonic
         self._sleep = sleep
         self._lock = threading.Lock()
-        self._passed: deque[Passage] = deque()
+        self._passed: deque[Permit] = deque()
         self._queue: deque[_Waiting] = deque()
 
-    async def enter(self, rates: Rates, tokens: int, tell: Callable[[float], None]) -> Passage:
+    async def enter(self, rates: Rates, tokens: int, tell: Callable[[float], None]) -> Permit:
         """Wait until a request may be made. Whoever is cancelled meanwhile leaves the queue.
 
         Args:
@@ -79,14 +79,14 @@ class RateGate:
         waiting = _Waiting(rates, tokens)
         with self._lock:
             self._queue.append(waiting)
-        is_told = False
+        is_announced = False
         try:
             while True:
-                passage, seconds, is_first = self._look(waiting)
-                if passage is not None:
-                    return passage
-                if seconds > TOLD_SECONDS and not is_told:
-                    is_told = True
+                permit, seconds, is_first = self._look(waiting)
+                if permit is not None:
+                    return permit
+                if seconds > ANNOUNCED_SECONDS and not is_announced:
+                    is_announced = True
                     tell(seconds)
                 if is_first:
                     await self._sleep(min(seconds, LOOK_SECONDS))
@@ -95,8 +95,8 @@ class RateGate:
         finally:
             self._leave(waiting)
 
-    def _look(self, waiting: _Waiting) -> tuple[Passage | None, float, bool]:
-        """The passage of one who may go; else how long the first of the queue waits, and whether it is it."""
+    def _look(self, waiting: _Waiting) -> tuple[Permit | None, float, bool]:
+        """The permit of one who may go; else how long the first of the queue waits, and whether it is it."""
         with self._lock:
             now = self._monotonic()
             while self._passed and self._passed[0].at <= now - MINUTE_SECONDS:
@@ -104,21 +104,21 @@ class RateGate:
             first = self._queue[0]
             seconds = self._seconds(first, now)
             if first is waiting and seconds <= 0:
-                self._passed.append(passage := Passage(now, waiting.tokens))
-                return passage, 0.0, True
+                self._passed.append(permit := Permit(now, waiting.tokens))
+                return permit, 0.0, True
             return None, seconds, first is waiting
 
     def _seconds(self, waiting: _Waiting, now: float) -> float:
         """How long until enough of what was asked is a minute ago."""
         rates = waiting.rates
-        count, tokens = len(self._passed), sum(passage.tokens for passage in self._passed)
+        count, tokens = len(self._passed), sum(permit.tokens for permit in self._passed)
         until = now
-        for passage in self._passed:
+        for permit in self._passed:
             is_full = rates.requests_per_minute is not None and count >= rates.requests_per_minute
             if not is_full and (rates.tokens_per_minute is None or tokens + waiting.tokens <= rates.tokens_per_minute):
                 break
-            until = passage.at + MINUTE_SECONDS
-            count, tokens = count - 1, tokens - passage.tokens
+            until = permit.at + MINUTE_SECONDS
+            count, tokens = count - 1, tokens - permit.tokens
         return until - now
 
     def _leave(self, waiting: _Waiting) -> None:

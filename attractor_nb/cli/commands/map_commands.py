@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attractor_nb.cli.option_choices import Failed, GraphChange, OnFailure, OnInterrupted
-from attractor_nb.cli.shared_options import RunsDir, run_settings, spread
+from attractor_nb.cli.shared_options import RunsDir, run_settings, with_options
 
 if TYPE_CHECKING:
     from attractor_nb.cli.run_settings import Settings
@@ -30,7 +30,7 @@ Exit codes: 0 all rows succeeded, 1 a row failed or was not started, 2 invalid i
 """
 
 
-@spread("settings", run_settings, without=NOT_OF_A_MAP)
+@with_options("settings", run_settings, without=NOT_OF_A_MAP)
 def map_(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)] = "",
     *,

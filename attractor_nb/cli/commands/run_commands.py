@@ -20,7 +20,7 @@ from attractor_nb.cli.shared_options import (
     Token,
     complete_inputs,
     run_settings,
-    spread,
+    with_options,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ The run that it comes from is read, never changed.
 """
 
 
-@spread("settings", run_settings)
+@with_options("settings", run_settings)
 def run(
     file: File,
     *,
@@ -89,7 +89,7 @@ RESUME_HELP = """Continue a stopped run. Recorded stages are not run again.
 """
 
 
-@spread("settings", run_settings)
+@with_options("settings", run_settings)
 def resume(
     place: Annotated[
         str,
@@ -175,7 +175,7 @@ def demo(
     return show_demo(is_simulated=is_simulated, is_auto_approved=is_auto_approved, runs_dir=runs_dir, is_json=is_json)
 
 
-@spread("settings", run_settings, without={"is_cached", "cache_dir", "cassette", "cassette_mode"})
+@with_options("settings", run_settings, without={"is_cached", "cache_dir", "cassette", "cassette_mode"})
 def fork(
     place: Annotated[
         str,

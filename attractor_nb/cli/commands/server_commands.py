@@ -10,7 +10,16 @@ import typer
 
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import Shell
-from attractor_nb.cli.shared_options import File, Json, RunsDir, Server, Token, complete_inputs, run_settings, spread
+from attractor_nb.cli.shared_options import (
+    File,
+    Json,
+    RunsDir,
+    Server,
+    Token,
+    complete_inputs,
+    run_settings,
+    with_options,
+)
 
 if TYPE_CHECKING:
     from attractor_nb.cli.run_settings import Settings
@@ -133,7 +142,7 @@ Commands of a pipeline are run only where their hash is allowed: `attractor-nb c
 """
 
 
-@spread("settings", run_settings, without=NOT_OF_A_SUBMISSION)
+@with_options("settings", run_settings, without=NOT_OF_A_SUBMISSION)
 def submit(
     file: File,
     *,

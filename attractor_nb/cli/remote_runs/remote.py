@@ -123,14 +123,14 @@ def cancel_on(address: ServerAddress, *, is_json: bool) -> ExitCode:
     client.post(address.run_id, "cancel", body={})
     for _ in follow_events(client, address.run_id):
         pass  # it has stopped when nothing follows
-    standing = status_at_rest(client, address.run_id)
-    status = one_line(str(standing.get("status", "")))
+    known = status_at_rest(client, address.run_id)
+    status = one_line(str(known.get("status", "")))
     url = client.url_of(address.run_id)
     if is_json:
         print_json({"id": address.run_id, "url": url, "status": status})
         return ExitCode.SUCCESS
     print(f"{address.run_id} is {status}")
-    if standing.get("is_resumable"):
+    if known.get("is_resumable"):
         print(f"Continue with `attractor-nb resume {url}`", file=sys.stderr)
     return ExitCode.SUCCESS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.decisions.open_questions import fold_question
 from attractor_nb.errors import CheckpointCorrupt
 from attractor_nb.model.events import (
@@ -79,7 +79,7 @@ class WatchedRun:
         self._parts[-1].append(event)
         self._forget()
         for part in self._parts:
-            for each in way_taken(part):
+            for each in counted_events(part):
                 self._fold(each)
 
     def _fold(self, event: Event) -> None:
@@ -96,7 +96,7 @@ class WatchedRun:
             case _:
                 pass
 
-    def hear_of_trouble(self, words: str) -> None:
+    def report_trouble(self, words: str) -> None:
         """Something is in the way of the events, or, with no words, not any more."""
         self.trouble = words
 

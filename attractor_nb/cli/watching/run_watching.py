@@ -99,7 +99,7 @@ def watch_server(address: ServerAddress, *, is_once: bool, is_json: bool) -> Exi
             terminal = Terminal(sys.stdout)
             terminal.show(_drawn(terminal, run, how))
         return run.exit_code
-    events = follow_events(client, run_id, tell=run.hear_of_trouble)
+    events = follow_events(client, run_id, tell=run.report_trouble)
     code = _show(run, _gathered(events), how, is_once=False, is_json=is_json)
     with contextlib.suppress(AttractorError):  # what was to be seen was seen, also when the server has gone
         status_at_rest(client, run_id)
@@ -227,15 +227,15 @@ def _show_live(terminal: Terminal, run: WatchedRun, batches: Batches, how: Calla
 def _print_lines(terminal: Terminal, run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str]) -> None:
     """A line for each stage that ends and for each question; at the end one for the run."""
     progress = ProgressDisplay(run.graph, terminal=terminal)
-    told: set[str] = set()
+    announced: set[str] = set()
     for batch in batches:
         for event in batch:
             run.take(event)
             progress.take(event)
-        told.intersection_update(run.gates)
+        announced.intersection_update(run.gates)
         for key, gate in run.gates.items():
-            if key not in told:  # of what was answered long ago the stage's line says enough
-                told.add(key)
+            if key not in announced:  # of what was answered long ago the stage's line says enough
+                announced.add(key)
                 terminal.say("\n".join(question_lines(gate, how(gate))), Tone.WAITING)
         if terminal.is_unread:
             raise BrokenPipeError

@@ -1,7 +1,7 @@
 """Where the branches of a fan-out meet again, and what lies before it (spec 4.8; rulings 22, 36).
 
 All branches are walked at once, one edge deeper each turn; a node remembers which branches have come to
-it. The first turn in which all have come to a fan-in node finds the join. Once they have met, only ways
+it. The first turn in which all have come to a fan-in node finds the join. Once they have met, only paths
 that lead to a fan-in are followed.
 """
 
@@ -72,7 +72,7 @@ def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
     for number, start in enumerate(starts):
         coming[start] = coming.get(start, 0) | 1 << number
     ordinary = ""
-    ways: dict[str, Sequence[str]] = {}
+    successors: dict[str, Sequence[str]] = {}
     while coming:
         complete = _take_in(arrived, coming, everybody)
         fan_ins = [name for name in complete if graph.nodes[name].handler_type == FAN_IN_TYPE]
@@ -82,10 +82,10 @@ def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
             ordinary = min(complete)
         if ordinary:
             # All branches are at one node and go on together: what they come to first needs no more walking.
-            if len(coming) == 1 and complete and (fan_in := _only_way(complete[0], node_id, ahead)):
+            if len(coming) == 1 and complete and (fan_in := _certain_fan_in(complete[0], node_id, ahead)):
                 return Join(fan_in, is_fan_in=True)
             coming = {name: branches for name, branches in coming.items() if name in ahead}
-        coming = _one_deeper(graph, node_id, coming, arrived, ways)
+        coming = _one_deeper(graph, node_id, coming, arrived, successors)
     return Join(ordinary)
 
 
@@ -124,12 +124,12 @@ def surroundings_of(graph: Graph, node_id: str, join: str) -> BranchBorders:
     return BranchBorders(frozenset(within), frozenset(fan_out | walked(back(node_id), back, within | ends)))
 
 
-def walked(starts: Iterable[str], ways: Callable[[str], Iterable[str]], stops: Collection[str]) -> set[str]:
+def walked(starts: Iterable[str], successors: Callable[[str], Iterable[str]], stops: Collection[str]) -> set[str]:
     """All that can be come to from some nodes, these included, without entering others."""
     seen = {start for start in starts if start not in stops}
     work = list(seen)
     for name in work:
-        for target in ways(name):
+        for target in successors(name):
             if target not in seen and target not in stops:
                 seen.add(target)
                 work.append(target)
@@ -163,7 +163,7 @@ def _fan_ins_ahead(graph: Graph) -> dict[str, _Ahead]:
     return found
 
 
-def _only_way(name: str, fan_out: str, ahead: Mapping[str, _Ahead]) -> str:
+def _certain_fan_in(name: str, fan_out: str, ahead: Mapping[str, _Ahead]) -> str:
     """The join when all branches are at one node and nowhere else: the fan-in ahead of it.
 
     Empty when there is none, or when the way to it may lead through the fan-out: then it must be walked.
@@ -184,18 +184,22 @@ def _take_in(arrived: dict[str, int], coming: Mapping[str, int], everybody: int)
 
 
 def _one_deeper(
-    graph: Graph, node_id: str, coming: Mapping[str, int], arrived: Mapping[str, int], ways: dict[str, Sequence[str]]
+    graph: Graph,
+    node_id: str,
+    coming: Mapping[str, int],
+    arrived: Mapping[str, int],
+    successors: dict[str, Sequence[str]],
 ) -> dict[str, int]:
     """Which branches come to which nodes by one more edge and were not there before."""
     deeper: dict[str, int] = {}
     for name, branches in coming.items():
-        if name not in ways:
-            ways[name] = [
+        if name not in successors:
+            successors[name] = [
                 edge.target
                 for edge in graph.outgoing_edges(name)
                 if edge.target != node_id and edge.target in graph.nodes
             ]
-        for target in ways[name]:
+        for target in successors[name]:
             if new := branches & ~arrived.get(target, 0):
                 deeper[target] = deeper.get(target, 0) | new
     return deeper

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
     DebuggerChanged,
@@ -77,8 +77,8 @@ class Journal:
 
     Attributes:
         events: All its durable events, in order.
-        way: Those that count (``history.way_taken``).
-        visits: The visits on the way, in the order in which they began.
+        counted: Those that count (``log_history.counted_events``).
+        visits: The visits that count, in the order in which they began.
     """
 
     def __init__(self, events: Sequence[Event], base: Mapping[str, Any] | None = None) -> None:
@@ -89,11 +89,11 @@ class Journal:
             base: What the context held before the first: the graph's attributes.
         """
         self.events = events
-        self.way = way_taken(events)
+        self.counted = counted_events(events)
         self.visits: list[VisitRecord] = []
         self._base = dict(base or {})
         under_way: dict[tuple[str, str, int], VisitRecord] = {}
-        for event in self.way:
+        for event in self.counted:
             if isinstance(event, StageStarted):
                 key = event.branch, event.name, event.visit
                 if key not in under_way:
@@ -125,19 +125,19 @@ class Journal:
             branch: Path of the branch; it has its fan-out's context until it has begun.
         """
         contexts = {"": dict(self._base)}
-        for event in self.way:
+        for event in self.counted:
             if event.sequence > sequence:
                 break
             _follow(contexts, event)
         return dict(_nearest(contexts, branch))
 
     def contexts(self) -> Iterator[tuple[Event, Mapping[str, Any]]]:
-        """Each event on the way with the context behind it, of the branch that it is in.
+        """Each event that counts with the context behind it, of the branch that it is in.
 
         For who looks at all of them: the mapping is the same one that goes on changing.
         """
         contexts = {"": dict(self._base)}
-        for event in self.way:
+        for event in self.counted:
             _follow(contexts, event)
             yield event, _nearest(contexts, event.branch)
 

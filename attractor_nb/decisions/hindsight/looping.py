@@ -16,7 +16,7 @@ from attractor_nb.model.events import GoalGateUnsatisfied, PipelineFailed, Stage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from attractor_nb.decisions.hindsight.route_reasons import WayOn
+    from attractor_nb.decisions.hindsight.route_reasons import RouteReasons
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.events import Event
 
@@ -69,7 +69,7 @@ class Looping(msgspec.Struct, frozen=True):
 
     Attributes:
         node: The node.
-        visits: How often it was visited on the way taken.
+        visits: How often it was visited; what a rewind went behind does not count.
         rounds: What led back to it, oldest first.
         retries: Attempts that failed and were tried again within a visit, a line each.
         ending: Why there was no further visit, or how far it is.
@@ -88,7 +88,13 @@ Hop = StageEnd | GoalGateUnsatisfied
 
 
 def explain_looping(
-    plan: Plan, node_id: str, events: Sequence[Event], ways: Mapping[int, WayOn], *, is_ended: bool, branch: str = ""
+    plan: Plan,
+    node_id: str,
+    events: Sequence[Event],
+    by_commit: Mapping[int, RouteReasons],
+    *,
+    is_ended: bool,
+    branch: str = "",
 ) -> Looping:
     """Why a node was visited so often.
 
@@ -96,7 +102,7 @@ def explain_looping(
         plan: The graph.
         node_id: A node of it.
         events: Those that count, in order; of a run that was restarted those of all its directories.
-        ways: Why each commit among them went where it did, by ``id`` of the event.
+        by_commit: Why each commit among them went where it did, by ``id`` of the event.
         is_ended: Whether the run stands still.
         branch: Path of the branch to look at; outside of all when empty.
     """
@@ -110,7 +116,7 @@ def explain_looping(
             continue
         if isinstance(event, StageStarted) and event.name == node_id and event.attempt == 1:
             if visits:
-                rounds.append(_round(plan, avoiding, hops, ways, node_id, event.visit))
+                rounds.append(_round(plan, avoiding, hops, by_commit, node_id, event.visit))
             visits.append(event.visit)
             hops = []
         elif isinstance(event, GoalGateUnsatisfied) or (isinstance(event, StageEnd) and event.is_commit):
@@ -118,7 +124,7 @@ def explain_looping(
         elif isinstance(event, StageEnd) and event.name == node_id:
             reason = _short(event.outcome.failure_reason, MAX_REASON)
             retries.append(f"visit {event.visit}: attempt {event.attempt} failed and was tried again: {reason}")
-    ending = _ending(hops, rounds, ways, events, is_ended=is_ended) if visits else ""
+    ending = _ending(hops, rounds, by_commit, events, is_ended=is_ended) if visits else ""
     statement = _statement(node_id, len(visits), rounds, len(retries))
     return Looping(node_id, len(visits), tuple(rounds), tuple(retries), ending, statement)
 
@@ -142,7 +148,12 @@ def _avoiding(plan: Plan, node_id: str) -> frozenset[str]:
 
 
 def _round(
-    plan: Plan, avoiding: frozenset[str], hops: Sequence[Hop], ways: Mapping[int, WayOn], node_id: str, visit: int
+    plan: Plan,
+    avoiding: frozenset[str],
+    hops: Sequence[Hop],
+    by_commit: Mapping[int, RouteReasons],
+    node_id: str,
+    visit: int,
 ) -> Round:
     path = [hop.name for hop in hops if isinstance(hop, StageEnd)]
     if len(path) > MAX_PATH:
@@ -156,7 +167,7 @@ def _round(
         for hop in hops
         if isinstance(hop, StageEnd)
     )
-    who, number, kind, found, words = _told(deciding, ways.get(id(deciding)))
+    who, number, kind, found, words = _decision(deciding, by_commit.get(id(deciding)))
     return Round(visit, (*path, node_id), who, number, kind, found, words, is_restart)
 
 
@@ -168,7 +179,7 @@ def _decides(plan: Plan, avoiding: frozenset[str], hop: Hop) -> bool:
     return planned is not None and any(edge.target in avoiding and edge.index != hop.edge for edge in planned.edges)
 
 
-def _told(hop: Hop, way: WayOn | None) -> tuple[str, int, str, str, str]:
+def _decision(hop: Hop, reasons: RouteReasons | None) -> tuple[str, int, str, str, str]:
     """Who decided, in which visit, in what manner, by what, and that as a line."""
     if isinstance(hop, GoalGateUnsatisfied):
         words = f"goal gate {hop.gate} was not satisfied at the end: back to {hop.target}"
@@ -186,19 +197,19 @@ def _told(hop: Hop, way: WayOn | None) -> tuple[str, int, str, str, str]:
     if hop.route in CHOSEN:
         chosen = f'"{_short(hop.route_detail)}"'
         return name, number, "chose", chosen, f"{name} chose {chosen}: to {hop.next_node}"
-    found = _found(way)
+    found = _found(reasons)
     words = f"{name} found {found}: to {hop.next_node}" if found else f"{name} went to {hop.next_node}"
     if hop.route_detail:
         words += f" ({hop.route}: {_short(hop.route_detail, MAX_REASON)})"
     return name, number, "found" if found else "went", found, words
 
 
-def _found(way: WayOn | None) -> str:
+def _found(reasons: RouteReasons | None) -> str:
     """The values that decided: those that the taken condition saw, or else those that refused the others."""
-    if way is None:
+    if reasons is None:
         return ""
-    taken = [one for one in way.candidates if one.is_taken and one.values]
-    looked = taken or [one for one in way.candidates if one.holds is False]
+    taken = [one for one in reasons.candidates if one.is_taken and one.values]
+    looked = taken or [one for one in reasons.candidates if one.holds is False]
     seen: dict[str, str] = {}
     for candidate in looked:
         for verdict in candidate.values:
@@ -209,7 +220,12 @@ def _found(way: WayOn | None) -> str:
 
 
 def _ending(
-    hops: Sequence[Hop], rounds: Sequence[Round], ways: Mapping[int, WayOn], events: Sequence[Event], *, is_ended: bool
+    hops: Sequence[Hop],
+    rounds: Sequence[Round],
+    by_commit: Mapping[int, RouteReasons],
+    events: Sequence[Event],
+    *,
+    is_ended: bool,
 ) -> str:
     """Why there was no further visit."""
     last = events[-1] if events else None
@@ -218,7 +234,7 @@ def _ending(
     deciders = {one.decider for one in rounds}
     left = next((hop for hop in hops if isinstance(hop, StageEnd) and hop.name in deciders), None)
     if left is not None and left.next_node:
-        return f"then {_told(left, ways.get(id(left)))[4]}"
+        return f"then {_decision(left, by_commit.get(id(left)))[4]}"
     if not is_ended:
         return "the run goes on"
     return "" if not rounds else "then the run did not come back to it"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.failure_routes import is_failed, match_diamond, next_step, retry_step
-from attractor_nb.decisions.hindsight.route_reasons import MAX_SEEN_CHARACTERS, AskedRule, EdgeCandidate, WayOn
+from attractor_nb.decisions.hindsight.route_reasons import MAX_SEEN_CHARACTERS, AskedRule, EdgeCandidate, RouteReasons
 from attractor_nb.decisions.routing import (
     BRANCH_END,
     JUMPS,
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from attractor_nb.languages.condition.evaluate import Lookup
 
 
-def ways_on(
+def all_route_reasons(
     plan: Plan, journal: Journal, resolve: Callable[[Any], Any] = lambda value: value
-) -> Iterator[tuple[StageEnd, WayOn]]:
-    """Each commit on the way, in order, with why the stage was left as it was; one pass over the events.
+) -> Iterator[tuple[StageEnd, RouteReasons]]:
+    """Each commit that counts, in order, with why the stage was left as it was; one pass over the events.
 
     Args:
         plan: The graph as it is now.
@@ -52,25 +52,25 @@ def ways_on(
             continue
         branch = state.branches.open.get(event.branch)
         seen = (state if branch is None else branch.state).seen
-        yield event, way_on(plan, event, seen, _lookup(values, resolve))
+        yield event, reasons_for(plan, event, seen, _lookup(values, resolve))
 
 
-def way_on_of(
+def route_reasons_of(
     plan: Plan, journal: Journal, commit: StageEnd, resolve: Callable[[Any], Any] = lambda value: value
-) -> WayOn:
-    """Why one visit was left as it was; see ``ways_on``."""
+) -> RouteReasons:
+    """Why one visit was left as it was; see ``all_route_reasons``."""
     state, diamonds = RunState(plan.start), diamonds_of(plan)
-    for event in journal.way:
+    for event in journal.counted:
         state.apply(event, is_passed_through=event.node_id in diamonds)
         if event is commit:
             break
     branch = state.branches.open.get(commit.branch)
     seen = (state if branch is None else branch.state).seen
     values = journal.values_at(commit.sequence, commit.branch)
-    return way_on(plan, commit, seen, _lookup(values, resolve))
+    return reasons_for(plan, commit, seen, _lookup(values, resolve))
 
 
-def way_on(plan: Plan, commit: StageEnd, seen: Seen, lookup: Lookup) -> WayOn:
+def reasons_for(plan: Plan, commit: StageEnd, seen: Seen, lookup: Lookup) -> RouteReasons:
     """Why a stage was left as its commit says.
 
     Args:
@@ -81,7 +81,7 @@ def way_on(plan: Plan, commit: StageEnd, seen: Seen, lookup: Lookup) -> WayOn:
     """
     planned = plan.nodes.get(commit.name)
     if planned is None:
-        return WayOn(
+        return RouteReasons(
             commit.edge,
             commit.next_node,
             commit.route,
@@ -94,7 +94,7 @@ def way_on(plan: Plan, commit: StageEnd, seen: Seen, lookup: Lookup) -> WayOn:
     step = None if planned.is_exit else next_step(plan, planned, commit.outcome, seen, lookup, commit.branch)
     rules = _rules(plan, planned, commit, seen, lookup)
     candidates = tuple(_candidate(plan, planned, edge, commit, seen, lookup, step) for edge in planned.edges)
-    return WayOn(
+    return RouteReasons(
         commit.edge,
         commit.next_node,
         commit.route,

@@ -1,4 +1,4 @@
-"""Why a stage was left as it was, as values: the rules that were asked, each edge, the way on."""
+"""Why a stage was left as it was, as values: the rules that were asked, each edge, the next step."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class EdgeCandidate(msgspec.Struct, frozen=True):
 
 
 class AskedRule(msgspec.Struct, frozen=True):
-    """A rule that was asked for the way on.
+    """A rule that was asked for the next step.
 
     Attributes:
         name: What it looks at.
         words: What it came to.
-        decides: Whether the way on is its.
+        decides: Whether the next step is its.
     """
 
     name: str
@@ -70,7 +70,7 @@ class AskedRule(msgspec.Struct, frozen=True):
     decides: bool = False
 
 
-class WayOn(msgspec.Struct, frozen=True):
+class RouteReasons(msgspec.Struct, frozen=True):
     """Why a visit was left the way it was.
 
     Attributes:

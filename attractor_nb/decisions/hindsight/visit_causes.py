@@ -43,7 +43,7 @@ def arrival_of(journal: Journal, visit: VisitRecord) -> Arrival:
     """What brought the run to a visit, by the last event before it that says where the run goes on."""
     found: Event | None = None
     by_hand: list[str] = []
-    for event in journal.way:
+    for event in journal.counted:
         if event.sequence >= visit.sequence:
             break
         if _leads(event, visit.branch):
@@ -51,7 +51,7 @@ def arrival_of(journal: Journal, visit: VisitRecord) -> Arrival:
             by_hand.clear()
         elif event.branch == visit.branch and (words := _by_hand(event, visit.node_id)):
             by_hand.append(words)
-    arrival = _told(found, visit)
+    arrival = _arrival(found, visit)
     return replace(arrival, words="; ".join([arrival.words, *by_hand]))
 
 
@@ -79,7 +79,7 @@ def _leads(event: Event, branch: str) -> bool:
     return not branch and isinstance(event, PipelineStarted | GoalGateUnsatisfied)
 
 
-def _told(event: Event | None, visit: VisitRecord) -> Arrival:
+def _arrival(event: Event | None, visit: VisitRecord) -> Arrival:
     match event:
         case StageEnd():
             words = f"from {event.name}, visit {event.visit}: {because(event.route, event.route_detail)}"

@@ -40,12 +40,12 @@ class Reached(msgspec.Struct, frozen=True):
     reason: str
 
 
-class BoundStanding(msgspec.Struct, frozen=True):
+class RunPosition(msgspec.Struct, frozen=True):
     """Where a run stands; put into words only when they are needed.
 
-    >>> str(BoundStanding(["start", "plan"], "plan")), str(BoundStanding(["start"], "plan"))
+    >>> str(RunPosition(["start", "plan"], "plan")), str(RunPosition(["start"], "plan"))
     ('in the cycle plan -> plan', 'before plan')
-    >>> str(BoundStanding(["start"], "plan", "plan was cut off"))
+    >>> str(RunPosition(["start"], "plan", "plan was cut off"))
     'plan was cut off'
 
     Attributes:
@@ -58,7 +58,7 @@ class BoundStanding(msgspec.Struct, frozen=True):
     completed: Sequence[str]
     node_id: str
     moment: str = ""
-    outer: BoundStanding | None = None
+    outer: RunPosition | None = None
 
     @property
     def cycle(self) -> str:
@@ -177,7 +177,7 @@ def exceeded(
     usage: Usage,
     elapsed_seconds: float,
     completed: Sequence[str],
-    outer: BoundStanding | None = None,
+    outer: RunPosition | None = None,
 ) -> Reached | None:
     """Why the next stage may not be executed, or None when it may. Asked before each stage.
 
@@ -191,7 +191,7 @@ def exceeded(
         completed: Ids of the stages executed so far, in order.
         outer: For a branch: where its fan-out stands.
     """
-    where = BoundStanding(completed, node_id, outer=outer)
+    where = RunPosition(completed, node_id, outer=outer)
     if steps >= bounds.max_steps:
         what = f"{counted(steps, 'stage')} executed"
         return _reached("max_steps", bounds.max_steps, what, where)
@@ -204,7 +204,7 @@ def exceeded(
     return used_up(bounds, usage, elapsed_seconds, where)
 
 
-def used_up(bounds: RunBounds, usage: Usage, elapsed_seconds: float, where: BoundStanding) -> Reached | None:
+def used_up(bounds: RunBounds, usage: Usage, elapsed_seconds: float, where: RunPosition) -> Reached | None:
     """Why nothing more may be spent, or None when it may. Asked before each attempt.
 
     A cost or token bound of 0 lets free stages go on. Sums of prices are compared as people add them:
@@ -241,7 +241,7 @@ def cycle_of(completed: Sequence[str]) -> str:
     return ""
 
 
-def _reached(bound: str, limit: object, what: str, where: BoundStanding) -> Reached:
+def _reached(bound: str, limit: object, what: str, where: RunPosition) -> Reached:
     return Reached(bound, f"{bound}={limit} reached: {what}, {where}")
 
 

@@ -94,7 +94,7 @@ class Claim(msgspec.Struct, eq=False):
     Attributes:
         account: Whose account it is.
         who: Who asks, for the words of a refusal: a node.
-        told: The most that it can cost; None when nobody knows.
+        ceiling: The most that it can cost; None when nobody knows.
         kind: What it is like, of which nobody knows the most.
         most: USD and tokens that are held for it, once it is granted.
         refused: Why it was refused; None when it was not.
@@ -102,7 +102,7 @@ class Claim(msgspec.Struct, eq=False):
 
     account: Account
     who: str
-    told: Usage | None = None
+    ceiling: Usage | None = None
     kind: str = ""
     most: tuple[float, float] = _UNKNOWN
     refused: Reached | None = None
@@ -152,8 +152,8 @@ class Reservations(msgspec.Struct):
             self.dearest[claim.kind] = (max(usd, came_to.cost_usd or 0.0), max(tokens, came_to.total_tokens))
 
     def _most(self, claim: Claim) -> tuple[float, float]:
-        if claim.told is not None:
-            return claim.told.cost_usd or 0.0, claim.told.total_tokens
+        if claim.ceiling is not None:
+            return claim.ceiling.cost_usd or 0.0, claim.ceiling.total_tokens
         usd, tokens = self.dearest.get(claim.kind, _UNKNOWN)
         return usd * DEARER, tokens * DEARER
 

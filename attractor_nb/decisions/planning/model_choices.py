@@ -37,14 +37,14 @@ class ValueChoice:
 
     Attributes:
         value: The value; empty when nobody gave one.
-        giver: ``node``, ``stylesheet``, ``node [...]`` (a default block), ``graph``, ``model's name`` (a
+        origin: ``node``, ``stylesheet``, ``node [...]`` (a default block), ``graph``, ``model's name`` (a
             provider that it tells), ``backend`` (its default), or ``default`` (the system's).
         selector: The stylesheet's selector that won, or empty.
         span: Where it is written, or None.
     """
 
     value: str
-    giver: str
+    origin: str
     selector: str = ""
     span: Span | None = field(default=None, compare=False, repr=False)
 
@@ -56,7 +56,7 @@ class ValueChoice:
     @property
     def reason(self) -> str:
         """Who gave it, in a few words: ``stylesheet .code, line 8``."""
-        who = f"{self.giver} {self.selector}".strip()
+        who = f"{self.origin} {self.selector}".strip()
         return who if self.line is None else f"{who}, line {self.line}"
 
 
@@ -106,9 +106,9 @@ def model_choice(node: Node, graph: Graph, stylesheet: Stylesheet, default: Mode
     default = default or ModelName("")
     styled = winning_declarations(stylesheet, node)
 
-    def given(name: str, fallback: str, giver: str) -> ValueChoice:
+    def given(name: str, fallback: str, origin: str) -> ValueChoice:
         if name not in node.attrs:
-            return ValueChoice(fallback, giver if fallback else DEFAULT)
+            return ValueChoice(fallback, origin if fallback else DEFAULT)
         value = literal_text(node.attrs[name])
         own = node.attr_spans.get(name)
         if name in node.explicit:
@@ -126,7 +126,7 @@ def model_choice(node: Node, graph: Graph, stylesheet: Stylesheet, default: Mode
     effort = given("reasoning_effort", node.reasoning_effort, DEFAULT)
     name = read_model(model.value, provider.value)
     if not provider.value:
-        giver = DETECTED if name.provider else BACKEND
+        origin = DETECTED if name.provider else BACKEND
         name = name if name.provider else ModelName(name.model, default.provider)
-        provider = ValueChoice(name.provider, giver if name.provider else DEFAULT)
+        provider = ValueChoice(name.provider, origin if name.provider else DEFAULT)
     return ModelChoice(node.id, model, provider, effort, name)

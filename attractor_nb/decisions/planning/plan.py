@@ -100,7 +100,7 @@ class PlannedNode(msgspec.Struct, frozen=True):
         defaults: Unconditional ``default=true`` edges, best first (ruling 12).
         by_label: Unconditional and default edges by their label, best first.
         by_target: The best unconditional or default edge by its target.
-        only_step: The way on when nothing but one unconditional edge leads out and no hint asks for it.
+        only_step: The next step when nothing but one unconditional edge leads out and no hint asks for it.
         to_conditional: The best unconditional edge that enters a diamond (ruling 15), or None.
         retry: Attempts and delays.
         timeout_seconds: Time one attempt may take, or None.

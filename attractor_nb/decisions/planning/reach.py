@@ -59,13 +59,13 @@ def likely_path(plan: Plan, lookup: Lookup) -> list[Visit]:
         visit = found[node_id] = Visit(node_id, edge, before)
         if planned.is_exit:
             continue
-        way = (*before, visit)
+        path = (*before, visit)
         if planned.is_fan_out:
             if planned.join and planned.join != stop:
-                work.append((planned.join, None, way, stop))  # taken up when all branches have been walked
-            work += [(branch.target, branch, way, planned.join) for branch in reversed(planned.branches)]
+                work.append((planned.join, None, path, stop))  # taken up when all branches have been walked
+            work += [(branch.target, branch, path, planned.join) for branch in reversed(planned.branches)]
         elif onward := _onward(planned, found, lookup):
-            work.append((onward.target, onward, way, stop))
+            work.append((onward.target, onward, path, stop))
     return list(found.values())
 
 
@@ -148,7 +148,7 @@ def _on_cycles(successors: Mapping[str, Iterable[str]]) -> set[str]:
 
 
 def _branches_coming(plan: Plan, successors: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """How many ways that are walked side by side come to each node, each once; 0 for none."""
+    """How many paths that are walked side by side come to each node, each once; 0 for none."""
     regions: list[tuple[str, set[str]]] = [("", set(_region(plan, successors, plan.start, "")))]
     regions += [
         (node_id, set(_region(plan, successors, branch.target, plan.nodes[node_id].join)))

@@ -40,11 +40,11 @@ def claim_events(page: PreamblePage) -> None:
     """Notable events, without the failures that are told as stages, in a third of the room."""
     if not page.amount.events:
         return
-    told = tuple(f"{stage.node_id} failed" for stage in page.past.stages)
+    failures = tuple(f"{stage.node_id} failed" for stage in page.past.stages)
     notable = [
         note
         for note in page.past.events
-        if note.kind not in INCIDENTS and not (note.kind == FAILURE and note.text.startswith(told))
+        if note.kind not in INCIDENTS and not (note.kind == FAILURE and note.text.startswith(failures))
     ]
     page.left -= _listed(page, page.events, notable[-page.amount.events :], page.left // 3)
 

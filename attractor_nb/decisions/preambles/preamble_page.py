@@ -33,16 +33,16 @@ class PageSection(msgspec.Struct):
     @property
     def text(self) -> str:
         """The section with empty lines around fences, and how many of its texts were left out."""
-        told: list[str] = []
+        parts: list[str] = []
         for block in self.blocks:
             if isinstance(block, str):
-                told.append(block)
+                parts.append(block)
             elif text := block.whole if block.need <= block.room else block.rendered():
-                told.append(text)
-        if left_out := len(self.blocks) - len(told):
-            told.append(f"({left_out} {'is' if left_out == 1 else 'are'} not told)")
-        spaced = told[:1]
-        for before, text in pairwise(told):
+                parts.append(text)
+        if left_out := len(self.blocks) - len(parts):
+            parts.append(f"({left_out} {'is' if left_out == 1 else 'are'} not told)")
+        spaced = parts[:1]
+        for before, text in pairwise(parts):
             if "\n" in text or "\n" in before:
                 spaced.append("")
             spaced.append(text)
@@ -58,7 +58,7 @@ class PreamblePage:
         amount: How much of it the mode tells.
         room_for_incidents: Characters that nothing else may take.
         left: Characters that are left of the others.
-        told: Context keys whose value stands somewhere.
+        stated: Context keys whose value stands somewhere.
         texts: The texts that count against the budget, in the order of their claims.
     """
 
@@ -68,7 +68,7 @@ class PreamblePage:
         self.amount = amount
         self.room_for_incidents = room * amount.kept // 100
         self.left = room - self.room_for_incidents
-        self.told: set[str] = set(past.wanted)
+        self.stated: set[str] = set(past.wanted)
         self.texts: list[PreambleText] = []
         self.goal, self.inputs, self.run = PageSection(), PageSection(INPUTS_HEADING), PageSection()
         self.stages, self.values = PageSection("### Earlier stages"), PageSection("### Values")

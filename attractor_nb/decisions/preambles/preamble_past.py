@@ -54,7 +54,7 @@ class StageSummary:
         keys: The context keys that it has set, of those that a later stage may be told; the first one has
             its response or output.
         command: The command that it ran, if it is one that runs commands.
-        told: How it was told last.
+        line: How it was told last.
         named: The same under the label of its node, and ``named_by`` the plan that has that.
     """
 
@@ -66,7 +66,7 @@ class StageSummary:
     size: int = 0
     keys: tuple[str, ...] = ()
     command: str = ""
-    told: PreambleLine | None = field(default=None, init=False, repr=False, compare=False)
+    line: PreambleLine | None = field(default=None, init=False, repr=False, compare=False)
     named: StageSummary | None = field(default=None, init=False, repr=False, compare=False)
     named_by: object = field(default=None, init=False, repr=False, compare=False)
 

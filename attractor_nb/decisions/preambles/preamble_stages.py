@@ -77,11 +77,11 @@ def claim_lines(page: PreamblePage, earlier: Sequence[StageSummary]) -> list[Pre
         page.write(page.stages, f"Stages so far: {counts}{events}.")
     room, lines, limit = page.left // 2, list[PreambleLine](), page.amount.notes
     for stage in reversed(earlier[-page.amount.stages :]):
-        line = stage.told
+        line = stage.line
         if line is None or line.limit != limit:
             size = f". Response ({stage.size:,} characters; the whole is ${{{stage.keys[0]}}})" if stage.keys else ""
             text = f"- {_named(stage)}: {_status_line(stage, limit)}"
-            line = stage.told = PreambleLine(limit, text, owed=len(size))
+            line = stage.line = PreambleLine(limit, text, owed=len(size))
         if (room := room - len(line.text) - 2) < 0:
             break
         page.left -= len(line.text) + 2
@@ -109,12 +109,12 @@ def claim_texts(page: PreamblePage, earlier: Sequence[StageSummary], lines: Sequ
         owed -= line.owed
         free, key, whole = page.left - owed, stage.keys[0], ""
         room = len(line.text) + max(free * 2 // 3, min(page.left, LEAST))
-        if key in page.told:
+        if key in page.stated:
             whole = "" if key in wanted else line.replaced
         elif line.whole and kept.get(key) is line.value:
             whole = line.whole
         if whole and free >= LEAST and len(whole) <= room:
-            page.told.add(key)
+            page.stated.add(key)
             page.left -= len(whole) - len(line.text)
             page.stages.blocks[-back] = whole
             continue
@@ -131,16 +131,16 @@ def claim_texts(page: PreamblePage, earlier: Sequence[StageSummary], lines: Sequ
 def _size_of(page: PreamblePage, stage: StageSummary, line: PreambleLine) -> PreambleText | None:
     """How much a stage said, behind its line; None when that stands somewhere, or is not known."""
     key = stage.keys[0]
-    if not stage.size or key in page.told:
+    if not stage.size or key in page.stated:
         return None
-    page.told.add(key)
+    page.stated.add(key)
     return PreambleText(f"{line.text}. {_label_of(key)}", "", stage.size, key)
 
 
 def _excerpt_of(page: PreamblePage, stage: StageSummary, line: PreambleLine) -> PreambleText | None:
     """What a stage said, behind its line, which keeps it; None for nothing."""
     key = stage.keys[0]
-    is_replaced = key in page.told
+    is_replaced = key in page.stated
     entry = _left_under(page, stage, key, f"{line.text}. ")
     if entry is None:
         return None
@@ -165,8 +165,8 @@ def _left_under(page: PreamblePage, stage: StageSummary, key: str, lead: str) ->
     label, is_end = f"{lead}{_label_of(key)}", key in _COMMAND_KEYS
     if key in page.past.wanted:
         return PreambleText(f"{label}: in full above")
-    if key not in page.told:
-        page.told.add(key)
+    if key not in page.stated:
+        page.stated.add(key)
         value = page.past.value(key, None)
         return None if value is None or value == "" else text_of(label, value, key, is_end=is_end)
     if key != stage.keys[0] or not stage.excerpt:

@@ -52,8 +52,8 @@ class PreambleText:
             shown = f"{self._labelled(len(part))}:\n\n{fenced(part)}"
             if part.strip() and len(shown) <= self.room:
                 return shown
-        told = self._labelled(0)
-        return told if len(told) <= self.room else ""
+        whole = self._labelled(0)
+        return whole if len(whole) <= self.room else ""
 
     def _composed(self) -> str:
         if not self.text:

@@ -31,15 +31,15 @@ def claim_inputs(page: PreamblePage, *, share: int) -> None:
     """What the run was given, each in its fair share of a part of the room."""
     texts: list[PreambleText] = []
     for name in page.past.inputs:
-        if name not in page.told and (value := page.past.value(name, _MISSING)) is not _MISSING:
-            page.told.add(name)
+        if name not in page.stated and (value := page.past.value(name, _MISSING)) is not _MISSING:
+            page.stated.add(name)
             texts.append(text_of(f"- {one_line(name, 80)}", value, name))
     page.share_out(page.inputs, texts, page.left // share)
 
 
 def claim_branches(page: PreamblePage) -> None:
     """What came of the branches of the last fan-out, each by its name and in its fair share."""
-    if BRANCHES_KEY in page.told:
+    if BRANCHES_KEY in page.stated:
         return
     texts: list[PreambleText] = []
     for branch in _branches(page.past):
@@ -57,7 +57,7 @@ def claim_values(page: PreamblePage) -> None:
         return
     room, kept, left_out = page.left // 2, list[PreambleText](), 0
     for key in reversed(page.past.keys):
-        if key in page.told:
+        if key in page.stated:
             continue
         value = _MISSING if room <= 0 else page.past.value(key, _MISSING)
         if value is _MISSING or value is None:
@@ -68,7 +68,7 @@ def claim_values(page: PreamblePage) -> None:
         if not (shown := text.rendered()):
             left_out, room = left_out + 1, 0
             continue
-        page.told.add(key)
+        page.stated.add(key)
         room -= len(shown) + 2
         page.left -= len(shown) + 2
         page.texts.append(text)

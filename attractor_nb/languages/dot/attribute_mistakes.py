@@ -73,7 +73,7 @@ def attribute_mistake(source: SourceText, start: int, previous_end: int, bracket
     if start == previous_end and text[start - 1] == '"' and text[start] != "+":
         return _text_after_string(source, start, bracket)
     if text[start] == '"':
-        return _lonely_string(source, start)
+        return _bare_string(source, start)
     found = _RUN.match(text, start)
     if text[start] == "[" or (found and _NEXT_STATEMENT.match(text, found.end())):
         return DotSyntaxError(
@@ -138,7 +138,7 @@ def _text_after_string(source: SourceText, start: int, bracket: int) -> DotSynta
     )
 
 
-def _lonely_string(source: SourceText, start: int) -> DotSyntaxError:
+def _bare_string(source: SourceText, start: int) -> DotSyntaxError:
     found = STRING.match(source.text, start)
     if found is None:
         return symbol_mistake(source, start)

@@ -31,7 +31,7 @@ class PlacedStatement(NamedTuple):
     groups: tuple[SubgraphStatement, ...]
 
 
-def standing(tree: DotTree) -> Iterator[PlacedStatement]:
+def placed_statements(tree: DotTree) -> Iterator[PlacedStatement]:
     """All statements but groups, in source order; groups nest no deeper than the lexer allows."""
 
     def walk(body: Sequence[Statement], groups: tuple[SubgraphStatement, ...]) -> Iterator[PlacedStatement]:

@@ -8,7 +8,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.lower import lower
 from attractor_nb.languages.dot.parser import parse_syntax
-from attractor_nb.languages.dot.placing import Page, standing
+from attractor_nb.languages.dot.placing import Page, placed_statements
 from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.source import SourceText
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def node_statements(tree: DotTree, node_id: str) -> list[NodeStatement]:
     """The statements that declare a node, in source order."""
-    return [part for part, _ in standing(tree) if isinstance(part, NodeStatement) and part.id.text == node_id]
+    return [part for part, _ in placed_statements(tree) if isinstance(part, NodeStatement) and part.id.text == node_id]
 
 
 def declare_node(tree: DotTree, node_id: str) -> str:
@@ -34,7 +34,7 @@ def declare_node(tree: DotTree, node_id: str) -> str:
         OptionError: No edge names it.
     """
     page, before = Page(tree), lower(tree).nodes.get(node_id)
-    for statement, groups in standing(tree):
+    for statement, groups in placed_statements(tree):
         if isinstance(statement, EdgeStatement) and node_id in {name.text for name in statement.ids}:
             outer = next((group for group in groups if _is_remembered(group)), statement)
             text = apply_edits(tree.source, [page.insert_before(outer, node_id)])
@@ -99,7 +99,7 @@ def link_at(tree: DotTree, position: int) -> ChainLink:
         OptionError: There is no such edge.
     """
     left = position
-    for statement, _ in standing(tree):
+    for statement, _ in placed_statements(tree):
         if isinstance(statement, EdgeStatement):
             links = len(statement.ids) - 1
             if 0 <= left < links:

@@ -12,7 +12,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.literals import is_identifier, is_quoted, quote, text_of
 from attractor_nb.languages.dot.lower import lower
-from attractor_nb.languages.dot.placing import Page, standing
+from attractor_nb.languages.dot.placing import Page, placed_statements
 from attractor_nb.languages.dot.respelling import spelled
 from attractor_nb.languages.dot.statements import keeping, link_at, node_statements, reread, without_edge
 from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
@@ -123,7 +123,7 @@ def rename_node(tree: DotTree, old: str, new: str) -> str:
         before = {edge.source for edge in lower(tree).edges if edge.target == old}
         edits = [
             page.replace(name.start, name.end, f'"{new}"' if page.text[name.start] == '"' else new)
-            for part in standing(tree)
+            for part in placed_statements(tree)
             for name in _ids(part)
             if name.text == old
         ]
@@ -145,7 +145,7 @@ def _place_of_node(tree: DotTree, after: str) -> NodeStatement | None:
     if after:
         statements = node_statements(tree, after)
         if not statements:
-            declared = {part.id.text for part, _ in standing(tree) if isinstance(part, NodeStatement)}
+            declared = {part.id.text for part, _ in placed_statements(tree) if isinstance(part, NodeStatement)}
             raise OptionError(
                 f'no statement declares "{after}"{did_you_mean(after, declared)}', hint="name a declared node"
             )
@@ -171,7 +171,7 @@ def _ids(part: PlacedStatement) -> tuple[Name, ...]:
 
 def _attributes(tree: DotTree) -> Iterator[tuple[Scope, Attr, str]]:
     """All attributes of graph and nodes, defaults included: scope, attribute, and whose it is if a node's."""
-    for statement, groups in standing(tree):
+    for statement, groups in placed_statements(tree):
         if isinstance(statement, NodeStatement):
             for attr in statement.block.attrs if statement.block else ():
                 yield Scope.NODE, attr, statement.id.text

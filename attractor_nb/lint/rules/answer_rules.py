@@ -157,7 +157,7 @@ def _form_problem(survey: Survey, node: Node, name: str) -> tuple[str, Fix] | No
     if known is None:
         return None
     if name in known:
-        problem = survey.options.unfit_forms.get(name)
+        problem = survey.options.invalid_forms.get(name)
         return (problem, Fix("use a model with flat fields")) if problem else None
     fix = Fix(f'register it: Pipeline(…, schemas={{"{name}": {name}}})')
     if near := nearest(name, sorted(known)):

@@ -43,8 +43,8 @@ def branch_leaves_fan_out(survey: Survey) -> Iterator[Finding]:
     """
     nearest: dict[tuple[str, str, str], tuple[int, str]] = {}
     for node_id in survey.joins:
-        for way, size in _ways_back(survey, node_id):
-            nearest[way] = min(nearest.get(way, (size, node_id)), (size, node_id))
+        for exit_edge, size in _branch_exits(survey, node_id):
+            nearest[exit_edge] = min(nearest.get(exit_edge, (size, node_id)), (size, node_id))
     for (source, target, name), (_, node_id) in nearest.items():
         where = "itself" if target == node_id else f'"{target}", which is before it'
         if name:
@@ -63,8 +63,8 @@ def branch_leaves_fan_out(survey: Survey) -> Iterator[Finding]:
             yield Finding(message, edge.span, source, (source, target), fix)
 
 
-def _ways_back(survey: Survey, node_id: str) -> Iterator[tuple[tuple[str, str, str], int]]:
-    """Ways out of the branches of a fan-out, and how many nodes the branches have.
+def _branch_exits(survey: Survey, node_id: str) -> Iterator[tuple[tuple[str, str, str], int]]:
+    """Edges and jumps that lead out of the branches of a fan-out, and how many nodes the branches have.
 
     Yields:
         Source, target and, for a jump, its attribute; and that number.

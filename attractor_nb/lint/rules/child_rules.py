@@ -56,7 +56,7 @@ def child_pipeline(survey: Survey) -> Iterator[Finding]:
         span = value_span(holder, problem.attribute)
         yield Finding(problem.message, span, problem.node_id, fix=Fix(problem.remedy))
     for node_id, declared in survey.options.child_inputs.items():
-        yield from _ungiven(survey.graph.nodes[node_id], declared)
+        yield from _missing_inputs(survey.graph.nodes[node_id], declared)
 
 
 def _unnamed(graph: Graph, node: Node) -> Iterator[Finding]:
@@ -73,7 +73,7 @@ def _unnamed(graph: Graph, node: Node) -> Iterator[Finding]:
         yield Finding(f'"{node.id}" names no child pipeline', node.span, node.id, fix=fix)
 
 
-def _ungiven(node: Node, declared: Sequence[Input]) -> Iterator[Finding]:
+def _missing_inputs(node: Node, declared: Sequence[Input]) -> Iterator[Finding]:
     """What a child would be refused for when its stage begins."""
     if not node.get("stack.child_autostart", bool, True):
         return

@@ -238,7 +238,7 @@ def cache_files_inside(survey: Survey) -> Iterator[Finding]:
     def is_inside(entry: str) -> bool:
         return bool(entry) and not _OUTSIDE.match(entry)
 
-    for written, entry in first_unfit_entries(survey, "cache.files", is_inside):
+    for written, entry in first_invalid_entries(survey, "cache.files", is_inside):
         what = f'"{entry}" is outside the working directory' if entry else "has an empty entry"
         fix = Fix('name files relative to the working directory, such as "data/*.csv"')
         yield Finding(f"cache.files {what}", written.span, written.node_id, fix=fix)
@@ -308,7 +308,7 @@ def attributes(survey: Survey, name: str) -> Iterator[_Written]:
             yield _Written(node, name, text)
 
 
-def first_unfit_entries(survey: Survey, name: str, is_fit: Callable[[str], bool]) -> Iterator[tuple[_Written, str]]:
+def first_invalid_entries(survey: Survey, name: str, is_fit: Callable[[str], bool]) -> Iterator[tuple[_Written, str]]:
     """Of each list with commas between the first entry that does not fit; nothing between two is an entry."""
     for written in attributes(survey, name):
         for entry in (each.strip() for each in written.text.split(",")):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.lint.rules.models import attributes, first_unfit_entries
+from attractor_nb.lint.rules.models import attributes, first_invalid_entries
 from attractor_nb.lint.source_places import outward, replacing, value_span
 from attractor_nb.model.calls.model_endpoints import FIELDS, PREFIX, endpoint_of, read_endpoint, written_endpoints
 from attractor_nb.model.calls.providers import PROVIDER_NAMES, known_provider, read_model
@@ -47,7 +47,7 @@ def fallback_valid(survey: Survey) -> Iterator[Finding]:
     def is_model(entry: str) -> bool:
         return bool(entry) and not entry.startswith(":") and bool(read_model(entry).model)
 
-    for written, entry in first_unfit_entries(survey, "llm_fallback", is_model):
+    for written, entry in first_invalid_entries(survey, "llm_fallback", is_model):
         what = f'entry "{entry}" that is not a model' if entry else "empty entry"
         fix = Fix('write models with commas between, such as "gpt-5-mini,anthropic:claude-haiku-4-5"')
         yield Finding(f"llm_fallback has an {what}", written.span, written.node_id, fix=fix)
@@ -139,7 +139,7 @@ def fallback_on_known(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] work [prompt="Do it", llm_fallback="o3", llm_fallback_on="refusal"]
             exit [shape=Msquare]  start -> work -> exit }
     """
-    for written, word in first_unfit_entries(survey, "llm_fallback_on", FALLBACK_REASONS.__contains__):
+    for written, word in first_invalid_entries(survey, "llm_fallback_on", FALLBACK_REASONS.__contains__):
         near = nearest(word, FALLBACK_REASONS)
         message = f'llm_fallback_on "{word}" is not one of {", ".join(FALLBACK_REASONS)}'
         fix = Fix(f"use {', '.join(FALLBACK_REASONS)}, with commas between")

@@ -203,11 +203,11 @@ def unbounded_cycle(survey: Survey) -> Iterator[Finding]:
             continue
         if leaving and any(survey.types[node_id] == HUMAN_TYPE for node_id in cycle):
             continue
-        way = " -> ".join([*cycle[:6], *(["…"] if len(cycle) > 6 else []), cycle[0]])
+        shown = " -> ".join([*cycle[:6], *(["…"] if len(cycle) > 6 else []), cycle[0]])
         what = "has no edge out of it that a run would choose" if leaving else "has no edge out of it"
         node = survey.graph.nodes[cycle[0]]
         fix = Fix("add an edge out of it with a condition, or a human gate")
-        yield Finding(f"the cycle {way} {what}", node.span, node.id, fix=fix)
+        yield Finding(f"the cycle {shown} {what}", node.span, node.id, fix=fix)
 
 
 def _can_be_taken(survey: Survey, edge: Edge) -> bool:

@@ -85,7 +85,7 @@ class GateCards(anywidget.AnyWidget):
         self._answer = answer
         self._changes = threading.RLock()
         self._handed_in: set[str] = set()
-        self.on_msg(self._hear)
+        self.on_msg(self._on_message)
 
     def ask(self, question: dict[str, Any]) -> None:
         """Show a question, or let it wait in line."""
@@ -153,7 +153,7 @@ class GateCards(anywidget.AnyWidget):
         if key in self.refusals:
             self.refusals = {each: refusal for each, refusal in self.refusals.items() if each != key}
 
-    def _hear(self, widget: object, content: dict[str, Any], buffers: object) -> None:
+    def _on_message(self, widget: object, content: dict[str, Any], buffers: object) -> None:
         del widget, buffers
         if content.get("kind") != "answer":
             return

@@ -83,8 +83,8 @@ class LiveInbox:
                 case InterviewStarted():
                     self._ask(run, event)
                 case InterviewCompleted() | InterviewTimeout() | None if gate is not None:
-                    is_told = isinstance(event, InterviewTimeout)  # its own words name the gate
-                    place = run.pipeline.name if is_told else f"{run.pipeline.name} · {gate.stage}"
+                    names_gate = isinstance(event, InterviewTimeout)  # its own words name the gate
+                    place = run.pipeline.name if names_gate else f"{run.pipeline.name} · {gate.stage}"
                     self.cards.settle(_key(run.id, gate.id), event, f"{place}: ")
                     self._runs.pop(_key(run.id, gate.id), None)
                 case _:

@@ -90,20 +90,20 @@ class GraphView(ActingView, GateCards):
         self._on_inspect = on_inspect
         self._on_debug = on_debug
         self._on_beside = on_beside
-        self._is_heard = False
+        self._is_ready = False
         self._whole_at = 0.0
 
     def show(self, delta: Delta) -> None:
         """Show a change: parts of ``states``; ``tails`` are words to append."""
         self._remember(delta)
-        if self._is_heard:
+        if self._is_ready:
             self.send({"kind": "delta", **delta})
         elif time.monotonic() >= self._whole_at + WHOLE_INTERVAL_SECONDS:
             self.show_whole()
 
     def beat(self) -> None:
         """Say that the kernel lives, when nothing else was to be said."""
-        if self._is_heard:
+        if self._is_ready:
             self.send({"kind": "beat"})
 
     def show_whole(self) -> None:
@@ -127,10 +127,10 @@ class GraphView(ActingView, GateCards):
         for node_id in [*tails][:-TAILS]:
             del tails[node_id]
 
-    def _hear(self, widget: object, content: dict[str, Any], buffers: object) -> None:
+    def _on_message(self, widget: object, content: dict[str, Any], buffers: object) -> None:
         match content.get("kind"):
             case "ready":
-                self._is_heard = True
+                self._is_ready = True
                 self.show_whole()
             case "stop":
                 self._on_stop()
@@ -143,4 +143,4 @@ class GraphView(ActingView, GateCards):
             case "beside":
                 self.send(self._on_beside(content))
             case _:
-                super()._hear(widget, content, buffers)
+                super()._on_message(widget, content, buffers)

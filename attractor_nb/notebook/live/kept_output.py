@@ -129,7 +129,7 @@ def run_bundle(
     if not is_ended:
         lines += others
     call = load_call(logs_root) if has_event_log(logs_root) else ""
-    words = "\n".join([*map(redacted, lines), _way_on(call, view.status)])
+    words = "\n".join([*map(redacted, lines), _next_step(call, view.status)])
     if answer:
         words += f"\n\n{answer.node} said:\n{answer.text}"
     picture = picture_bundle(svg, redacted(lines[0]))
@@ -150,7 +150,7 @@ def _question_words(asked: InterviewStarted) -> str:
     return f"{words} ({choices})" if choices else words
 
 
-def _way_on(call: str, status: RunStatus) -> str:
+def _next_step(call: str, status: RunStatus) -> str:
     """What to do with it later; a run that was under way is saved as such, and may have gone on since."""
     if not call:
         return "The run is not stored: without its kernel it cannot be opened again."

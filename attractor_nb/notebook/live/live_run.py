@@ -1,6 +1,6 @@
 """A run as it is seen in a notebook: graph, status line and gate card, and what its output keeps of them.
 
-The output of the cell is static from the beginning (``standing``); the widgets stand in for it while there is
+The output of the cell is static from the beginning (``kept_output``); the widgets stand in for it while there is
 a kernel. Events set traits, and what is kept is renewed when something happens that matters to a reader: a
 question, its answer, the end. At the end the widgets stay as they are.
 """

@@ -145,8 +145,7 @@ class ResumingDirectory(Definition):
         """
         given = given_options(locals())
         logs_root = run.logs_root if isinstance(run, pipeline_run.Run) else as_path(run)
-        way_back = rewind.read_rewind(rewind_to, visit, context, prompt)
+        target = rewind.read_rewind(rewind_to, visit, context, prompt)
         return execution.of_kind(
-            launch.resume_run(self, logs_root, given, on_graph_change=on_graph_change, rewind=way_back),
-            pipeline_run.Run,
+            launch.resume_run(self, logs_root, given, on_graph_change=on_graph_change, rewind=target), pipeline_run.Run
         )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Never, Self
 
 from attractor_nb.errors import RunError
 from attractor_nb.runtime.execution import Execution, of_kind
-from attractor_nb.runtime.handle_options import with_what_is_kept
 from attractor_nb.runtime.prepare.run_options import given_options
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ class ResumingRun(Execution):
         resumed = resume_run(
             self.pipeline,
             self.logs_root,
-            with_what_is_kept(self, given, self.pipeline),
+            self.kept.added_to(given),
             on_graph_change=on_graph_change,
             rewind=read_rewind(rewind_to, visit, context, prompt),
         )

@@ -79,9 +79,9 @@ class Followed:
         """What is known now; also from another thread than the run's."""
         with self._lock:
             if self._recorded is not None:
-                way, kept, visits = self._recorded
+                counted, kept, visits = self._recorded
                 known = Known()  # whoever is interrupted here begins anew
-                for event in way:
+                for event in counted:
                     known.take(event)
                 known.kept, known.visits = dict(kept), {**known.visits, **visits}
                 self._known, self._recorded = known, None
@@ -97,12 +97,12 @@ class Followed:
         if len(self._waiting) >= MOST_WAITING:
             _ = self.known
 
-    def recall(self, way: Iterable[Event], kept: Mapping[str, str | None], visits: Mapping[str, int]) -> None:
+    def recall(self, counted: Iterable[Event], kept: Mapping[str, str | None], visits: Mapping[str, int]) -> None:
         """Take what was recorded before.
 
         Args:
-            way: The events that count.
+            counted: The events that count.
             kept: As the attribute of ``Known``.
             visits: Committed visits of each node.
         """
-        self._recorded = way, dict(kept), dict(visits)
+        self._recorded = counted, dict(kept), dict(visits)

@@ -146,7 +146,7 @@ class Handle(Generic[ResultT]):
 
     async def _wait(self) -> ResultT:
         waiting = asyncio.ensure_future(asyncio.wrap_future(self._future()))
-        waiting.add_done_callback(_hear)
+        waiting.add_done_callback(_take_error)
         with held_interrupts(self.cancel) as interrupt:
             try:
                 while not (interrupt.is_noted or waiting.done()):
@@ -225,7 +225,7 @@ def _nothing() -> None:
     """Stop what nobody has a handle on."""
 
 
-def _hear(waiting: asyncio.Future[Any]) -> None:
+def _take_error(waiting: asyncio.Future[Any]) -> None:
     """Take what is said to somebody who has left, so that nobody warns about it."""
     if not waiting.cancelled():
         waiting.exception()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.kept_state import state_of
-from attractor_nb.decisions.log_history import displaced, reaches_behind, way_taken
+from attractor_nb.decisions.log_history import counted_events, displaced, reaches_behind
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
 from attractor_nb.engine.runner import mirror_graph
@@ -40,8 +40,8 @@ def what_holds(stored: StoredRun) -> tuple[Mapping[str, Any] | None, LoggedEvent
     """The newest checkpoint, unless a rewind went behind it, and the events after it that count."""
     checkpoint = stored.checkpoint
     if checkpoint is not None and reaches_behind(stored.tail, checkpoint["log_sequence"]):
-        return None, way_taken(stored.events)
-    return checkpoint, way_taken(stored.tail)
+        return None, counted_events(stored.events)
+    return checkpoint, counted_events(stored.tail)
 
 
 def restored_state(plan: Plan, stored: StoredRun, before: RunState | None = None) -> RunState:
@@ -57,7 +57,7 @@ def restored_state(plan: Plan, stored: StoredRun, before: RunState | None = None
     """
     checkpoint, events = what_holds(stored)
     if checkpoint is None or "state" not in checkpoint:
-        state, events = before or RunState(plan.start), way_taken(stored.events)
+        state, events = before or RunState(plan.start), counted_events(stored.events)
     else:
         try:
             state = state_of(checkpoint)
@@ -96,19 +96,19 @@ def restored_context(plan: Plan, stored: StoredRun, inputs: Mapping[str, Any], *
     return context
 
 
-def kept_directories(stored: StoredRun, way: LoggedEvents) -> dict[str, str | None]:
+def kept_directories(stored: StoredRun, counted: LoggedEvents) -> dict[str, str | None]:
     """Where the files of stages are whose own directory holds a visit that was set aside.
 
     Args:
         stored: The directory as it is.
-        way: The events of it that count.
+        counted: The events of it that count.
 
     Returns:
-        For each such node the directory of its latest visit on the way, or None when there was none.
+        For each such node the directory of its latest visit that counts, or None when there was none.
     """
     return {
         node_id: f"{stored.stage_directory(node_id).name}/{VISITS_NAME}/{kept[0]}.{kept[1]}" if kept else None
-        for node_id, kept in displaced(stored.events, way).items()
+        for node_id, kept in displaced(stored.events, counted).items()
     }
 
 
@@ -131,7 +131,7 @@ def recorded_commit(stored: StoredRun) -> str:
     for _ in range(MAX_RESTART_HOPS):
         if seen is None:
             break
-        for event in reversed(way_taken(seen.events).select(StageEnd)):
+        for event in reversed(counted_events(seen.events).select(StageEnd)):
             if event.commit:
                 return event.commit
         before = directory_before(seen)

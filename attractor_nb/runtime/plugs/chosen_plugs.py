@@ -53,7 +53,7 @@ def interviewer_of(named: InterviewerSpec, *, is_waited_for: bool) -> Interviewe
     return resolve_interviewer(named)
 
 
-def is_somebody_asked(options: RunOptions) -> bool:
+def has_interviewer(options: RunOptions) -> bool:
     """Whether a question that no stage of the graph puts finds somebody who expects it.
 
     A script that names nobody does not: it would wait for ever.

@@ -224,8 +224,8 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
     def _made(self, source: Any, identity: str, graph: Graph) -> MemberT:
         chain = self._chain()
         if identity in chain:
-            way = " -> ".join(Path(entry).name for entry in (*chain[chain.index(identity) :], identity))
-            raise _Refused(f"the pipeline includes itself: {way}", "end the circle at one of them")
+            nested = " -> ".join(Path(entry).name for entry in (*chain[chain.index(identity) :], identity))
+            raise _Refused(f"the pipeline includes itself: {nested}", "end the circle at one of them")
         limit = self._limit(graph)
         if len(chain) > limit:
             raise _too_deep(limit, Path(identity).name)

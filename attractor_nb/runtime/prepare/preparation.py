@@ -49,7 +49,7 @@ class Preparation(Struct, frozen=True):
     runnable_types: frozenset[str] = frozenset()
     schemas: frozenset[str] = frozenset()
     tools: frozenset[str] | None = None
-    unfit_forms: Mapping[str, str] = field(default_factory=dict[str, str])
+    invalid_forms: Mapping[str, str] = field(default_factory=dict[str, str])
     schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
     is_strict: bool = False
     are_many_exits_allowed: bool = False
@@ -100,7 +100,7 @@ def prepare(source: Source, preparation: Preparation, files: TextFiles) -> Prepa
         runnable_types=preparation.runnable_types,
         schemas=preparation.schemas,
         tools=preparation.tools,
-        unfit_forms=preparation.unfit_forms,
+        invalid_forms=preparation.invalid_forms,
         schema_inputs=preparation.schema_inputs,
         allow_many_exits=preparation.are_many_exits_allowed,
         child_problems=family.problems,

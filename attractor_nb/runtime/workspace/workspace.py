@@ -269,16 +269,16 @@ class RunWorkplace(Struct, frozen=True):
         A node that gives an empty one has none.
         """
         name = f"tool_hooks.{when}"
-        return self._giver(node, name).get(name, str, "").strip()
+        return self._holder(node, name).get(name, str, "").strip()
 
     def hook_seconds(self, node: Node) -> float:
         """How long each of its hooks may take."""
         name = "tool_hooks.timeout"
-        found = self._giver(node, name).get(name, Duration)
+        found = self._holder(node, name).get(name, Duration)
         assert found is not None, "the attribute has a default"
         return found.seconds
 
-    def _giver(self, node: Node, name: str) -> Node | Graph:
+    def _holder(self, node: Node, name: str) -> Node | Graph:
         return node if name in node.attrs else self.graph
 
 

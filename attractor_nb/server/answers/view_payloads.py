@@ -115,8 +115,8 @@ def _row(desk: RunDesk, index: int, summary: RunSummary) -> dict[str, Any]:
     row["is_readable"] = row["is_readable"] and summary.kind == "run"
     if live is None or live.is_done:
         return row
-    going = {"status": live.status, "mark": mark_of(live.status), "state": state_of(live.status)}
-    return {**row, **going, "is_live": True, "is_resumable": False, "is_deletable": False}
+    live_fields = {"status": live.status, "mark": mark_of(live.status), "state": state_of(live.status)}
+    return {**row, **live_fields, "is_live": True, "is_resumable": False, "is_deletable": False}
 
 
 def _types(graph: Graph) -> Iterator[str]:

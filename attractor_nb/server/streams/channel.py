@@ -257,7 +257,7 @@ class RunChannel:
             self._publish(recorded)
         else:
             await self._take_log_up_to(event)
-        await self._breathe()
+        await self._let_consumers_read()
 
     async def _take_log(self) -> None:
         """Publish all that is new in the log."""
@@ -265,7 +265,7 @@ class RunChannel:
         await self._read_on()
         while self._pending:
             self._publish(self._pending.popleft())
-            await self._breathe()
+            await self._let_consumers_read()
         self._tell()
 
     async def _take_log_up_to(self, event: Event) -> None:
@@ -286,7 +286,7 @@ class RunChannel:
             if (recorded.event.time, recorded.event.sequence) == key:
                 self._is_in_step = not self._pending
                 return
-            await self._breathe()
+            await self._let_consumers_read()
 
     async def _read_on(self) -> None:
         found = await asyncio.to_thread(self._reader.read)
@@ -295,7 +295,7 @@ class RunChannel:
             last = found[-1].event
             self._read_up_to = last.time, last.sequence
 
-    async def _breathe(self) -> None:
+    async def _let_consumers_read(self) -> None:
         """Have consumers take what they were not told of, before there is so much that it is let go."""
         if self._untold_bytes >= BATCH_BYTES or self._untold_frames >= KEPT_FRAMES // 4:
             self._tell()

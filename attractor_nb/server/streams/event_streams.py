@@ -115,13 +115,13 @@ class Streams:
             live,
             lambda: desk.is_awaited(run_id) or desk.summary(run_id).is_live,
             lambda: desk.summary(run_id).status,
-            when_closed=partial(self._forget_unheard, run_id),
+            when_closed=partial(self._forget_finished, run_id),
         )
         self._channels[run_id] = channel
         channel.start()
         return channel
 
-    def _forget_unheard(self, run_id: str, channel: RunChannel) -> None:
+    def _forget_finished(self, run_id: str, channel: RunChannel) -> None:
         """Let go of a channel of a run that has ended, unless somebody has still to be sent its end."""
         if self._channels.get(run_id) is channel and not channel.listeners:
             del self._channels[run_id]

@@ -133,7 +133,7 @@ class LogScan(msgspec.Struct, frozen=True):
         cut_bytes: Bytes behind it that belong to a record which was never finished.
         is_line_end_missing: The last record is whole, but for its line end.
         token: Fencing token of the owner who wrote the last one; 0 when there is none.
-        disbelieved: How many records were left out, because an owner who had lost the run wrote them.
+        rejected: How many records were left out, because an owner who had lost the run wrote them.
     """
 
     events: LoggedEvents
@@ -143,7 +143,7 @@ class LogScan(msgspec.Struct, frozen=True):
     cut_bytes: int = 0
     is_line_end_missing: bool = False
     token: int = 0
-    disbelieved: int = 0
+    rejected: int = 0
 
 
 def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) -> LogScan:
@@ -164,7 +164,7 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
     """
     events: list[Event] = []
     ends: list[int] = []
-    position = owner = disbelieved = 0
+    position = owner = rejected = 0
     # Line by line, each judged in this order: written by an owner who had lost the run (left out: it was never
     # acknowledged to anybody); no record (the end of what was written before a power loss, or damage); a number that
     # does not follow (damage). Only a record that passes all three is believed.
@@ -172,7 +172,7 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
         line = data[position:end]
         token, event = read_record(line, owner)
         if 0 < token < owner:
-            disbelieved += 1
+            rejected += 1
             position = end + 1
             continue
         if event is None:
@@ -188,9 +188,7 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
         position = end + 1
         ends.append(offset + position)
     rest = data[position:].rstrip(b"\0")
-    found = LogScan(
-        LoggedEvents(events), tuple(ends), sequence, offset + position, token=owner, disbelieved=disbelieved
-    )
+    found = LogScan(LoggedEvents(events), tuple(ends), sequence, offset + position, token=owner, rejected=rejected)
     return _with_what_has_no_line_end(found, rest, path) if rest else found
 
 

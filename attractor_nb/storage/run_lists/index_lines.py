@@ -21,7 +21,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Usage, usage_problem
 from attractor_nb.redaction import may_hold, redacted_value
 from attractor_nb.storage.files.strict_json import json_bytes, read_json
-from attractor_nb.storage.run_lists.listing import ENDED_FILES, LASTING, MAP_FILES, RUN_FILES, Grounds, RunSummary
+from attractor_nb.storage.run_lists.listing import ENDED_FILES, LASTING, MAP_FILES, RUN_FILES, Dependencies, RunSummary
 from attractor_nb.storage.run_lists.run_tags import MAX_TAGS, checked_tag
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ SUMMARY_NAMES: Final = (
     *("run_id", "pipeline_name", "status", "start_time", "end_time", "kind", "duration", "stages", "usage"),
     *("tags", "is_simulated", "lineage", "note"),
 )
-"""What is kept of a summary: all but its places, which index and grounds know, and its owner, for it has none."""
+"""What is kept of a summary: all but its places, which index and dependencies know, and its owner, for it has none."""
 _FORM: Final = b'{"schema_version":2,"checksum":"%b"}\n'
 """The first line. The version is another one as soon as a line of the list is made in another way."""
 _TEXTS: Final = itemgetter("run_id", "pipeline_name", "start_time", "lineage", "note")
@@ -53,13 +53,13 @@ class KeptLine(msgspec.Struct, frozen=True):
     Attributes:
         summary: The line.
         begun: When the directory was begun, in nanoseconds: what lines of one second are sorted by.
-        grounds: What it was made of.
+        dependencies: What it was made of.
         stamp: What these files were known by, ``STAMP_LENGTH`` numbers each.
     """
 
     summary: RunSummary
     begun: int
-    grounds: Grounds
+    dependencies: Dependencies
     stamp: tuple[int, ...]
 
 
@@ -84,11 +84,11 @@ def read_index(data: bytes, base: Path) -> dict[str, KeptLine]:
 
 
 def _encoded(name: str, line: KeptLine) -> bytes:
-    summary, grounds = line.summary, line.grounds
+    summary, dependencies = line.summary, line.dependencies
     values = [getattr(summary, entry) for entry in SUMMARY_NAMES]
     if summary.usage is not None:
         values[SUMMARY_NAMES.index("usage")] = summary.usage.to_plain()
-    head = [name, _WORDS[grounds.names], grounds.places, grounds.asks_lock, line.begun, line.stamp]
+    head = [name, _WORDS[dependencies.names], dependencies.places, dependencies.asks_lock, line.begun, line.stamp]
     plain: list[Any] = [*head, *values]
     raw = json_bytes(plain) + b"\n"
     if len(raw) > MAX_LINE_BYTES or (may_hold(raw) and redacted_value(values) is not values):
@@ -105,21 +105,21 @@ def _decoded(raw: bytes, base: Path) -> tuple[str, KeptLine]:
     name, word, places, asks_lock, begun, stamp, *values = read_json(raw, max_bytes=MAX_LINE_BYTES)
     plain: dict[str, Any] = dict(zip(SUMMARY_NAMES, values, strict=True))
     _check(type(name) is str and "/" not in name and "\0" not in name and name not in {"", ".", ".."})
-    grounds = _grounds(word, tuple(places), asks_lock)
-    count = len(grounds.places) * (1 + len(grounds.names)) * STAMP_LENGTH
+    dependencies = _dependencies(word, tuple(places), asks_lock)
+    count = len(dependencies.places) * (1 + len(dependencies.names)) * STAMP_LENGTH
     _check(len(stamp) == count and {*map(type, (begun, *stamp))} == {int})
-    return name, KeptLine(_summary(base / name, grounds, plain), begun, grounds, tuple(stamp))
+    return name, KeptLine(_summary(base / name, dependencies, plain), begun, dependencies, tuple(stamp))
 
 
 @lru_cache(maxsize=1024)
-def _grounds(word: str, places: tuple[str, ...], asks_lock: object) -> Grounds:
+def _dependencies(word: str, places: tuple[str, ...], asks_lock: object) -> Dependencies:
     _check(type(asks_lock) is bool and 0 < len(places) <= MAX_PLACES and places[0] == "")
     _check(all(_RESTART.fullmatch(place) for place in places[1:]))
     _check(word in _FILES)
-    return Grounds(places, _FILES[word], asks_lock is True)
+    return Dependencies(places, _FILES[word], asks_lock is True)
 
 
-def _summary(path: Path, grounds: Grounds, plain: dict[str, Any]) -> RunSummary:
+def _summary(path: Path, dependencies: Dependencies, plain: dict[str, Any]) -> RunSummary:
     _check({*map(type, _TEXTS(plain))} == {str})
     _check(plain["status"] in LASTING and plain["kind"] in {"run", "map"})
     _check(plain["end_time"] is None or type(plain["end_time"]) is str)
@@ -134,7 +134,7 @@ def _summary(path: Path, grounds: Grounds, plain: dict[str, Any]) -> RunSummary:
         _check(type(usage) is dict)
         plain["usage"] = Usage.from_plain(usage)
         _check(not usage_problem(plain["usage"]))
-    return RunSummary(path, **plain, restart_root=path / grounds.places[-1] if grounds.places[-1] else None)
+    return RunSummary(path, **plain, restart_root=path / dependencies.places[-1] if dependencies.places[-1] else None)
 
 
 def _check(is_so: object) -> None:

@@ -37,7 +37,7 @@ from attractor_nb.storage.run_status import (
     UNDER_WAY,
     WAITING,
     asking_stages,
-    standing_of,
+    current_status,
 )
 from attractor_nb.storage.sealed_file import previous_name, unseal
 from attractor_nb.storage.stored_run import read_facts, read_run
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from attractor_nb.storage.run_status import RunStanding
+    from attractor_nb.storage.run_status import CurrentStatus
 
 MAX_CHECKED_BYTES: Final = 1024 * 1024
 MAX_CHECKPOINT_BYTES: Final = 1024 * 1024
@@ -119,7 +119,7 @@ class RunSummary:
         return self.status in GOES_ON
 
 
-class Grounds(msgspec.Struct, frozen=True):
+class Dependencies(msgspec.Struct, frozen=True):
     """What a line was made of: as long as none of it changes, it is the line.
 
     Attributes:
@@ -142,10 +142,10 @@ MAP_FILES: Final = (MAP_NAME, previous_name(MAP_NAME), TAGS_NAME)
 
 def summarize(path: Path) -> RunSummary | None:
     """The line of one directory; None for one that is no run, no map, and the rest of neither."""
-    return summarize_with_grounds(path)[0]
+    return summarize_with_dependencies(path)[0]
 
 
-def summarize_with_grounds(path: Path) -> tuple[RunSummary | None, Grounds | None]:
+def summarize_with_dependencies(path: Path) -> tuple[RunSummary | None, Dependencies | None]:
     """The line of one directory, and what it was made of; None for one that is to be made anew each time.
 
     So is that of a run under way, and of whatever is not whole.
@@ -163,7 +163,7 @@ def summarize_with_grounds(path: Path) -> tuple[RunSummary | None, Grounds | Non
         return _damaged(path, str(error)), None
 
 
-def _summary_of_run(path: Path) -> tuple[RunSummary, Grounds | None]:
+def _summary_of_run(path: Path) -> tuple[RunSummary, Dependencies | None]:
     manifest, problems = read_manifest(path)
     if problems and (version := _newer_version(path)):
         return _newer(path, version, manifest or {}), None
@@ -172,54 +172,56 @@ def _summary_of_run(path: Path) -> tuple[RunSummary, Grounds | None]:
         manifest = manifest or read_facts(path)
     except RunError as error:
         return _damaged(path, error.message), None
-    standing = standing_of(path, manifest)
-    status, note, asking = standing.status, "", ()
-    if standing.status == DAMAGED:
+    current = current_status(path, manifest)
+    status, note, asking = current.status, "", ()
+    if current.status == DAMAGED:
         note = "its log has lost records"
-    elif standing.status in GOES_ON and (problem := _what_keeps_it(path)):
+    elif current.status in GOES_ON and (problem := _what_keeps_it(path)):
         status, note = DAMAGED, problem
-    elif standing.status in LIVE and (asking := asking_stages(standing.logs_root)):
+    elif current.status in LIVE and (asking := asking_stages(current.logs_root)):
         status = WAITING
     tags, tags_problem = read_tags(path)
-    duration, stages, usage = _totals(standing)
+    duration, stages, usage = _totals(current)
     summary = RunSummary(
         path,
         manifest.get("run_id", ""),
         manifest.get("pipeline_name", ""),
         status,
         manifest.get("start_time", ""),
-        standing.end_time,
-        standing.owner,
+        current.end_time,
+        current.owner,
         duration=duration,
         stages=stages,
         usage=usage,
         tags=tags,
         is_simulated=manifest.get("is_simulated") is True,
-        lineage=_lineage(manifest, standing),
-        note=_with_remedy(note, path) if note else _news(standing, asking) or tags_problem,
-        restart_root=standing.logs_root if len(standing.places) > 1 else None,
+        lineage=_lineage(manifest, current),
+        note=_with_remedy(note, path) if note else _news(current, asking) or tags_problem,
+        restart_root=current.logs_root if len(current.places) > 1 else None,
     )
-    return summary, _grounds_of_run(summary, manifest, standing) if is_whole else None
+    return summary, _dependencies_of_run(summary, manifest, current) if is_whole else None
 
 
-def _grounds_of_run(summary: RunSummary, manifest: Mapping[str, Any], standing: RunStanding) -> Grounds | None:
+def _dependencies_of_run(
+    summary: RunSummary, manifest: Mapping[str, Any], current: CurrentStatus
+) -> Dependencies | None:
     path, is_stopped = summary.logs_root, summary.status in GOES_ON
-    is_inside = all(place.is_relative_to(path) for place in standing.places)
+    is_inside = all(place.is_relative_to(path) for place in current.places)
     # A run that was to go on in a restart whose manifest nobody could read: it may have one by now.
     is_between = summary.status == ABANDONED and (
-        standing.manifest.get("status") == RESTARTED or isinstance(standing.last, PipelineRestarted)
+        current.manifest.get("status") == RESTARTED or isinstance(current.last, PipelineRestarted)
     )
-    if standing.owner or summary.status not in LASTING or not is_inside or is_between:
+    if current.owner or summary.status not in LASTING or not is_inside or is_between:
         return None
-    is_told = not is_stopped and "stages" in standing.manifest and len(standing.places) == 1
-    return Grounds(
-        tuple("" if place == path else place.relative_to(path).as_posix() for place in standing.places),
-        ENDED_FILES if is_told else RUN_FILES,
+    is_settled = not is_stopped and "stages" in current.manifest and len(current.places) == 1
+    return Dependencies(
+        tuple("" if place == path else place.relative_to(path).as_posix() for place in current.places),
+        ENDED_FILES if is_settled else RUN_FILES,
         asks_lock=manifest.get("status", "running") in {*LIVE, RESTARTED},
     )
 
 
-def _summary_of_map(path: Path) -> tuple[RunSummary, Grounds | None]:
+def _summary_of_map(path: Path) -> tuple[RunSummary, Dependencies | None]:
     try:
         facts = read_map(path)
     except RunError as error:
@@ -242,7 +244,7 @@ def _summary_of_map(path: Path) -> tuple[RunSummary, Grounds | None]:
         tags=tags,
         note=str(facts.get("reason", "")) if status == "failed" else note,
     )
-    return summary, Grounds(("",), MAP_FILES, facts["status"] in LIVE) if status in LASTING else None
+    return summary, Dependencies(("",), MAP_FILES, facts["status"] in LIVE) if status in LASTING else None
 
 
 def _summary_of_rest(path: Path) -> RunSummary | None:
@@ -296,15 +298,15 @@ def _what_keeps_it(path: Path) -> str:
     return ""
 
 
-def _totals(standing: RunStanding) -> tuple[float | None, int | None, Usage | None]:
+def _totals(current: CurrentStatus) -> tuple[float | None, int | None, Usage | None]:
     """What a run took: by its manifest where that says so at its end, else by its checkpoint."""
-    manifest = standing.manifest
-    if not standing.owner and "stages" in manifest:
+    manifest = current.manifest
+    if not current.owner and "stages" in manifest:
         usage = manifest.get("usage")
         return (manifest.get("duration"), manifest["stages"], Usage.from_plain(usage) if usage is not None else None)
     with contextlib.suppress(OSError):
-        if (standing.logs_root / CHECKPOINT_NAME).lstat().st_size <= MAX_CHECKPOINT_BYTES:
-            checkpoint, _ = read_checkpoint(standing.logs_root)
+        if (current.logs_root / CHECKPOINT_NAME).lstat().st_size <= MAX_CHECKPOINT_BYTES:
+            checkpoint, _ = read_checkpoint(current.logs_root)
             if checkpoint is not None:
                 seconds = checkpoint.get("state", {}).get("elapsed_seconds")
                 spent = Usage.from_plain(checkpoint.get("usage", {}))
@@ -312,10 +314,10 @@ def _totals(standing: RunStanding) -> tuple[float | None, int | None, Usage | No
     return None, None, None
 
 
-def _lineage(manifest: Mapping[str, Any], standing: RunStanding) -> str:
+def _lineage(manifest: Mapping[str, Any], current: CurrentStatus) -> str:
     parts = [f"{words} {value}" for key, words in _LINEAGE if (value := _place(manifest.get(key)))]
-    if standing.manifest is not manifest:
-        parts.append(f"went on in {standing.logs_root.name}")
+    if current.manifest is not manifest:
+        parts.append(f"went on in {current.logs_root.name}")
     return ", ".join(parts)
 
 
@@ -326,14 +328,14 @@ def _place(value: Any) -> str:
     return value.rstrip("/").rpartition("/")[2] if isinstance(value, str) else ""
 
 
-def _news(standing: RunStanding, asking: Sequence[str]) -> str:
+def _news(current: CurrentStatus, asking: Sequence[str]) -> str:
     """Where a live run is, or why one ended that did not succeed."""
-    last = standing.last
-    if standing.status in LIVE:
+    last = current.last
+    if current.status in LIVE:
         if asking:
             return f"waits at {', '.join(asking)}"
         return f"at {last.node_id}" if last is not None and last.node_id else ""
-    if standing.status == "completed":
+    if current.status == "completed":
         return ""
-    reason = str(standing.manifest.get("reason", ""))
+    reason = str(current.manifest.get("reason", ""))
     return "" if reason in {"paused", "cancelled"} else reason

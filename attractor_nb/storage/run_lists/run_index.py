@@ -36,12 +36,12 @@ from attractor_nb.storage.run_lists.index_lines import (
     index_bytes,
     read_index,
 )
-from attractor_nb.storage.run_lists.listing import summarize_with_grounds
+from attractor_nb.storage.run_lists.listing import summarize_with_dependencies
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor_nb.storage.run_lists.listing import Grounds, RunSummary
+    from attractor_nb.storage.run_lists.listing import Dependencies, RunSummary
 
 INDEX_NAME: Final = ".runs-index.jsonl"
 SETTLED_NS: Final = 2_000_000_000
@@ -149,11 +149,11 @@ def _listed(
         line = known.get(name)
         if line is None or not _holds(base, home, name, line):
             now = time.time_ns()
-            summary, grounds = summarize_with_grounds(base / name)
+            summary, dependencies = summarize_with_dependencies(base / name)
             if summary is None:
                 continue
             begun = _begun(summary.logs_root)
-            line = None if grounds is None else _kept(home, summary, begun, grounds, now)
+            line = None if dependencies is None else _kept(home, summary, begun, dependencies, now)
             if line is None:
                 found.append((summary, summary.start_time, begun, name))
                 continue
@@ -163,37 +163,37 @@ def _listed(
     return found, lines, fresh
 
 
-def _kept(home: int, summary: RunSummary, begun: int, grounds: Grounds, before: int) -> KeptLine | None:
+def _kept(home: int, summary: RunSummary, begun: int, dependencies: Dependencies, before: int) -> KeptLine | None:
     """A line to keep; None when one of its files has changed so lately that it may change unnoticed.
 
     A change while the line was being made is such a one, so the stamp can be taken behind it.
     """
-    if len(grounds.places) > MAX_PLACES:
+    if len(dependencies.places) > MAX_PLACES:
         return None
-    stamp = _stamp(home, summary.logs_root.name, grounds)
+    stamp = _stamp(home, summary.logs_root.name, dependencies)
     changed = max(*stamp[2::STAMP_LENGTH], *stamp[3::STAMP_LENGTH])
-    return KeptLine(summary, begun, grounds, stamp) if changed < before - SETTLED_NS else None
+    return KeptLine(summary, begun, dependencies, stamp) if changed < before - SETTLED_NS else None
 
 
 def _holds(base: Path, home: int, name: str, line: KeptLine) -> bool:
     """Whether a line is what would be made of the directory now."""
-    grounds = line.grounds
+    dependencies = line.dependencies
     if not _fits(home, name, line):
         return False
-    return not (grounds.asks_lock and any(is_owned(base / name / place) for place in grounds.places))
+    return not (dependencies.asks_lock and any(is_owned(base / name / place) for place in dependencies.places))
 
 
-def _stamp(home: int, name: str, grounds: Grounds) -> tuple[int, ...]:
+def _stamp(home: int, name: str, dependencies: Dependencies) -> tuple[int, ...]:
     """What the directories and files are known by.
 
     A directory changes when one of its files is replaced, which is how all of ours are but the log; a file,
     when somebody writes into it. When it was changed at all (``ctime``) nobody can set back.
     """
     numbers: list[int] = []
-    for place in grounds.places:
+    for place in dependencies.places:
         path = f"{name}/{place}" if place else name
         numbers += _facts(home, path)
-        for file in grounds.names:
+        for file in dependencies.names:
             numbers += _facts(home, f"{path}/{file}")
     return tuple(numbers)
 
@@ -205,11 +205,11 @@ def _fits(home: int, name: str, line: KeptLine) -> bool:
     there now, and is not asked for.
     """
     stamp, at = line.stamp, 0
-    for place in line.grounds.places:
+    for place in line.dependencies.places:
         path = f"{name}/{place}" if place else name
         if _facts(home, path) != stamp[at : at + STAMP_LENGTH]:
             return False
-        for file in line.grounds.names:
+        for file in line.dependencies.names:
             at += STAMP_LENGTH
             before = stamp[at : at + STAMP_LENGTH]
             if before[0] and _facts(home, f"{path}/{file}") != before:

@@ -43,7 +43,7 @@ MAX_TEXT_LINES: Final = 8
 
 
 class Comparison:
-    """Two runs beside each other. Its ``repr`` is a table; in a notebook it is both ways on one drawing.
+    """Two runs beside each other. Its ``repr`` is a table; in a notebook it is both paths on one drawing.
 
     Attributes:
         a: The first run: how it ended and what it consumed.
@@ -82,7 +82,7 @@ class Comparison:
         return list(text_changes(self.compared, node, max_lines=max_lines))
 
     def to_svg(self) -> str:
-        """Both ways on one drawing."""
+        """Both paths on one drawing."""
         return comparison_svg(self.compared)
 
     def to_html(self) -> str:
@@ -155,13 +155,13 @@ def diff(a: Execution | RunResult | str | PathLike[str], b: Execution | RunResul
     runs = as_run(a, "the first run"), as_run(b, "the second run")
     graphs = redacted_graph(runs[0].graph), redacted_graph(runs[1].graph)
     united = unite(*graphs)
-    ways = [tuple(_steps(run)) for run in runs]
+    paths = [tuple(_steps(run)) for run in runs]
     ends = [_context(run) for run in runs]
     return Comparison(
         Compared(
             _side("A", runs[0]),
             _side("B", runs[1]),
-            align(*ways),
+            align(*paths),
             united,
             tuple(_graph_changes(*graphs, united)),
             changed_values(*ends),
@@ -172,24 +172,24 @@ def diff(a: Execution | RunResult | str | PathLike[str], b: Execution | RunResul
 def _side(name: str, run: Execution) -> Side:
     view = run.view
     label = redacted(run.graph.label)
-    reason = without_places(run, look_back(run).directories[-1].journal.way, redacted(view.reason))
+    reason = without_places(run, look_back(run).directories[-1].journal.counted, redacted(view.reason))
     return Side(name, run.id, label, view.status, reason, view.stages, view.duration, so_far(view))
 
 
 def _steps(run: Execution) -> Iterator[ComparedVisit]:
-    """The visits on the way, over all directories of the run."""
+    """The visits that count, over all directories of the run."""
     for known in look_back(run).visits:
         if not known.is_set_aside:
             step = step_of(known.record, texts_of(run, known))
-            yield replace(step, reason=without_places(run, known.journal.way, step.reason))
+            yield replace(step, reason=without_places(run, known.journal.counted, step.reason))
 
 
 def _context(run: Execution) -> dict[str, Any]:
     """The context as it is now: recorded values, large ones as references that say their digest."""
     journal = look_back(run).directories[-1].journal
-    last = journal.way[-1].sequence if journal.way else 0
+    last = journal.counted[-1].sequence if journal.counted else 0
     clean: dict[str, Any] = redacted_value(journal.values_at(last))
-    return without_places(run, journal.way, clean)
+    return without_places(run, journal.counted, clean)
 
 
 def _graph_changes(a: Graph, b: Graph, united: United) -> Iterator[str]:

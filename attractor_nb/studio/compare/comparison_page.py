@@ -78,7 +78,7 @@ def comparison_css() -> str:
 
 
 def comparison_svg(compared: Compared, theme: Theme = "auto") -> str:
-    """Both ways on one drawing."""
+    """Both paths on one drawing."""
     found = _node_marks(compared)
     edges, edge_marks = _edge_marks(compared)
     return render_svg(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NOTHING: Final = "\N{EN DASH}"
 VALUE_CHARS: Final = 60
 MAX_ROWS: Final = 60
-"""Steps in a table; of longer ways only those that differ, and of these the first."""
+"""Steps in a table; of longer paths only those that differ, and of these the first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Two ways through a graph side by side: which steps belong together, and how they differ (pure).
+"""Two paths through a graph side by side: which steps belong together, and how they differ (pure).
 
 Steps are aligned as the lines of two texts are: the longest common way is kept, and what only one run did
 stands between. Branches are aligned each for itself, for the order in which they go on is nobody's decision.

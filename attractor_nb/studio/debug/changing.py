@@ -12,7 +12,6 @@ from attractor_nb.decisions.breakpoints import AFTER_MOMENT
 from attractor_nb.decisions.overrides import Overrides, check_key
 from attractor_nb.errors import OptionError
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.runtime.handle_options import kept_of
 from attractor_nb.runtime.pins import check_can_stand_in, pin_of, read_outcome, stand_in_of
 from attractor_nb.studio.debug.stops import Stops
 
@@ -136,7 +135,7 @@ class Changing(Stops):
         check_can_stand_in(node, self._type_of(node))
         pin = pin_of(self._run, node, outcome, response, visit)
         if self._is_over or self._debugging is None:
-            kept_of(self._run).pins[node] = pin
+            self._run.kept.pins[node] = pin
         else:
             self._debugging.pin(node, pin)
 
@@ -167,7 +166,7 @@ class Changing(Stops):
             OptionError: It is neither.
         """
         self._type_of(node)
-        if kept_of(self._run).pins.pop(node, None) is not None:
+        if self._run.kept.pins.pop(node, None) is not None:
             return
         live = self._live()
         if node not in live.overrides.pins and node not in live.overrides.mocks:
@@ -178,7 +177,7 @@ class Changing(Stops):
     def pins(self) -> dict[str, str]:
         """What is not executed as the graph says: of each node in words what stands for it."""
         overrides = Overrides() if self._debugging is None else self._debugging.overrides
-        pins = {**overrides.pins, **kept_of(self._run).pins}
+        pins = {**overrides.pins, **self._run.kept.pins}
         pinned = {node: f"pinned to {pin.outcome.status.value}" for node, pin in pins.items()}
         return {**pinned, **dict.fromkeys(overrides.mocks, "mocked")}
 

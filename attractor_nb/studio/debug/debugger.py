@@ -71,7 +71,7 @@ class Debugger(Changing, Rerunning):
         desk = live.desk
         found = read_breakpoints(breakpoints, desk.graph)
         with desk.lock:
-            desk.check_is_going_on()
+            desk.check_is_running()
             desk.breakpoints.update({entry.text: entry for entry in found})
             desk.refresh()
             live.tell()
@@ -135,7 +135,7 @@ class Debugger(Changing, Rerunning):
         """
         live = self._live()
         with live.desk.lock:
-            live.desk.check_is_going_on()
+            live.desk.check_is_running()
             live.desk.is_pausing = True
             live.desk.steps.clear()
             live.desk.refresh()
@@ -157,10 +157,10 @@ class Debugger(Changing, Rerunning):
             is_called_off = desk.is_pausing and not desk.stands
             if not is_called_off:
                 self._stand(branch)
-            going = list(desk.stands.values()) if branch is None else [self._stand(branch)]
+            released = list(desk.stands.values()) if branch is None else [self._stand(branch)]
             desk.is_pausing = False
             desk.steps.clear()
-            self._let_go(live, going)
+            self._let_go(live, released)
         return self
 
     def step(self, branch: str | None = None) -> Self:
@@ -192,9 +192,9 @@ class Debugger(Changing, Rerunning):
             self._let_go(live, [stand])
         return self
 
-    def _let_go(self, live: Debugging, going: Sequence[Stand]) -> None:
+    def _let_go(self, live: Debugging, released: Sequence[Stand]) -> None:
         live.desk.refresh()
-        for stand in going:
+        for stand in released:
             live.desk.let_go(stand)
         live.tell()
 

@@ -92,7 +92,7 @@ def rerun_stage(run: Execution, node: str, visit: int | None, options: Mapping[s
     visits = [entry for entry in run.journal().visits_of(node, "") if visit in (None, entry.number)]
     if visits:
         started = visits[-1].sequence
-        before = (event for event in run.journal().way if event.sequence < started)
+        before = (event for event in run.journal().counted if event.sequence < started)
         if node in overrides_of(before).pins:
             raise RunError(
                 f"{node} was pinned in visit {visits[-1].number}: nothing was executed that could be again",

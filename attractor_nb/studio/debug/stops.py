@@ -59,7 +59,7 @@ class Stops:
             for stand in stands:
                 if _is_named(stand.stop, branch) and moment in {"", stand.stop.moment}:
                     return stand
-            desk.check_is_going_on()
+            desk.check_is_running()
         if not stands:
             raise RunError(
                 "the run is not stopped anywhere", hint="pause() stops it at its next stage, break_at(…) at others"

@@ -82,9 +82,11 @@ class Preflight(Sequence[PreflightFinding]):
         if not errors and not warnings:
             return f"{_MARKS['ok']} {self.name} is ready"
         counts = [f"{count} {word}{'s' * (count != 1)}" for count, word in ((errors, "error"), (warnings, "warning"))]
-        told = ", ".join(words for words in counts if not words.startswith("0 "))
+        listed = ", ".join(words for words in counts if not words.startswith("0 "))
         return (
-            f"{_MARKS['error']} {self.name} is not ready: {told}" if errors else f"! {self.name} is ready, with {told}"
+            f"{_MARKS['error']} {self.name} is not ready: {listed}"
+            if errors
+            else f"! {self.name} is ready, with {listed}"
         )
 
     @property

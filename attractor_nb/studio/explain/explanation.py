@@ -51,7 +51,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """A stage on the way.
+    """A stage on the path.
 
     Attributes:
         branch: Path of the branch that it is in, or empty.
@@ -77,8 +77,8 @@ class StepLine:
 
 
 @dataclass(frozen=True, slots=True)
-class WayExplanation:
-    """The whole way of a run, stage by stage.
+class PathExplanation:
+    """The whole path of a run, stage by stage.
 
     Attributes:
         steps: The stages that count, in the order of their ends.
@@ -114,7 +114,7 @@ class WayExplanation:
         notes = [f"{step.node}, visit {step.visit}: {step.mismatch}" for step in self.steps if step.mismatch]
         if len(self.steps) > MAX_LINES:
             notes.insert(0, f"{len(self.steps) - MAX_LINES} stages in between are not shown: .steps has all")
-        return Table("The way of the run", columns, rows, states, notes=(*notes, self.ending))
+        return Table("The path of the run", columns, rows, states, notes=(*notes, self.ending))
 
     def __str__(self) -> str:
         return table_text(self._table())
@@ -174,8 +174,8 @@ class LoopExplanation:
         return {"text/html": table_html(table), "text/plain": table_text(table)}
 
 
-def explain(run: Execution, node: str | None = None, visit: int | None = None) -> Explanation | WayExplanation:
-    """Why one stage was reached and left as it was; without a node the whole way, a line for each stage.
+def explain(run: Execution, node: str | None = None, visit: int | None = None) -> Explanation | PathExplanation:
+    """Why one stage was reached and left as it was; without a node the whole path, a line for each stage.
 
     Raises:
         OptionError: There is no such node or visit.
@@ -192,14 +192,14 @@ def explain(run: Execution, node: str | None = None, visit: int | None = None) -
             commit.visit,
             commit.branch,
             commit.outcome.status.value,
-            way.target,
-            way.route,
-            redacted(way.words),
-            redacted(way.mismatch),
+            reasons.target,
+            reasons.route,
+            redacted(reasons.words),
+            redacted(reasons.mismatch),
         )
-        for _, commit, way in past.explained()
+        for _, commit, reasons in past.explained()
     )
-    return WayExplanation(steps, redacted(_ending(run)))
+    return PathExplanation(steps, redacted(_ending(run)))
 
 
 def explain_loop(run: Execution, node: str, branch: str = "") -> LoopExplanation:
@@ -218,7 +218,7 @@ def explain_loop(run: Execution, node: str, branch: str = "") -> LoopExplanation
     if not branch:
         visits = [one.record for one in past.visits_of(node) if not one.is_set_aside]
         branch = visits[-1].branch if visits and all(one.branch for one in visits) else ""
-    found = explain_looping(past.plan, node, past.way, past.ways, is_ended=run.is_done, branch=branch)
+    found = explain_looping(past.plan, node, past.counted, past.reasons_by_commit, is_ended=run.is_done, branch=branch)
     return LoopExplanation(found)
 
 

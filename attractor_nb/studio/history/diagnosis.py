@@ -27,7 +27,7 @@ from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.directory_survey import DirectorySurvey, FileFinding, survey_run
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.manifest_file import manifest_from_events
-from attractor_nb.storage.run_status import standing_of
+from attractor_nb.storage.run_status import current_status
 from attractor_nb.storage.salvage import SalvagePlan, plan_salvage, salvage
 from attractor_nb.storage.stored_run import check_directory
 from attractor_nb.views.columns import aligned, one_line
@@ -61,7 +61,7 @@ VERDICTS: Final = {
 
 
 @dataclass(slots=True)
-class _Story:
+class _RecordScan:
     """What the intact records tell, in a space that does not grow with the number of stages."""
 
     last_stage: str = ""
@@ -168,13 +168,13 @@ def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
     """
     place = as_path(logs_root).absolute()
     check_directory(place)
-    story = _Story()
+    story = _RecordScan()
     survey = survey_run(place, story.take)
     if all(file.state == "missing" for file in survey.files):
         raise RunNotFound(f"{place} holds nothing of a run", hint="name the run's own directory")
     plan = plan_salvage(survey)
     facts = dict(survey.manifest or manifest_from_events(story.of_the_run))
-    standing = standing_of(place, facts)
+    current = current_status(place, facts)
     checkpoint = survey.checkpoint or {}
     if plan is not None and plan.is_from_checkpoint:
         story.last_stage = str(checkpoint.get("current_node", ""))
@@ -182,22 +182,22 @@ def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
         story.stages = len(checkpoint.get("completed_nodes", ()))
         story.visits = dict(checkpoint.get("visits", {}))
         story.cut_off = story.gate = ""
-    is_ended = standing.status in ENDED
-    has_ended = standing.status == "completed" or (is_ended and _failed_for_good(story.of_the_run))
+    is_ended = current.status in ENDED
+    has_ended = current.status == "completed" or (is_ended and _failed_for_good(story.of_the_run))
     return RunDiagnosis(
         logs_root=place,
         verdict="healthy" if survey.is_healthy else "damaged" if plan else "lost",
         files=survey.files,
         run_id=str(facts.get("run_id") or checkpoint.get("run_id", "")),
         pipeline_name=str(facts.get("pipeline_name") or checkpoint.get("pipeline_name", "")),
-        status=standing.status,
-        owner=standing.owner,
+        status=current.status,
+        owner=current.owner,
         stages=story.stages,
         last_stage=story.last_stage,
         next_node="" if is_ended else story.next_node,
         cut_off="" if is_ended else story.cut_off,
         open_gate="" if is_ended else story.gate,
-        is_resumable=_can_be_read(survey) and not has_ended and not standing.owner,
+        is_resumable=_can_be_read(survey) and not has_ended and not current.owner,
         has_ended=has_ended,
         plan=plan,
         _survey=survey,

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.errors import RunError, RunNotFound
 from attractor_nb.model.events import PipelineForked, PipelineRestarted, PipelineRewound
 from attractor_nb.model.states import RunStatus
@@ -18,7 +18,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.run_directory import first_directory
-from attractor_nb.storage.run_status import standing_of
+from attractor_nb.storage.run_status import current_status
 from attractor_nb.storage.stored_run import has_event_log, read_facts, read_run
 from attractor_nb.studio.history.history_table import mark_of
 from attractor_nb.views.columns import one_line
@@ -62,7 +62,7 @@ MAX_RESTARTS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Kin:
+class Relative:
     """A run in a family, or a place to which one went back.
 
     Attributes:
@@ -82,25 +82,25 @@ class Kin:
     place: str = ""
     run_id: str = ""
     is_here: bool = False
-    below: tuple[Kin, ...] = ()
+    below: tuple[Relative, ...] = ()
 
 
-def lineage_text(kin: Kin, *, has_places: bool = False) -> str:
+def lineage_text(relative: Relative, *, has_places: bool = False) -> str:
     """The family as a tree.
 
     Args:
-        kin: Where it begins.
+        relative: Where it begins.
         has_places: Name directories, which differ from machine to machine.
     """
     return "\n".join(
         f"{branch}{_line(one)}{f'   {one.place}' if has_places and one.place else ''}"
-        for branch, one, _, _ in _rows(kin)
+        for branch, one, _, _ in _rows(relative)
     )
 
 
-def lineage_svg(kin: Kin) -> str:
+def lineage_svg(relative: Relative) -> str:
     """The family as SVG; equal arguments give equal text."""
-    rows = list(_rows(kin))
+    rows = list(_rows(relative))
     count, rows = len(rows), rows[:MAX_SHOWN]
     right = max(_left(depth) + _width(one) for _, one, depth, _ in rows)
     width, height = right + _MARGIN, 2 * _MARGIN + _ROW * len(rows) - (_ROW - _BOX)
@@ -117,32 +117,34 @@ def lineage_svg(kin: Kin) -> str:
     )
 
 
-def _line(kin: Kin) -> str:
-    parts = [f"{_sign(kin)} {_clean(kin.words)}"]
-    if facts := _facts(kin):
+def _line(relative: Relative) -> str:
+    parts = [f"{_sign(relative)} {_clean(relative.words)}"]
+    if facts := _facts(relative):
         parts.append(facts)
-    if kin.is_here:
+    if relative.is_here:
         parts.append("<- this one")
     return "   ".join(parts)
 
 
-def _sign(kin: Kin) -> str:
-    if sign := _SIGNS_OF_TURNS.get(kin.kind):
-        return _SIGNS_OF_TURNS["rewind"] if kin.status else sign
-    return mark_of(kin.status)
+def _sign(relative: Relative) -> str:
+    if sign := _SIGNS_OF_TURNS.get(relative.kind):
+        return _SIGNS_OF_TURNS["rewind"] if relative.status else sign
+    return mark_of(relative.status)
 
 
-def _facts(kin: Kin) -> str:
-    return ", ".join(_clean(part) for part in (kin.status, kin.detail) if part)
+def _facts(relative: Relative) -> str:
+    return ", ".join(_clean(part) for part in (relative.status, relative.detail) if part)
 
 
 def _clean(text: str) -> str:
     return one_line(redacted(text))
 
 
-def _rows(kin: Kin, depth: int = 0, before: str = "", *, is_last: bool = True) -> Iterator[tuple[str, Kin, int, bool]]:
+def _rows(
+    relative: Relative, depth: int = 0, before: str = "", *, is_last: bool = True
+) -> Iterator[tuple[str, Relative, int, bool]]:
     """Each run with what is drawn before it, in the order of the lines."""
-    stack = [(kin, depth, before, "", is_last)]
+    stack = [(relative, depth, before, "", is_last)]
     while stack:
         one, depth, before, joint, is_last = stack.pop()
         yield before + joint, one, depth, is_last
@@ -156,27 +158,27 @@ def _left(depth: int) -> float:
     return _MARGIN + _INDENT * depth
 
 
-def _width(kin: Kin) -> float:
-    widest = max(text_width(_clean(kin.words), 12), text_width(_facts(kin), 10.5))
+def _width(relative: Relative) -> float:
+    widest = max(text_width(_clean(relative.words), 12), text_width(_facts(relative), 10.5))
     return min(_WIDEST, 1.08 * widest + 42)
 
 
-def _box(kin: Kin, depth: int, place: int) -> Markup:
+def _box(relative: Relative, depth: int, place: int) -> Markup:
     x, y = _left(depth), _MARGIN + _ROW * place
-    names = ["ln-run", f"ln-{kin.kind}", f"ln-{RunStatus.of(kin.status)}"]
-    room = _width(kin) - 36
+    names = ["ln-run", f"ln-{relative.kind}", f"ln-{RunStatus.of(relative.status)}"]
+    room = _width(relative) - 36
     return element(
         "g",
-        {"class": " ".join([*names, *(["ln-here"] if kin.is_here else [])])},
-        element("title", None, _line(kin)),
-        element("rect", {"class": "ln-box", "x": x, "y": y, "width": _width(kin), "height": _BOX, "rx": 8}),
-        element("text", {"class": "ln-name", "x": x + 10, "y": y + 22}, _sign(kin)),
-        element("text", {"class": "ln-name", "x": x + 28, "y": y + 15}, shorten(_clean(kin.words), room, 12)),
-        element("text", {"class": "ln-detail", "x": x + 28, "y": y + 29}, shorten(_facts(kin), room, 10.5)),
+        {"class": " ".join([*names, *(["ln-here"] if relative.is_here else [])])},
+        element("title", None, _line(relative)),
+        element("rect", {"class": "ln-box", "x": x, "y": y, "width": _width(relative), "height": _BOX, "rx": 8}),
+        element("text", {"class": "ln-name", "x": x + 10, "y": y + 22}, _sign(relative)),
+        element("text", {"class": "ln-name", "x": x + 28, "y": y + 15}, shorten(_clean(relative.words), room, 12)),
+        element("text", {"class": "ln-detail", "x": x + 28, "y": y + 29}, shorten(_facts(relative), room, 10.5)),
     )
 
 
-def _joint(rows: list[tuple[str, Kin, int, bool]], place: int, depth: int) -> Markup:
+def _joint(rows: list[tuple[str, Relative, int, bool]], place: int, depth: int) -> Markup:
     """The line from a run to the one that it comes from: the last one above that is less deep."""
     parent = next(above for above in range(place - 1, -1, -1) if rows[above][2] == depth - 1)
     x = _left(depth - 1) + 14
@@ -193,7 +195,7 @@ class Lineage:
         base: The runs base in which it was looked for.
     """
 
-    root: Kin
+    root: Relative
     base: Path
 
     def details(self) -> str:
@@ -218,7 +220,7 @@ def lineage(run: Execution | str | Path, base: str | Path | None = None) -> Line
 
     Args:
         run: The run or its directory.
-        base: Where its kin are looked for; the directory around it by default.
+        base: Where its relatives are looked for; the directory around it by default.
 
     Raises:
         RunNotFound: There is no run, or nothing of it is stored.
@@ -226,7 +228,7 @@ def lineage(run: Execution | str | Path, base: str | Path | None = None) -> Line
     """
     root = first_directory(as_path(getattr(run, "logs_root", run)).absolute())
     if not has_event_log(root):
-        raise RunNotFound(f"{root} holds no run, so it has no kin", hint="name the run's own directory")
+        raise RunNotFound(f"{root} holds no run, so it has no lineage", hint="name the run's own directory")
     place = as_path(base, "base") if base is not None else root.parent
     known = dict(_known(place))
     known.setdefault(root, read_facts(root))
@@ -237,7 +239,7 @@ def lineage(run: Execution | str | Path, base: str | Path | None = None) -> Line
         if parent is None or parent == oldest:
             break
         oldest = parent
-    return Lineage(_kin(oldest, known, root, 0), place)
+    return Lineage(_relative(oldest, known, root, 0), place)
 
 
 def _known(base: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -260,7 +262,7 @@ def _parent_id(facts: Mapping[str, Any]) -> str:
     return str(fork_of.get("run_id", ""))
 
 
-def _kin(path: Path, known: Mapping[Path, Mapping[str, Any]], here: Path, depth: int) -> Kin:
+def _relative(path: Path, known: Mapping[Path, Mapping[str, Any]], here: Path, depth: int) -> Relative:
     facts = known[path]
     run_id = str(facts.get("run_id", ""))
     forks = sorted(
@@ -269,15 +271,15 @@ def _kin(path: Path, known: Mapping[Path, Mapping[str, Any]], here: Path, depth:
     )
     below = [*_turns(path)]
     if depth < MAX_DEPTH:
-        below += [_kin(other, known, here, depth + 1) for other in forks]
+        below += [_relative(other, known, here, depth + 1) for other in forks]
     words, kind = f"run of {facts.get('pipeline_name') or 'a pipeline'}", "run"
     if fork_of := facts.get("fork_of"):
         words, kind = f"fork before {fork_of.get('node')}, visit {fork_of.get('visit')}", "fork"
-    standing = standing_of(path, facts)
-    stages = standing.manifest.get("stages")
+    current = current_status(path, facts)
+    stages = current.manifest.get("stages")
     detail = "" if stages is None else f"{stages} stage{'s' * (stages != 1)}"
     detail = ", ".join(part for part in (detail, _changes(path) if kind == "fork" else "") if part)
-    return Kin(kind, words, standing.status, detail, path.name, run_id, path == here, tuple(below))
+    return Relative(kind, words, current.status, detail, path.name, run_id, path == here, tuple(below))
 
 
 def _record_of(path: Path) -> PipelineForked | None:
@@ -300,7 +302,7 @@ def _changes(path: Path) -> str:
     return f"changed: {', '.join(changed)}" if changed else "nothing changed"
 
 
-def _turns(first: Path) -> Iterator[Kin]:
+def _turns(first: Path) -> Iterator[Relative]:
     """The rewinds and restarts of a run since it is one, in their order, in all its directories."""
     place: Path | None = first
     for _ in range(MAX_RESTARTS):
@@ -308,17 +310,17 @@ def _turns(first: Path) -> Iterator[Kin]:
             return
         here, place = place, None
         events = _events(here)
-        counted = {id(event) for event in way_taken(events)}
+        counted = {id(event) for event in counted_events(events)}
         forks = [index for index, event in enumerate(events) if isinstance(event, PipelineForked)]
         begun = forks[-1] if forks else -1
         for event in events[begun + 1 :]:
             if isinstance(event, PipelineRewound):
                 count = f"{event.stages} stage{'s' * (event.stages != 1)} set aside"
-                yield Kin("rewind", f"rewound to before {event.node}, visit {event.visit}", "", count)
+                yield Relative("rewind", f"rewound to before {event.node}, visit {event.visit}", "", count)
             elif isinstance(event, PipelineRestarted):
                 name = event.logs_root.rpartition("/")[2]
                 status = "" if id(event) in counted else "set aside"
-                yield Kin("restart", f"restarted at {event.target}", status, place=f"{first.name}/{name}")
+                yield Relative("restart", f"restarted at {event.target}", status, place=f"{first.name}/{name}")
                 place = None if status or first / name == here else first / name
 
 

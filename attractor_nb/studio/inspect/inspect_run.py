@@ -56,7 +56,7 @@ def inspect_stage(
     Args:
         run: The run.
         node: The node; ``node>inner`` is a stage of the node's child run.
-        visit: Which of its visits, by number; the latest on the way by default.
+        visit: Which of its visits, by number; the latest that counts by default.
         attempt: Which attempt of it; the latest by default.
         branch: Path of a branch, where the same node was visited in several.
         is_context_whole: Tell of the context what stayed the same, too.
@@ -99,9 +99,9 @@ def inspect_edge(run: Execution, edge: str | int) -> EdgeInspection:
         past = look_back(run)
         verdicts = [
             EdgeVerdict(commit.visit, commit.branch, candidate, commit.next_node)
-            for _, commit, way in past.explained()
+            for _, commit, reasons in past.explained()
             if commit.name == found.source
-            for candidate in way.candidates
+            for candidate in reasons.candidates
             if candidate.edge == index
         ]
     except RunError as error:

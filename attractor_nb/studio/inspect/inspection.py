@@ -20,7 +20,7 @@ from attractor_nb.views.summary_line import usage_words
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor_nb.decisions.hindsight.route_reasons import EdgeCandidate, WayOn
+    from attractor_nb.decisions.hindsight.route_reasons import EdgeCandidate, RouteReasons
     from attractor_nb.model.outcome import Usage
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.storage.stages.stage_listing import StageFile
@@ -101,7 +101,7 @@ class StageInspection:
     files: tuple[StageFile, ...] = ()
     usage: Usage | None = None
     why_here: str = ""
-    why_next: WayOn | None = None
+    why_next: RouteReasons | None = None
     is_set_aside: bool = False
     by_hand: tuple[str, ...] = ()
     cached: str = ""

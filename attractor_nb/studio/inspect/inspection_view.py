@@ -85,14 +85,14 @@ def edge_html(plain: Mapping[str, Any], theme: Theme = "auto") -> str:
 
 
 def reason_text(plain: Mapping[str, Any]) -> str:
-    """Why a stage was reached and left as it was: headline, both ways, the rules, each edge."""
-    lines = [headline(plain), *_columns(_ways(plain))]
-    if way := plain.get("why_next"):
-        rules = [[f"{number}", rule["name"], _rule_words(rule)] for number, rule in enumerate(way["rules"], 1)]
+    """Why a stage was reached and left as it was: headline, how it was reached and left, the rules, each edge."""
+    lines = [headline(plain), *_columns(_route_facts(plain))]
+    if reasons := plain.get("why_next"):
+        rules = [[f"{number}", rule["name"], _rule_words(rule)] for number, rule in enumerate(reasons["rules"], 1)]
         if rules:
             lines += ["", "rules, in their order", *_indented(aligned(rules))]
-        if way["candidates"]:
-            lines += ["", *_indented(table_text(_edges(way["candidates"])))]
+        if reasons["candidates"]:
+            lines += ["", *_indented(table_text(_edges(reasons["candidates"])))]
     return "\n".join(lines)
 
 
@@ -100,15 +100,15 @@ def reason_html(plain: Mapping[str, Any], theme: Theme = "auto") -> str:
     """The same as HTML."""
     facts = joined(
         element("tr", None, element("th", {"scope": "row"}, name), element("td", None, words))
-        for name, words in _ways(plain)
+        for name, words in _route_facts(plain)
     )
     parts = [element("div", {"class": "headline"}, headline(plain)), element("table", None, facts)]
-    if way := plain.get("why_next"):
-        items = joined(element("li", None, f"{rule['name']}: {_rule_words(rule)}") for rule in way["rules"])
+    if reasons := plain.get("why_next"):
+        items = joined(element("li", None, f"{rule['name']}: {_rule_words(rule)}") for rule in reasons["rules"])
         if items:
             parts.append(_section("Rules, in their order", element("ol", None, items), is_open=True))
-        if way["candidates"]:
-            parts.append(_section("Edges", _edge_table(way["candidates"]), is_open=True))
+        if reasons["candidates"]:
+            parts.append(_section("Edges", _edge_table(reasons["candidates"]), is_open=True))
     return _page(*parts, theme=theme)
 
 
@@ -130,32 +130,32 @@ def headline(plain: Mapping[str, Any]) -> str:
 
 
 def _candidates(plain: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    way: Mapping[str, Any] = plain.get("why_next") or {}
-    return way.get("candidates", ())
+    reasons: Mapping[str, Any] = plain.get("why_next") or {}
+    return reasons.get("candidates", ())
 
 
 def _rule_words(rule: Mapping[str, Any]) -> str:
     return f"{rule['words']}{'   (decided)' if rule['decides'] else ''}"
 
 
-def _ways(plain: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _route_facts(plain: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if plain.get("why_here"):
         yield "came here", plain["why_here"]
-    if way := plain.get("why_next"):
-        yield "went on", way["words"]
-        if way["mismatch"]:
-            yield "but", way["mismatch"]
+    if reasons := plain.get("why_next"):
+        yield "went on", reasons["words"]
+        if reasons["mismatch"]:
+            yield "but", reasons["mismatch"]
     for problem in plain.get("problems", ()):
         yield "not known", problem
 
 
 def _facts(plain: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Name and words of each fact that is known."""
-    ways = list(_ways(plain))
+    routes = list(_route_facts(plain))
     attempts, visits = plain["attempts"], plain["visits"]
     pairs = (
         *((name, plain[name]) for name in ("label", "reason", "notes")),
-        *(pair for pair in ways if pair[0] != "not known"),
+        *(pair for pair in routes if pair[0] != "not known"),
         ("by hand", "; ".join(plain["by_hand"])),
         ("cache", plain["cached"].partition(":")[0]),
         ("used", plain["usage_words"]),
@@ -170,7 +170,7 @@ def _facts(plain: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "context", f"… and {len(changes) - MAX_CHANGES} more keys"
     if plain["files"]:
         yield "files", ", ".join(one["name"] for one in plain["files"])
-    yield from (pair for pair in ways if pair[0] == "not known")
+    yield from (pair for pair in routes if pair[0] == "not known")
 
 
 def _attempt_words(one: Mapping[str, Any]) -> str:

@@ -84,7 +84,7 @@ def read_stage(
         files=listing.files,
         usage=_consumed(record),
         why_here=arrival_of(chosen.journal, record).words,
-        why_next=past.way_of(chosen) if _is_committed(tried, record) else None,
+        why_next=past.reasons_of(chosen) if _is_committed(tried, record) else None,
         is_set_aside=chosen.is_set_aside,
         by_hand=_by_hand(chosen),
         cached=_cached(directory, record, problems),
@@ -172,7 +172,7 @@ def _by_hand(chosen: KnownVisit) -> tuple[str, ...]:
     record = chosen.record
     last = record.attempts[-1].ended
     found: list[str] = []
-    for event in chosen.journal.way:
+    for event in chosen.journal.counted:
         if last is not None and event.sequence > last.sequence:
             break
         if not isinstance(event, DebuggerChanged) or event.node != record.node_id:
@@ -260,7 +260,7 @@ def stage_from_view(run: Execution, spec: Node, problem: RunError) -> StageInspe
             problems.append(error.message)
     _put_in_command(texts, spec)
     outcome = run.outcomes.get(spec.id)
-    status = _standing(run, spec.id) if outcome is None else outcome.status.value
+    status = _status_of(run, spec.id) if outcome is None else outcome.status.value
     spent = tuple(run.view.attempts.get(spec.id, ()))
     return StageInspection(
         spec.id,
@@ -279,14 +279,14 @@ def stage_from_view(run: Execution, spec: Node, problem: RunError) -> StageInspe
 
 def not_reached(run: Execution, spec: Node) -> StageInspection:
     """A stage that was not visited yet."""
-    return StageInspection(spec.id, _label(spec), spec.handler_type, status=_standing(run, spec.id))
+    return StageInspection(spec.id, _label(spec), spec.handler_type, status=_status_of(run, spec.id))
 
 
 def _label(spec: Node) -> str:
     return "" if spec.label == spec.id else spec.label
 
 
-def _standing(run: Execution, node: str) -> str:
+def _status_of(run: Execution, node: str) -> str:
     state = run.view.nodes.get(node)
     return "pending" if state is None else state.status.value
 

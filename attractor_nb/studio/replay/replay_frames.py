@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.log_history import way_taken
+from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.model.events import (
     ChildEvent,
     Event,
@@ -94,7 +94,7 @@ def replay_of(graph: Graph, events: Sequence[Event]) -> dict[str, Any]:
 def view_at(events: Sequence[Event], count: int) -> RunView:
     """What views show of a run behind so many of its events (as of ``replay_of``); 0: before the first."""
     view = RunView()
-    for event in _way(events[:count]):
+    for event in _counted(events[:count]):
         take_event(view, event)
     return view
 
@@ -102,7 +102,7 @@ def view_at(events: Sequence[Event], count: int) -> RunView:
 def context_at(graph: Graph, events: Sequence[Event], count: int) -> dict[str, Any]:
     """The run's context behind so many of its events: recorded values, large ones as references."""
     values = graph.mirrored()
-    for event in _way(events[:count]):
+    for event in _counted(events[:count]):
         values = _after(graph, event, values)
     return values
 
@@ -131,11 +131,11 @@ def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Delta:
     return delta
 
 
-def _way(events: Sequence[Event]) -> list[Event]:
+def _counted(events: Sequence[Event]) -> list[Event]:
     """The events that count: a rewind goes back within its directory, and each directory counts anew."""
     begins = [place for place, event in enumerate(events) if isinstance(event, PipelineStarted)]
     bounds = [0, *begins[1:], len(events)]
-    return [event for begin, end in itertools.pairwise(bounds) for event in way_taken(events[begin:end])]
+    return [event for begin, end in itertools.pairwise(bounds) for event in counted_events(events[begin:end])]
 
 
 def _unwrapped(event: Event) -> tuple[Event, tuple[str, ...]]:

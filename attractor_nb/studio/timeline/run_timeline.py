@@ -121,8 +121,8 @@ def timeline_table(timeline: Timeline) -> Table:
             )
             states.append(row_look(bar.status))
     notes = [_cut_words(cut, timeline) for cut in timeline.cuts]
-    going = ", goes on" if timeline.is_live else ""
-    headline = f"{one_line(timeline.name) or 'run'}: {duration_text(timeline.seconds)}{going}"
+    ending = ", goes on" if timeline.is_live else ""
+    headline = f"{one_line(timeline.name) or 'run'}: {duration_text(timeline.seconds)}{ending}"
     return Table("Timeline", columns, rows, states=states, headline=headline, notes=notes)
 
 

@@ -179,25 +179,25 @@ def timeline_of(journal: Journal, *, name: str = "", by: str = "node", now: floa
         by: ``node``: a lane for each node, in each branch; ``branch``: one for each branch.
         now: The present, in seconds since 1970, of a run that goes on; None for one that stands.
     """
-    way = journal.way
-    if not way:
+    counted = journal.counted
+    if not counted:
         return Timeline(name, (), 0.0, 0.0)
-    cuts = tuple(_cuts(way))
-    last = way[-1]
+    cuts = tuple(_cuts(counted))
+    last = counted[-1]
     is_live = now is not None and not isinstance(last, PipelineCompleted | PipelineFailed | PipelineInterrupted)
     end = max(last.time, now) if is_live and now is not None else last.time
-    inner = _Inner(way)
+    inner = _Inner(counted)
     lanes: dict[str, TimelineLane] = {}
     for visit in journal.visits:
         path = f"{visit.branch}/{visit.node_id}" if visit.branch else visit.node_id
         key = path if by == "node" else visit.branch or MAIN_LANE
         lane = lanes.setdefault(key, TimelineLane(key))
         lane.bars += _bars_of(visit, inner, end, is_live=is_live)
-    return Timeline(name, tuple(lanes.values()), way[0].time, end, cuts, is_live)
+    return Timeline(name, tuple(lanes.values()), counted[0].time, end, cuts, is_live)
 
 
-def _cuts(way: Sequence[Event]) -> Iterator[Cut]:
-    for before, event in pairwise(way):
+def _cuts(counted: Sequence[Event]) -> Iterator[Cut]:
+    for before, event in pairwise(counted):
         if isinstance(event, PipelineResumed | PipelineRewound) and event.time - before.time > CUT_SECONDS:
             yield Cut(before.time, event.time)
 
@@ -205,13 +205,13 @@ def _cuts(way: Sequence[Event]) -> Iterator[Cut]:
 class _Inner:
     """What happened within attempts, by branch and node."""
 
-    def __init__(self, way: Sequence[Event]) -> None:
+    def __init__(self, counted: Sequence[Event]) -> None:
         self.calls: dict[tuple[str, str, int, int], list[TimelineCall]] = {}
         self.waits: dict[tuple[str, str], list[tuple[float, float | None]]] = {}
         self.delays: dict[tuple[str, str, int, int], float] = {}
         self.stops: list[float] = []
-        before = way[0].time
-        for event in way:
+        before = counted[0].time
+        for event in counted:
             match event:
                 case ModelCallEnded() | ToolCallEnded():
                     is_model = isinstance(event, ModelCallEnded)

@@ -102,10 +102,10 @@ def _set_styles(
     element: ET.Element, above: tuple[_Place, ...], before: str, variables: Mapping[str, str], rules: tuple[_Rule, ...]
 ) -> None:
     tag = element.tag.removeprefix(_SVG)
-    way = (*above, _Place(tag, frozenset(element.get("class", "").split()), before))
+    ancestry = (*above, _Place(tag, frozenset(element.get("class", "").split()), before))
     values: dict[str, str] = {}
     for rule in rules:
-        if _matches(rule.parts, way):
+        if _matches(rule.parts, ancestry):
             values.update(rule.values)
     own = {name: _resolved(value, variables) for name, value in values.items() if name.startswith("--")}
     variables = {**variables, **own}
@@ -118,18 +118,18 @@ def _set_styles(
         element.set("style", ";".join(styles))
     last = ""
     for child in element:
-        _set_styles(child, way, last, variables, rules)
+        _set_styles(child, ancestry, last, variables, rules)
         last = child.tag.removeprefix(_SVG)
     element.attrib.pop("class", None)
 
 
-def _matches(parts: tuple[_Simple, ...], way: tuple[_Place, ...]) -> bool:
+def _matches(parts: tuple[_Simple, ...], ancestry: tuple[_Place, ...]) -> bool:
     """Whether the last of the way is meant: its part fits it, the others fit above, in order."""
-    own = way[-1]
+    own = ancestry[-1]
     if not parts[-1].fits(own.tag, own.classes, own.before):
         return False
     left = len(parts) - 2
-    for place in reversed(way[:-1]):
+    for place in reversed(ancestry[:-1]):
         if left >= 0 and parts[left].fits(place.tag, place.classes, place.before):
             left -= 1
     return left < 0

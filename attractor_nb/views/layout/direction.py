@@ -4,7 +4,7 @@ The rule: a drawing that would be tall and narrow flows to the right if it is th
 shows with legible texts. If it is wider it flows to the right in rows (see ``rows``), where that makes it
 much lower and few lines lead from row to row. So a chain is read as a text is, and everything else flows
 down. Judged by sizes alone, before anything is laid out: by the sum and the largest of each layer, layers
-being counted along the longest ways.
+being counted along the longest paths.
 """
 
 from __future__ import annotations

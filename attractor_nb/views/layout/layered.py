@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _PORT_GAP: Final = 16.0
 _CLEARANCE: Final = 8.0
-"""Between a line and a box that it passes; lines side by side there are ``_SPREAD`` apart."""
-_SPREAD: Final = 7.0
+"""Between a line and a box that it passes; lines side by side there are ``_SPACING`` apart."""
+_SPACING: Final = 7.0
 _BORDER_CLEARANCE: Final = 4.0
 _FAN: Final = 4.0
 _SLACK: Final = 4.0
@@ -62,7 +62,7 @@ def _shifted(shift: Point, point: Point) -> Point:
 
 
 class _Drawing(Places):
-    """The ways of a scene's edges between what has its places, and all of it in the final axes."""
+    """The courses of a scene's edges between what has its places, and all of it in the final axes."""
 
     def __init__(self, skeleton: Skeleton, layered: Layered, turns: Sequence[int] = ()) -> None:
         super().__init__(skeleton, layered, turns)
@@ -90,7 +90,7 @@ class _Drawing(Places):
                 room = self.extents[vertex][1 if sign > 0 else 0]
                 bound, count = self.across[vertex] + sign * (room + _CLEARANCE), 0
             elif abs(bound) < _FAR:
-                bound, count = bound + sign * _SPREAD, count + 1
+                bound, count = bound + sign * _SPACING, count + 1
         return bounds
 
     def result(self) -> RawLayout:
@@ -108,7 +108,7 @@ class _Drawing(Places):
         for position in range(len(self.scene.links)):
             if position in courses:
                 vertex = self.layered.beads.get(position)
-                path = moved_path(self._whole_way(position, courses[position], strip), turn)
+                path = moved_path(self._whole_route(position, courses[position], strip), turn)
                 path = path if self.skeleton.is_forward[position] else reversed_path(path)
                 label = None if vertex is None else placed_at(vertex, self._label(position, vertex))
             else:
@@ -144,7 +144,7 @@ class _Drawing(Places):
         begins = [self.tops[0], *(self.tops[rank + 1] for rank in self.turns)]
         return Strip(begins, lows, highs, [len(self.layered.layers[rank]) for rank in self.turns])
 
-    def _whole_way(self, position: int, pieces: Sequence[Course], strip: Strip) -> list[Cubic]:
+    def _whole_route(self, position: int, pieces: Sequence[Course], strip: Strip) -> list[Cubic]:
         """The way of a link over all its rows, moved to where they are."""
         if not self.turns:
             return pieces[0].path
@@ -154,7 +154,7 @@ class _Drawing(Places):
         for row, piece in enumerate(pieces, self._row(chain[0])):
             moved = moved_path(piece.path, partial(_shifted, strip.shifts[row]))
             if path:
-                path += strip.way_back(row - 1, places.pop(0), path[-1][3], moved[0][0])
+                path += strip.return_route(row - 1, places.pop(0), path[-1][3], moved[0][0])
             path += moved
         return path
 

@@ -144,7 +144,7 @@ def _border_edges(borders: list[list[tuple[int, int]]]) -> list[tuple[int, int]]
 
 
 def _in_text_order(skeleton: Skeleton, layered: Layered) -> tuple[dict[int, list[int]], list[list[int]]]:
-    """What hangs below each vertex, ways back before the rest; and the first steps of branches."""
+    """What hangs below each vertex, back edges before the rest; and the first steps of branches."""
     steps: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     children: dict[int, list[int]] = {}
     for position, chain in enumerate(layered.chains):

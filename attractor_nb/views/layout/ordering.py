@@ -2,7 +2,7 @@
 
 The rule: of two orders the one with fewer crossings counts, then the one that cuts fewer panels, then the
 one that has more branches in the order in which the text names them. So the first order tried is that of
-the text, walked depth first, ways back at the left of what they go back past; others replace it only by
+the text, walked depth first, back edges at the left of what they go back past; others replace it only by
 having fewer crossings. Each is improved by sweeps (a vertex moves to the median of its neighbours in the
 layer before) and by swaps of neighbours, until neither helps. Pure; knows layers and edges, nothing of
 pixels.
@@ -240,7 +240,7 @@ def _cheapest_gaps(
     """
     # A place is a number in halves: vertex n of a layer stands at 2n + 1, the gap before it at 2n. Layer by layer it
     # is found for each gap how few edges a way crosses that comes there, and from which place of the layer before: a
-    # shortest path by dynamic programming, for all ways together.
+    # shortest path by dynamic programming, for all paths together.
     upper, lower = neighbours.above[chain[0]][0], neighbours.below[chain[-1]][0]
     chained = set(chain)
     segments = [_segments(rows, rank, neighbours, chained) for rank in range(touched[0], touched[-1] + 2)]
@@ -250,29 +250,29 @@ def _cheapest_gaps(
     if not most:
         return old
     costs = {begin: 0.0}
-    ways: list[dict[int, int]] = []
+    origins: list[dict[int, int]] = []
     for rank, before, between in zip(touched, old, segments, strict=False):
         width = len(rows[rank])
         best: dict[int, float] = {}
-        way: dict[int, int] = {}
+        origin: dict[int, int] = {}
         for start, cost in costs.items():
             for gap, crossed in enumerate(_crossed(between, start, width)):
                 if cost + crossed < most:
-                    # A thousandth for each place: of equal ways the one nearest to the old one, and never one
+                    # A thousandth for each place: of equal paths the one nearest to the old one, and never one
                     # crossing more.
                     total = cost + crossed + 0.001 * abs(gap - before)
                     if total < best.get(2 * gap, most):
-                        best[2 * gap], way[2 * gap] = total, start
+                        best[2 * gap], origin[2 * gap] = total, start
         costs = best
-        ways.append(way)
+        origins.append(origin)
         if not best:
             return old
     total, here = min((costs[at] + _crossed_between(segments[-1], at, end), at) for at in costs)
     if total >= most:
         return old
     gaps = [here // 2]
-    for way in ways[:0:-1]:
-        here = way[here]
+    for origin in origins[:0:-1]:
+        here = origin[here]
         gaps.append(here // 2)
     return gaps[::-1]
 

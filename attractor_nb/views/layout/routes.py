@@ -72,9 +72,9 @@ def course(start: Point, doors: Sequence[Door], end: Point) -> Course:
 
 def keep_apart(courses: Sequence[Course]) -> None:
     """Pull those taut that cross the next one by their curves; all begin, or end, at one side of a box."""
-    if not any(way.is_curved for way in courses):
+    if not any(one.is_curved for one in courses):
         return
-    samples = [_samples(way.path, 4) for way in courses]
+    samples = [_samples(one.path, 4) for one in courses]
     for number in (*range(1, len(courses)), *range(len(courses) - 2, 0, -1)):
         first, second = courses[number - 1 : number + 1]
         if (first.is_curved or second.is_curved) and _cross(samples[number - 1], samples[number]):
@@ -84,7 +84,7 @@ def keep_apart(courses: Sequence[Course]) -> None:
 
 
 def _cross(one: Sequence[Point], other: Sequence[Point]) -> bool:
-    """Whether of two ways down the left one becomes the right one."""
+    """Whether of two courses down the left one becomes the right one."""
     top, bottom = max(one[0][1], other[0][1]) + 1, min(one[-1][1], other[-1][1]) - 1
     is_right = is_left = False
     for points, rest, sign in ((one, other, 1), (other, one, -1)):

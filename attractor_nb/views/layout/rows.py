@@ -42,7 +42,7 @@ RUN: Final = 12.0
 """How far before and behind its turn a line runs straight."""
 _TRIES: Final = 8
 _LESS: Final = 16.0
-"""So often, and by so much, rows are made shorter until the ways back fit, too."""
+"""So often, and by so much, rows are made shorter until the back edges fit, too."""
 _ROUND: Final = 0.448
 """How far from its corner a handle of a quarter of a circle ends, for a radius of 1."""
 
@@ -223,7 +223,7 @@ class Strip:
         ]
         return list(zip(accumulate(steps, initial=0.0), (-begin for begin in self.begins), strict=True))
 
-    def way_back(self, row: int, number: int, end: Point, start: Point) -> list[Cubic]:
+    def return_route(self, row: int, number: int, end: Point, start: Point) -> list[Cubic]:
         """The way from the end of one row to the beginning of the next one, both moved already.
 
         Args:

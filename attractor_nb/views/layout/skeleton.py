@@ -87,7 +87,7 @@ def _boxes_from_the_end(scene: Scene, outgoing: Mapping[int, list[int]]) -> list
 
 
 def _meetings(scene: Scene, ahead: list[int], outgoing: Mapping[int, list[int]]) -> dict[int, int | None]:
-    """The first box that all ways from each box come to: its immediate post-dominator."""
+    """The first box that all paths from each box come to: its immediate post-dominator."""
     meeting: dict[int, int | None] = {}
     depth: dict[int | None, int] = {None: 0}
     for box in ahead:
@@ -115,7 +115,7 @@ class Skeleton:
         ends: Upper and lower box of each link, in the direction of the flow; equal for a loop.
         is_forward: Whether a link runs from its upper to its lower box.
         is_crowded: Whether another link joins the same two boxes.
-        ways: Source and target of all links.
+        directions: Source and target of all links.
         spine: The links of the main path, in its order.
         fans: Each fan-out and the box where its branches meet.
     """
@@ -124,7 +124,7 @@ class Skeleton:
     ends: tuple[tuple[int, int], ...]
     is_forward: tuple[bool, ...]
     is_crowded: tuple[bool, ...]
-    ways: frozenset[tuple[int, int]]
+    directions: frozenset[tuple[int, int]]
     spine: tuple[int, ...]
     fans: tuple[tuple[int, int], ...]
 
@@ -152,7 +152,7 @@ class Skeleton:
     def is_beside(self, position: int) -> bool:
         """Whether a link's label stands beside its line: so it does in a loop between two boxes."""
         link = self.scene.links[position]
-        return bool(link.lines) and (link.target, link.source) in self.ways and link.source != link.target
+        return bool(link.lines) and (link.target, link.source) in self.directions and link.source != link.target
 
     def loop_path(self, position: int, centre: Point) -> tuple[list[Cubic], Point | None]:
         """A loop beside its box, outside of the loops before it, and the centre of its label.

@@ -93,7 +93,7 @@ class McpServers:
         if running is None:
             raise RetryableError(f"the MCP server {server!r} does not run any more")
         if running.is_dead:
-            raise RetryableError(running.obituary())
+            raise RetryableError(running.exit_report())
         return await running.call(tool, arguments)
 
     async def _server(self, name: str) -> _Server:
@@ -108,7 +108,7 @@ class McpServers:
         running = self._running.get(name)  # from here on nobody else looks: two stages start one server
         if running is None or running.is_dead:
             if self._starts.get(name, 0) >= MAX_STARTS:
-                why = running.obituary() if running else f"the MCP server {name!r} does not stay alive"
+                why = running.exit_report() if running else f"the MCP server {name!r} does not stay alive"
                 raise TerminalError(f"{why}; it was started {MAX_STARTS} times")
             self._starts[name] = self._starts.get(name, 0) + 1
             running = _Server(self._declared[name], self._directory() if self._directory else None)
@@ -139,7 +139,7 @@ class _Server:
         """Have it end."""
         self._over.set()
 
-    def obituary(self) -> str:
+    def exit_report(self) -> str:
         """That it is dead, and what it said last."""
         words = self._talk.last_words() if self._talk is not None else ""
         code = None if self._talk is None else self._talk.exit_code
@@ -156,7 +156,7 @@ class _Server:
         """
         await asyncio.wait({self._ready, self.task}, return_when=asyncio.FIRST_COMPLETED)
         if not self._ready.done():
-            raise TerminalError(self.obituary(), hint=f"try its command in a terminal: {self._declared.command}")
+            raise TerminalError(self.exit_report(), hint=f"try its command in a terminal: {self._declared.command}")
         return self._tools
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
@@ -170,7 +170,7 @@ class _Server:
                 {answer, self.task}, timeout=self._declared.timeout_seconds, return_when=asyncio.FIRST_COMPLETED
             )
             if answer.done():
-                return _told(answer.result())
+                return _result_text(answer.result())
         except MCPError as error:
             if not self.is_dead:
                 return f"{type(error).__name__}: {error}", True
@@ -180,7 +180,7 @@ class _Server:
             answer.cancel()
         if self.is_dead:
             await asyncio.wait({self.task}, timeout=CLOSE_SECONDS)
-            return self.obituary(), True
+            return self.exit_report(), True
         return f"no answer within {self._declared.timeout_seconds:g} s", True
 
     async def _live(self) -> None:
@@ -188,7 +188,7 @@ class _Server:
         try:
             async with asyncio.timeout(None) as limit:
                 limit.reschedule(asyncio.get_running_loop().time() + START_SECONDS)
-                await self._talked(limit)
+                await self._exchange(limit)
         except TimeoutError:
             self._problem = f"did not say within {START_SECONDS:g} s what tools it has"
         except StageError as error:
@@ -201,19 +201,19 @@ class _Server:
             if not self._over.is_set():  # else it has ended by itself, and the library says so in its way
                 self._problem = f"failed: {type(found).__name__}: {cut(str(found), 200)}"
 
-    async def _talked(self, limit: asyncio.Timeout) -> None:
+    async def _exchange(self, limit: asyncio.Timeout) -> None:
         import anyio  # noqa: PLC0415 - slow to import, for graphs with servers alone
         from mcp import ClientSession  # noqa: PLC0415 - as above
         from mcp.shared.message import SessionMessage  # noqa: PLC0415 - as above
 
-        heard, read = anyio.create_memory_object_stream[Any](math.inf)
-        write, spoken = anyio.create_memory_object_stream[SessionMessage](0)
-        lines = _Lines(heard)
+        incoming, read = anyio.create_memory_object_stream[Any](math.inf)
+        write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+        lines = _Lines(incoming)
         variables = {name: os.environ[name] for name in self._declared.variables if name in os.environ}
         async with talk(self._declared.command, lines.take, cwd=self._directory, env=variables) as talking:
             self._talk = talking
-            talking.ended.add_done_callback(lambda _: self._stopped(heard))
-            speaking = asyncio.ensure_future(_speak(spoken, talking))
+            talking.ended.add_done_callback(lambda _: self._stopped(incoming))
+            speaking = asyncio.ensure_future(_speak(outgoing, talking))
             try:
                 async with ClientSession(read, write) as session:
                     await session.initialize()
@@ -223,20 +223,20 @@ class _Server:
                     await self._over.wait()
             finally:
                 speaking.cancel()
-                for stream in (heard, read, write, spoken):
+                for stream in (incoming, read, write, outgoing):
                     stream.close()
 
-    def _stopped(self, heard: Any) -> None:
+    def _stopped(self, incoming: Any) -> None:
         """It says no more: whoever waits for an answer is told."""
         self._over.set()
-        heard.close()
+        incoming.close()
 
 
 class _Lines:
     """Messages out of what a server writes, a line each; what is none is passed on as what it is."""
 
-    def __init__(self, heard: Any) -> None:
-        self._heard = heard
+    def __init__(self, incoming: Any) -> None:
+        self._incoming = incoming
         self._rest = bytearray()
 
     def take(self, data: bytes) -> None:
@@ -257,15 +257,15 @@ class _Lines:
             except ValueError:
                 continue  # a server that prints what is no message
             try:
-                self._heard.send_nowait(message)
+                self._incoming.send_nowait(message)
             except (BrokenResourceError, ClosedResourceError):
                 return
 
 
-async def _speak(spoken: Any, talking: Talk) -> None:
+async def _speak(outgoing: Any, talking: Talk) -> None:
     """Write what the session says."""
     try:
-        async for message in spoken:
+        async for message in outgoing:
             text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
             await talking.write(text.encode() + b"\n")
     except OSError:
@@ -290,7 +290,7 @@ async def _listed(session: Any) -> list[dict[str, Any]]:
     return found[:MAX_TOOLS]
 
 
-def _told(result: Any) -> tuple[str, bool]:
+def _result_text(result: Any) -> tuple[str, bool]:
     """A result as the model is told it: its texts, and what else there is by its kind and size."""
     parts = [
         part.text if part.type == "text" else f"[{part.type} of {len(part.model_dump_json())} characters]"

@@ -217,8 +217,8 @@ class ToolCalls:
                 return
         try:
             tool.check(record.arguments)
-            told = redacted(await self._done(tool, record.arguments))
-            record.result = cut(told, MAX_RESULT_CHARACTERS + MAX_SHOWN_CHARACTERS)
+            answer = redacted(await self._done(tool, record.arguments))
+            record.result = cut(answer, MAX_RESULT_CHARACTERS + MAX_SHOWN_CHARACTERS)
         except ToolProblem as problem:
             record.error = cut(redacted(str(problem)), MAX_SHOWN_CHARACTERS)
         after = await self._hooks.run(

@@ -1,4 +1,4 @@
-"""What a run is lent by who starts it: a parent's people, a map's workers, a cassette."""
+"""What a run inherits from whoever starts it: a parent's people, a map's workers, a cassette."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from attractor_nb.runtime.plugs.chosen_plugs import is_somebody_asked
+from attractor_nb.runtime.plugs.chosen_plugs import has_interviewer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ class Above(Struct, frozen=True):
     stores: Callable[[], tuple[RunStore, ...]]
 
 
-class Lent(Struct, frozen=True):
+class Inherited(Struct, frozen=True):
     """What a run does not make for itself, because its caller has it for several runs.
 
     Attributes:
@@ -57,7 +57,7 @@ class Lent(Struct, frozen=True):
     funds: Funds | None = None
 
 
-class LentInterviewer:
+class InheritedInterviewer:
     """Puts a child's questions through its parent's gates, to the same people.
 
     The parent's log has question and answer, too; there the stage is the child's node by its path, such as
@@ -68,7 +68,7 @@ class LentInterviewer:
     """
 
     def __init__(self, gates: Gates, options: RunOptions, within: str, path: str) -> None:
-        self.refuses_all = not is_somebody_asked(options)
+        self.refuses_all = not has_interviewer(options)
         self._gates = gates
         self._within = within
         self._path = path
