@@ -144,9 +144,9 @@ class Presenter:
     def _present_map(self, run: MapRun) -> None:
         from attractor_nb.notebook.live.live_map import LiveMap  # noqa: PLC0415 - as above
 
-        view = LiveMap(run)
-        view.show()
-        view.follow()
+        view = LiveMap()
+        view.show(run)
+        view.follow(run)
         self._maps[run] = view
         self._cells[run] = self._shell.execution_count
         self._live_run_ids.add(run.id)
@@ -210,7 +210,7 @@ class Presenter:
         if view is None or view.is_over:
             raise NotImplementedError  # IPython then asks the map itself
         if self._cells.get(run) != self._shell.execution_count:
-            view.show()
+            view.show(run)
 
     def bundle_map_result(self, result: Any, **_: Any) -> dict[str, str]:
         """A map's result as a cell's value: words alone where its table has just been shown live."""

@@ -39,6 +39,15 @@ def test_the_table_follows_the_map_and_stays_at_its_end(kernel):
     assert not [state for state in kernel.widgets.values() if "place" in state]
 
 
+def test_a_map_that_nobody_holds_is_gone(kernel):
+    kernel.run(PIPELINE + "door.set()")
+    cell = kernel.run(MAP)
+    kernel.wait_until(lambda: "6 of 6 rows" in tables(cell)[-1], "the end")
+    kernel.run("mapped.result(60); import gc, weakref; kept = weakref.ref(mapped); del mapped")
+    gone = "import time; until = time.monotonic() + 10\nwhile kept() and time.monotonic() < until: gc.collect()\nprint(kept())"
+    assert kernel.run(gone).text == "None\n"
+
+
 def test_a_result_in_the_cell_that_showed_it_live_is_words_alone(kernel):
     kernel.run(PIPELINE + "door.set()")
     cell = kernel.run('pipeline.map([{"n": 0}], wait=True, durability="none")')
@@ -83,9 +92,9 @@ def test_pictures_are_few_however_many_rows_there_are(count):
             return {"text/html": map_html(view)}
 
     shown = Shown()
-    table = live_map.LiveMap(shown, interval_seconds=60)
+    table = live_map.LiveMap(interval_seconds=60)
     table._handles.append(Handle())
-    table.follow()
+    table.follow(shown)
     for row in range(count):
         view.take(RowResult(row, "fail" if row % 3 else "success", reason="no"))
     view.end("fail", "")

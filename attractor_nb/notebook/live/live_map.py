@@ -39,16 +39,10 @@ class ShownMap(Protocol):
 
 
 class LiveMap:
-    """The live table of one map."""
+    """The live table of one map. Only the thread that follows the map holds it: it is kept by the map."""
 
-    def __init__(self, shown: ShownMap, *, interval_seconds: float = INTERVAL_SECONDS) -> None:
-        """Take up a map.
-
-        Args:
-            shown: What to show.
-            interval_seconds: The shortest time between two pictures.
-        """
-        self._shown = shown
+    def __init__(self, *, interval_seconds: float = INTERVAL_SECONDS) -> None:
+        """Make it; ``interval_seconds`` is the shortest time between two pictures."""
         self._interval_seconds = interval_seconds
         self._handles: list[DisplayHandle] = []
         self._is_over = threading.Event()
@@ -58,39 +52,39 @@ class LiveMap:
         """Whether the last picture is in its place."""
         return self._is_over.is_set()
 
-    def show(self) -> None:
-        """Display it in the current cell's output, and follow it from there."""
-        handle = display(bundle_of(self._shown), raw=True, display_id=True)
+    def show(self, shown: ShownMap) -> None:
+        """Display the map in the current cell's output, and follow it from there."""
+        handle = display(bundle_of(shown), raw=True, display_id=True)
         assert handle is not None, "a display id was asked for"
         self._handles.append(handle)
 
-    def follow(self) -> None:
+    def follow(self, shown: ShownMap) -> None:
         """Begin to follow the map; call it when the map has a job."""
         ended = threading.Event()
         # The context carries the cell's identity; see ``painting``.
         context = contextvars.copy_context()
         if sys.platform == "emscripten":  # no threads: the last picture alone
-            self._shown.when_done(lambda: context.run(self._paint))
+            shown.when_done(lambda: context.run(self._paint, shown))
             return
-        self._shown.when_done(ended.set)
-        target: tuple[Any, ...] = (self._follow, ended)
+        shown.when_done(ended.set)
+        target: tuple[Any, ...] = (self._follow, shown, ended)
         threading.Thread(target=context.run, args=target, name="attractor-map", daemon=True).start()
 
     def wait(self, timeout: float) -> bool:
         """Wait until the last picture is in its place."""
         return self._is_over.wait(timeout)
 
-    def _follow(self, ended: threading.Event) -> None:
+    def _follow(self, shown: ShownMap, ended: threading.Event) -> None:
         try:
             while not ended.wait(self._interval_seconds):
-                self._paint()
-            self._paint()
+                self._paint(shown)
+            self._paint(shown)
         except Exception:  # a fault of the display is never the map's
             LOGGER.exception("the live table could not follow the map")
         finally:
             self._is_over.set()
 
-    def _paint(self) -> None:
-        bundle = bundle_of(self._shown)
+    def _paint(self, shown: ShownMap) -> None:
+        bundle = bundle_of(shown)
         for handle in tuple(self._handles):
             handle.update(bundle, raw=True)
