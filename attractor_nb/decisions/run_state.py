@@ -115,7 +115,7 @@ class RunState(msgspec.Struct, eq=False):
         bound: Name of that bound, or empty.
         on_interrupted: After a resume: what becomes of the attempt that was cut off (``rerun``, ``ask``,
             ``fail``); empty when none was, or when that is decided.
-        is_blindness_told: It was said in this session that a bound cannot see all that is consumed.
+        is_blindness_reported: It was said in this session that a bound cannot see all that is consumed.
         branch: Path of the branch that this is the state of; empty for the run itself.
         root: For a branch: the state of the run.
         branches: For the run: where the branches stand that are under way.

@@ -270,7 +270,7 @@ class LintOptions:
         runnable_types: Types that have a handler, or None when nobody is going to run the graph.
         schemas: Names of the schemas that are registered, or None when nobody is going to run the graph.
         tools: Names of the functions that models may call, or None when nobody has given any.
-        unfit_forms: Of the registered schemas those that cannot be filled in as forms, and why.
+        invalid_forms: Of the registered schemas those that cannot be filled in as forms, and why.
         schema_inputs: Gives the inputs that a registered schema declares, by its name; None where nothing is
             registered under it.
         allow_many_exits: Several exit nodes are accepted (ruling 7).

@@ -66,7 +66,6 @@ class Execution(Handle[RunResult]):
         pipeline: What is executed.
         graph: The graph that runs, whatever is registered with the pipeline meanwhile.
         logs_root: Its run directory.
-        kept: What runs that go on from it have, unless they are given something else.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class Execution(Handle[RunResult]):
         self.pipeline = pipeline
         self.logs_root = logs_root
         self.graph = pipeline.graph
-        self.kept = KeptOptions()
+        self._kept = KeptOptions()
         self._followed = followed
         self._read = read
         self._live_children = live_children
@@ -334,3 +333,8 @@ def of_kind(run: Execution, kind: type[ExecutionT]) -> ExecutionT:
     """A run as the kind that its definition makes (``Definition.run_kind``)."""
     assert isinstance(run, kind), "a definition makes runs of one kind"
     return run
+
+
+def kept_options(run: Execution) -> KeptOptions:
+    """What runs that go on from it have, unless they are given something else."""
+    return run._kept  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above

@@ -19,6 +19,7 @@ from attractor_nb.interrupts import held_interrupts
 from attractor_nb.model.events import DebuggerChanged, Event, PipelineForked, PipelineRewound, PipelineStarted, StageEnd
 from attractor_nb.model.vocabulary.isolation import WORKSPACE
 from attractor_nb.runtime.begin import seams_of
+from attractor_nb.runtime.execution import kept_options
 from attractor_nb.runtime.handles.hosts import check_host
 from attractor_nb.runtime.handles.recorded_state import recorded_commit, restored_state
 from attractor_nb.runtime.latest_state import read_latest
@@ -98,7 +99,7 @@ def fork_run(
     if rewind is None:
         raise OptionError("a fork begins before a visit of a node", hint='run.fork("plan")')
     has_own_backend = chosen is not run.pipeline and chosen.run_defaults.get("backend") is not None
-    options = run.kept.added_to(options, has_own_backend=has_own_backend)
+    options = kept_options(run).added_to(options, has_own_backend=has_own_backend)
     with held_interrupts():
         logs_root = _make_fork(chosen, run.logs_root, rewind, change, options)
     given = {name: value for name, value in options.items() if name not in {"logs_root", "runs_dir"}}

@@ -39,6 +39,7 @@ from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import ChecksGraphs
 from attractor_nb.runtime.begin import describe_backend
 from attractor_nb.runtime.child_runs import ChildRuns, ParentRun
+from attractor_nb.runtime.execution import kept_options
 from attractor_nb.runtime.handles.event_fold import Followed
 from attractor_nb.runtime.handles.handle import Work
 from attractor_nb.runtime.open_gates import tell
@@ -226,7 +227,7 @@ def _wired(
         debugging=setup.debugging,
         failures=setup.failures,
     )
-    run.kept.backend = None if isinstance(options.backend, str) else options.backend
+    kept_options(run).backend = None if isinstance(options.backend, str) else options.backend
     is_child = inherited.above is not None
     if not is_child:
         gates.on_change = partial(tell, run)

@@ -9,7 +9,7 @@ import typer
 from attractor_nb.cli.commands import map_commands as mapping
 from attractor_nb.cli.commands import run_commands as forking
 from attractor_nb.cli.commands import run_commands as running
-from attractor_nb.cli.shared_options import run_settings, spread
+from attractor_nb.cli.shared_options import run_settings, with_options
 from attractor_nb.runtime.prepare.run_options import BOUNDS
 
 
@@ -20,7 +20,7 @@ def drink(
 
 
 def test_a_command_takes_the_options_of_a_set_as_one_value():
-    @spread("taste", drink)
+    @with_options("taste", drink)
     def serve(cup: str, *, taste: str, is_hot: bool = True) -> int:
         """Serve a cup."""
         return f"{cup}: {taste} {is_hot}"
@@ -31,7 +31,7 @@ def test_a_command_takes_the_options_of_a_set_as_one_value():
 
 
 def test_options_that_a_command_does_not_have_keep_their_defaults():
-    @spread("taste", drink, without={"has_milk"})
+    @with_options("taste", drink, without={"has_milk"})
     def serve(*, taste: str) -> int:
         return taste
 

@@ -22,7 +22,7 @@ def choices(body, default=None):
 
 
 @pytest.mark.parametrize(
-    ("body", "value", "giver", "selector"),
+    ("body", "value", "origin", "selector"),
     [
         ('llm_model=g model_stylesheet="* {model: s}" a [llm_model=n]', "n", "node", ""),
         ('llm_model=g model_stylesheet="* {model: s} #a {model: i}" a', "i", "stylesheet", "#a"),
@@ -40,7 +40,7 @@ def test_8_5_who_gave_a_node_its_model(body, value, origin, selector):
 
 
 @pytest.mark.parametrize(
-    ("body", "value", "giver"),
+    ("body", "value", "origin"),
     [
         ("a [llm_model=claude-x]", "anthropic", "model's name"),
         ("a [llm_model=small]", "ours", "backend"),

@@ -37,7 +37,7 @@ class Desk:
     def end(self, claim, cost):
         claim.account.charge(cost, 0)
         self.granted.remove(claim)
-        self.reservations.release(claim, None if claim.told else usd(cost))
+        self.reservations.release(claim, None if claim.ceiling else usd(cost))
         self.decide()
 
     def decide(self):

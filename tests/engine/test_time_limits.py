@@ -73,7 +73,7 @@ def test_no_running_time_goes_by_while_somebody_holds_it():
         assert time.elapsed_seconds == 3.0, "two held it, and one let go"
         time.release()
         await clock.push(4.0)
-        assert (time.elapsed_seconds, time.stood_seconds) == (7.0, 2000.0)
+        assert (time.elapsed_seconds, time.paused_seconds) == (7.0, 2000.0)
 
     asyncio.run(held())
 

@@ -75,14 +75,14 @@ def test_material_of_a_strange_kind_is_left_out(review):
 def test_an_answer_is_handed_in_with_comment_and_form(card, given):
     card.ask(plain_question(question()))
     message = {"kind": "answer", "gate": "gate:1", "choice": "R", "text": "fine", "form": {"score": 7}}
-    card._hear(card, message, [])
+    card._on_message(card, message, [])
     assert given == [HandedIn("gate:1", "R", "fine", {"score": 7})]
 
 
 @pytest.mark.parametrize("message", [{}, {"kind": "answer"}, {"kind": "answer", "gate": "other"}, {"kind": "x"}])
 def test_a_message_without_its_question_hands_in_nothing(card, given, message):
     card.ask(plain_question(question()))
-    card._hear(card, message, [])
+    card._on_message(card, message, [])
     assert given == []
 
 

@@ -83,7 +83,7 @@ def test_before_the_browser_listens_the_whole_truth_is_sent(view):
 
 
 def test_once_it_listens_only_changes_are_sent_and_the_truth_is_kept(view):
-    view._hear(view, {"kind": "ready"}, [])
+    view._on_message(view, {"kind": "ready"}, [])
     del view.whole[:]
     view.show({"nodes": {"plan": {"status": "running"}}, "edges": {"0": 1}})
     view.show({"nodes": {"plan": {"status": "success"}}, "line": {"status": "running"}})
@@ -111,9 +111,9 @@ def test_the_words_of_those_that_spoke_last_are_kept(view):
 def test_messages_of_the_browser_reach_the_run(view):
     stopped = []
     view._on_stop = lambda: stopped.append(True)
-    view._hear(view, {"kind": "stop"}, [])
-    view._hear(view, {"kind": "inspect", "node": "plan"}, [])
-    view._hear(view, {"kind": "nonsense"}, [])
+    view._on_message(view, {"kind": "stop"}, [])
+    view._on_message(view, {"kind": "inspect", "node": "plan"}, [])
+    view._on_message(view, {"kind": "nonsense"}, [])
     assert stopped == [True]
     assert view.sent == [{"kind": "stage", "node": "plan"}]
 
@@ -347,7 +347,7 @@ def test_a_click_asks_about_the_run_that_is_shown():
     run = FakeRun()
     view = LiveRun(run, inspect=inspect).graph_view
     view.send = lambda content, buffers=None: asked.append(content)
-    view._hear(view, {"kind": "inspect", "node": "plan", "visit": 2}, [])
+    view._on_message(view, {"kind": "inspect", "node": "plan", "visit": 2}, [])
     assert asked == [(run, {"kind": "inspect", "node": "plan", "visit": 2}), {"kind": "stage", "node": "plan"}]
 
 
@@ -395,7 +395,7 @@ def test_a_quiet_painter_says_that_it_lives_and_outlives_a_fault_of_it():
 def test_a_beat_is_said_only_to_who_listens(view):
     view.beat()
     assert view.sent == []
-    view._hear(view, {"kind": "ready"}, [])
+    view._on_message(view, {"kind": "ready"}, [])
     view.beat()
     assert view.sent == [{"kind": "beat"}]
 
@@ -433,5 +433,5 @@ def test_what_the_debugger_says_is_part_of_the_truth_and_its_bar_is_answered(liv
     assert live.graph_view.states["debugger"] == {"breakpoints": ["plan"], "stops": []}
     live.paint([ChildEvent(name="sub", child_id="1", event=DebuggerStopped(node="draft"))])
     assert live.graph_view.states["debugger"]["breakpoints"] == ["plan"]
-    view._hear(view, {"kind": "debug", "call": "step"}, [])
+    view._on_message(view, {"kind": "debug", "call": "step"}, [])
     assert view.sent == [{"kind": "debug", "problem": "step"}]

@@ -38,14 +38,14 @@ def shown():
 def test_a_click_runs_with_what_is_filled_in(shown):
     form, view = shown
     assert [field["words"] for field in view.fields] == ["", "otherwise: <b>plain</b>"]
-    view._hear(view, {"kind": "submit", "values": {"ticket": "the printer"}}, [])
+    view._on_message(view, {"kind": "submit", "values": {"ticket": "the printer"}}, [])
     assert "the printer" in form.run.result()["ask"].prompt
     assert view.said == [""]
 
 
 def test_what_is_missing_is_said_and_nothing_runs(shown):
     form, view = shown
-    view._hear(view, {"kind": "submit", "values": {}}, [])
+    view._on_message(view, {"kind": "submit", "values": {}}, [])
     assert form.run is None
     assert "ticket" in view.said[0]
 

@@ -4,7 +4,7 @@ import pytest
 
 from attractor_nb import lineage
 from attractor_nb.errors import RunError
-from attractor_nb.studio.history.lineage import MAX_SHOWN, Kin, lineage_svg, lineage_text
+from attractor_nb.studio.history.lineage import MAX_SHOWN, Relative, lineage_svg, lineage_text
 from attractor_nb.testing import ManualClock
 
 LINE = "a b start -> a -> b -> done"
@@ -110,10 +110,12 @@ def test_a_family_that_is_its_own_parent_has_an_end(family):
 
 
 def test_the_picture_holds_texts_as_texts_and_ends_somewhere():
-    kin = Kin("run", HOSTILE, "failed", HOSTILE, below=tuple(Kin("fork", f"fork {n}") for n in range(500)))
-    svg = lineage_svg(kin)
+    relative = Relative(
+        "run", HOSTILE, "failed", HOSTILE, below=tuple(Relative("fork", f"fork {n}") for n in range(500))
+    )
+    svg = lineage_svg(relative)
     assert "<script" not in svg
     assert "\u202e" not in svg
     assert svg.count('class="ln-box"') == MAX_SHOWN
-    assert svg == lineage_svg(kin)
-    assert lineage_text(kin).count("\n") == 500
+    assert svg == lineage_svg(relative)
+    assert lineage_text(relative).count("\n") == 500

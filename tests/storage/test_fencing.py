@@ -175,7 +175,7 @@ def test_a_second_take_over_at_the_same_moment_is_refused_or_the_first_loses(beg
 def test_a_record_of_an_owner_who_had_lost_is_never_believed(begun, event_of):
     lines = [encode_event(event_of(1)), encode_event(event_of(2), 3), encode_event(event_of(3), 2)]
     found = scan_lines(b"".join([*lines, encode_event(event_of(3), 3)]), path="events.jsonl")
-    assert (len(found.events), found.token, found.disbelieved) == (3, 3, 1)
+    assert (len(found.events), found.token, found.rejected) == (3, 3, 1)
     store = begun()
     store.close()
     log = store.logs_root / "events.jsonl"

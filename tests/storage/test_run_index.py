@@ -60,7 +60,7 @@ def made(monkeypatch):
         names.append(path.name)
         return make(path)
 
-    monkeypatch.setattr(run_index, "summarize_with_grounds", noted)
+    monkeypatch.setattr(run_index, "summarize_with_dependencies", noted)
     return names
 
 

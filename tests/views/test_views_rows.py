@@ -70,12 +70,12 @@ def test_lines_of_one_break_stay_side_by_side_and_never_cross():
     strip = Strip([0.0, 500.0], [-40.0, -40.0], [40.0, 40.0], [3])
     ends = [(-20.0, 460.0), (0.0, 460.0), (20.0, 460.0)]
     shift, _ = strip.shifts[1]
-    ways = [strip.way_back(0, number, end, (end[0] + shift, -30.0)) for number, end in enumerate(ends)]
-    for way in ways:
-        assert all(before[3] == after[0] for before, after in pairwise(way))
-        assert max(across for cubic in way for across, _ in cubic) <= 40 + shift
-    corners = [[across for cubic in way for across, _ in cubic] for way in ways]
-    lanes = [next(a[3][0] for a in way if a[0][0] == a[3][0] > 40 and a[0][1] - a[3][1] > 100) for way in ways]
+    routes = [strip.return_route(0, number, end, (end[0] + shift, -30.0)) for number, end in enumerate(ends)]
+    for route in routes:
+        assert all(before[3] == after[0] for before, after in pairwise(route))
+        assert max(across for cubic in route for across, _ in cubic) <= 40 + shift
+    corners = [[across for cubic in route for across, _ in cubic] for route in routes]
+    lanes = [next(a[3][0] for a in route if a[0][0] == a[3][0] > 40 and a[0][1] - a[3][1] > 100) for route in routes]
     assert lanes == sorted(lanes, reverse=True)
     assert min(lanes) == 40 + PADDING
     assert corners

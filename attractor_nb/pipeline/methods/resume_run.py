@@ -134,7 +134,7 @@ class ResumingRun(Execution):
         resumed = resume_run(
             self.pipeline,
             self.logs_root,
-            self.kept.added_to(given),
+            self._kept.added_to(given),
             on_graph_change=on_graph_change,
             rewind=read_rewind(rewind_to, visit, context, prompt),
         )

@@ -35,7 +35,7 @@ class Preparation(Struct, frozen=True):
         runnable_types: Handler types that can be executed.
         schemas: Names of the schemas that are registered.
         tools: Names of the functions that models may call; None when nobody has given any.
-        unfit_forms: Those of them that cannot be filled in as forms, and why.
+        invalid_forms: Those of them that cannot be filled in as forms, and why.
         schema_inputs: Gives the inputs that a registered schema declares, by its name.
         is_strict: Generous readings are errors.
         are_many_exits_allowed: More than one exit node may stand.

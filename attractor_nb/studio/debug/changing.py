@@ -12,6 +12,7 @@ from attractor_nb.decisions.breakpoints import AFTER_MOMENT
 from attractor_nb.decisions.overrides import Overrides, check_key
 from attractor_nb.errors import OptionError
 from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.runtime.execution import kept_options
 from attractor_nb.runtime.pins import check_can_stand_in, pin_of, read_outcome, stand_in_of
 from attractor_nb.studio.debug.stops import Stops
 
@@ -135,7 +136,7 @@ class Changing(Stops):
         check_can_stand_in(node, self._type_of(node))
         pin = pin_of(self._run, node, outcome, response, visit)
         if self._is_over or self._debugging is None:
-            self._run.kept.pins[node] = pin
+            kept_options(self._run).pins[node] = pin
         else:
             self._debugging.pin(node, pin)
 
@@ -166,7 +167,7 @@ class Changing(Stops):
             OptionError: It is neither.
         """
         self._type_of(node)
-        if self._run.kept.pins.pop(node, None) is not None:
+        if kept_options(self._run).pins.pop(node, None) is not None:
             return
         live = self._live()
         if node not in live.overrides.pins and node not in live.overrides.mocks:
@@ -177,7 +178,7 @@ class Changing(Stops):
     def pins(self) -> dict[str, str]:
         """What is not executed as the graph says: of each node in words what stands for it."""
         overrides = Overrides() if self._debugging is None else self._debugging.overrides
-        pins = {**overrides.pins, **self._run.kept.pins}
+        pins = {**overrides.pins, **kept_options(self._run).pins}
         pinned = {node: f"pinned to {pin.outcome.status.value}" for node, pin in pins.items()}
         return {**pinned, **dict.fromkeys(overrides.mocks, "mocked")}
 

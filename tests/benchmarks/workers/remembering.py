@@ -28,7 +28,7 @@ def main(count: int, nodes: int) -> None:
         debugger=SimpleNamespace(to_plain=dict),
     )  # fmt: skip
     live = LiveRun(run)
-    live.graph_view._hear(live.graph_view, {"kind": "ready"}, [])
+    live.graph_view._on_message(live.graph_view, {"kind": "ready"}, [])
     live.paint([PipelineStarted(name="g", id="1")])
     tracemalloc.start()
     at_half, at_end = (kept_after(live, names, part * count // 2, count // 2) for part in (0, 1))
