@@ -4,6 +4,7 @@ import ast
 import contextlib
 import json
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -39,7 +40,7 @@ class Case:
     """A hostile program as the only stage of a pipeline."""
 
     def __init__(self, program, place, timeout=f", timeout={TIMEOUT_SECONDS}s"):
-        self.program, self.tag = program, secrets.token_hex(8)
+        self.program, self.place, self.timeout, self.tag = program, place, timeout, secrets.token_hex(8)
         self.root = place / self.tag
         command = f"exec {sys.executable} -S {WORKERS / 'hostile_programs.py'} {program} {self.tag}"
         self.source = f"""digraph g {{
@@ -88,9 +89,17 @@ class Case:
 
 
 def side_by_side(judge, cases):
-    """Judge cases, three at a time; what is wrong with which."""
+    """Judge cases, three at a time; what is wrong with which.
+
+    One that was late and nothing else is judged once more by itself: other tests keep the processors busy.
+    """
     with ThreadPoolExecutor(3) as pool:
-        return [text for text in pool.map(judge, cases) if text]
+        found = list(pool.map(judge, cases))
+    late = re.compile(r"\w+: took [0-9.]+ s")
+    for number, case in enumerate(cases):
+        if late.fullmatch(found[number]):
+            found[number] = judge(Case(case.program, case.place, case.timeout))
+    return [text for text in found if text]
 
 
 def timed_out(case):
