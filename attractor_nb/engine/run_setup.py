@@ -46,6 +46,7 @@ class RunSetup(msgspec.Struct):
         stop_after: How many stages to run before pausing; None for no pause.
         is_checkpointed_each_stage: Write checkpoint.json after every stage (the letter of 5.3).
         is_resumed: It goes on from a recorded state.
+        restart_of: Of a restart, the directory that it goes on from; else empty.
         warning: Something to say at the beginning, or empty.
         rewound: The record of a rewind, to be written first: it is what makes the run stand there.
         left: The later directory of the run that a rewind leaves; owned until that record is written, so that
@@ -78,6 +79,7 @@ class RunSetup(msgspec.Struct):
     stop_after: int | None = None
     is_checkpointed_each_stage: bool = False
     is_resumed: bool = False
+    restart_of: str = ""
     warning: str = ""
     rewound: PipelineRewound | None = None
     left: RunStore | None = None

@@ -69,7 +69,6 @@ class Runner(msgspec.Struct):
     setup: RunSetup
     _committed: int = 0
     _yielded_at: float = 0.0
-    _restart_of: str = ""
     _is_distrusted: bool = False
 
     async def run(self) -> RunOutcome:
@@ -155,8 +154,8 @@ class Runner(msgspec.Struct):
                 graph_hash=setup.plan.graph.content_hash,
                 inputs={key: kept.get(key, value) for key, value in setup.inputs.items()},
                 start_node=state.next_node,
-                restart_of=self._restart_of,
-                carried=state.carried if self._restart_of else None,
+                restart_of=setup.restart_of,
+                carried=state.carried if setup.restart_of else None,
                 goal=setup.plan.graph.goal,
                 model=setup.plan.graph.get("llm_model", str) or "",
                 node_count=len(setup.plan.nodes),
@@ -255,7 +254,7 @@ class Runner(msgspec.Struct):
             )
             setup.debugging.restart()
             setup.store.save_manifest({"status": "restarted", "end_time": self._now()})
-            self._restart_of = str(setup.store.logs_root)
+            setup.restart_of = str(setup.store.logs_root)
             setup.store.close()
         except BaseException:  # an interrupt, too: nobody else has it yet, and a resume must find it free
             store.close()

@@ -60,6 +60,7 @@ class Beginning(Struct):
         inputs: The values the caller gave.
         workspace: Where it works.
         sequence: Number of the last event in the log.
+        restart_of: For a resume: the directory that this one is a restart of, or empty.
         events: For a resume: the events so far that count, for the views.
         kept: For a resume: where files of stages are that a rewound visit displaced.
         interviews: For a resume: those of the gate that was cut off.
@@ -78,6 +79,7 @@ class Beginning(Struct):
     inputs: Mapping[str, Any]
     workspace: Workspace
     sequence: int = 0
+    restart_of: str = ""
     events: LoggedEvents = field(default_factory=LoggedEvents)
     kept: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
     interviews: Sequence[Event] = ()

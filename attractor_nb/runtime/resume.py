@@ -18,6 +18,7 @@ from attractor_nb.model.events import ModelCallEnded, PipelineResumed, StageStar
 from attractor_nb.model.outcome import Usage
 from attractor_nb.runtime.begin import Beginning, Seams
 from attractor_nb.runtime.handles.recorded_state import (
+    directory_before,
     kept_directories,
     recorded_commit,
     restored_context,
@@ -145,6 +146,7 @@ def _begun_again(
         {**added, **point.inputs},
         workspace,
         sequence=point.whole.events[-1].sequence if point.whole.events else 0,
+        restart_of=str(directory_before(point.whole) or ""),
         events=counted,
         kept=kept_directories(point.whole, counted),
         interviews=interviews_under_way(counted),

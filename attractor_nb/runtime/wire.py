@@ -191,6 +191,7 @@ def _setup(
         stop_after=options.stop_after,
         is_checkpointed_each_stage=options.checkpoint_every_stage,
         is_resumed=start.sequence > 0,
+        restart_of=start.restart_of,
         warning=start.warning,
         cut_off=start.cut_off,
         rewound=start.rewound,

@@ -73,3 +73,24 @@ def test_random_runs_under_random_faults_come_to_the_same_end(figures):
         f" {found['runs_per_second']} runs a second",
         runs=runs,
     )
+
+
+WRONG_ONCE = {
+    3073567: "a restart that a resume begins did not say what it goes on from, so that no rewind took it",
+    3098690: "a power loss brought back a temporary file in a restart that was set aside",
+}
+
+
+@pytest.mark.protects(
+    "attractor_nb/runtime/resume.py", 'restart_of=str(directory_before(point.whole) or ""),', instead='restart_of="",'
+)
+@pytest.mark.protects(
+    "attractor_nb/storage/restart_directories.py", "        disk.sync(leftover)", instead="        pass"
+)
+@pytest.mark.parametrize("seed", WRONG_ONCE)
+def test_a_seed_that_was_wrong_once_is_right(seed):
+    """Protected by: what a restart goes on from is known to a resume that begins it; what is swept is durable
+    before its directory is set aside."""
+    command = [sys.executable, "-P", str(PROGRAM), "--seed", str(seed), "--faults", "3"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ, timeout=120)
+    assert ended.stdout.endswith("nothing is wrong\n"), WRONG_ONCE[seed] + ended.stdout
