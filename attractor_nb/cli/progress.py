@@ -54,7 +54,13 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.graph import Graph
 
-
+INSTANT_TYPES: Final = frozenset({"start", "exit", "conditional", "wait.human"})
+"""Handler types that never show as running: they are over at once, or a menu is in that place."""
+TAIL_LINES: Final = 3
+REVIEW_LINES: Final = 14
+SHOWN_STAGES: Final = 8
+"""Stages under way that are shown at the same time; of more the newest are."""
+_WARNING_MARK: Final = "!"
 MOST_CHARS_OF_A_LINE: Final = 4_000
 _CHANNELS: Final = ("stdout", "stderr")
 """Channels of what commands write."""
@@ -85,15 +91,6 @@ class WrittenLines:
         for channel in _CHANNELS:
             if rest := self._begun.pop((event.branch, event.name, channel), ""):
                 yield f"    {stage_path(event.branch, event.name)} | {shown(rest)}"
-
-
-INSTANT_TYPES: Final = frozenset({"start", "exit", "conditional", "wait.human"})
-"""Handler types that never show as running: they are over at once, or a menu is in that place."""
-TAIL_LINES: Final = 3
-REVIEW_LINES: Final = 14
-SHOWN_STAGES: Final = 8
-"""Stages under way that are shown at the same time; of more the newest are."""
-_WARNING_MARK: Final = "!"
 
 
 class ProgressDisplay(QuietProgress):

@@ -53,8 +53,8 @@ class RunningTime(msgspec.Struct):
     @property
     def elapsed_seconds(self) -> float:
         """Running time so far."""
-        stood = self.paused_seconds if self._holders else self._paused
-        return self.before + self.clock.monotonic() - self.started_at - stood
+        paused = self.paused_seconds if self._holders else self._paused
+        return self.before + self.clock.monotonic() - self.started_at - paused
 
     @property
     def paused_seconds(self) -> float:
@@ -70,22 +70,22 @@ class RunningTime(msgspec.Struct):
 
     def release(self) -> None:
         """Go on, unless somebody else holds it, too."""
-        stood = self.paused_seconds
+        paused = self.paused_seconds
         self._holders -= 1
         if not self._holders:
-            self._paused = stood
+            self._paused = paused
             self._running.set()
 
     async def sleep(self, seconds: float) -> None:
         """Let so much running time go by: the clock's time without that in which it stands still."""
-        left, end, stood = seconds, self.elapsed_seconds + seconds, self.paused_seconds
+        left, end, paused = seconds, self.elapsed_seconds + seconds, self.paused_seconds
         while left > 0:
             await self.clock.sleep(left)
             while self._holders:
                 await self._running.wait()
-            if self.paused_seconds == stood:  # timers round, and that is no reason for another one
+            if self.paused_seconds == paused:  # timers round, and that is no reason for another one
                 return
-            left, stood = end - self.elapsed_seconds, self.paused_seconds
+            left, paused = end - self.elapsed_seconds, self.paused_seconds
 
     @property
     def left_seconds(self) -> float | None:

@@ -39,7 +39,7 @@ class ShownMap(Protocol):
 
 
 class LiveMap:
-    """The live table of one map. Only the thread that follows the map holds it: it is kept by the map."""
+    """The live table of one map. It does not hold the map: the presenter keeps the table only as long as that lives."""
 
     def __init__(self, *, interval_seconds: float = INTERVAL_SECONDS) -> None:
         """Make it; ``interval_seconds`` is the shortest time between two pictures."""
