@@ -143,7 +143,11 @@ def test_an_owner_robbed_in_the_middle_of_a_stage_notices_by_itself_and_its_comm
 def test_of_sixteen_processes_that_resume_one_run_one_gets_it_and_a_killed_owner_frees_it(
     work, campaign, figures, tmp_path
 ):
-    """The kernel's lock decides, and dies with its owner."""
+    """The kernel's lock decides, and dies with its owner.
+
+    Who takes over from a frozen owner may be robbed itself by the next, at the last moment after it has recorded
+    the end: then nobody says that it succeeded, and the record does, once.
+    """
     rounds = campaign.count(sample=2, full=12)
     *races, end = work("race", tmp_path, 16, rounds)
     times = []
@@ -154,7 +158,8 @@ def test_of_sixteen_processes_that_resume_one_run_one_gets_it_and_a_killed_owner
         nodes = [effect[1] for effect in facts["effects"]]
         assert nodes == ["quick", *["slow"] * (number + 2)]  # what is recorded never runs again
     last = [word["word"] for word in races[-1]["words"]]
-    assert last.count("success") == 1, last
+    assert last.count("success") <= 1, last
+    assert end["ends"] == ["PipelineCompleted"], (last, end)
     assert set(last) <= {"success", "locked", "lost", "too late"}, last
     assert end["thawed"]["word"] == "lost"
     figures.record(

@@ -35,7 +35,7 @@ pytestmark = [
 HOSTS = ("thread", "kernel", "loop")
 PROMPT_SECONDS = 1.0
 OVERLOAD_SECONDS = 5.0
-"""What a single prompt may take on a machine that does other things as well."""
+"""What one prompt in twenty may take, and one of a few, on a machine that does other things as well."""
 FOLLOWS = (1, 5, 30, 100, 300)
 """How many lines of ours after the first interrupt the second one comes."""
 PATIENCE_SECONDS = 60
@@ -99,7 +99,7 @@ class Tally:
         assert self.interrupts >= self.cases * 0.9, "interrupts were not sent"
         for seconds in (self.seconds, self.after_second):
             late = [value for value in seconds if value > PROMPT_SECONDS]
-            assert len(late) <= len(seconds) // 20
+            assert len(late) <= max(1, len(seconds) // 20)
             assert not seconds or max(seconds) < OVERLOAD_SECONDS
 
     def __str__(self):

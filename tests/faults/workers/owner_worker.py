@@ -28,6 +28,7 @@ from pathlib import Path
 
 from attractor_nb import Outcome, Pipeline, RetryableError, current_stage, runs
 from attractor_nb.errors import AttractorError, RunError, RunLocked
+from attractor_nb.model.events import PipelineCompleted, PipelineFailed
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.storage.stored_run import read_run
 
@@ -329,22 +330,26 @@ def end_owner(owner, effects, answer, *, is_frozen):
         os.close(answer)
 
 
+def outcome_of_resume(place, effects, *, take_over):
+    """What a racer hears."""
+    began = time.monotonic()
+    try:
+        run = pipeline_of("model", effects).resume(place, take_over=take_over)
+    except RunLocked as error:
+        return {"word": "locked", "by": error.owner.get("pid"), "after": time.monotonic() - began}
+    except RunError as error:
+        if "has ended in success" not in error.message:
+            raise
+        return {"word": "too late"}  # another has taken it over and ended it already
+    try:
+        return {"word": run.result().status}
+    except RunLocked:
+        return {"word": "lost"}
+
+
 def race(base, count, rounds):
     place, effects = base / "run", base / "run.effects"
     os.mkfifo(f"{effects}.fifo")
-
-    def resumed(options):
-        began = time.monotonic()
-        try:
-            run = pipeline_of("model", effects).resume(place, **options)
-        except RunLocked as error:
-            return {"word": "locked", "by": error.owner.get("pid"), "after": time.monotonic() - began}
-        except RunError:
-            return {"word": "too late"}  # another has taken it over and ended it already
-        try:
-            return {"word": run.result().status}
-        except RunLocked:
-            return {"word": "lost"}
 
     owner, answer = forked(lambda: begun("model", place, effects))
     for number in range(rounds):
@@ -352,7 +357,7 @@ def race(base, count, rounds):
         slow_before = number + 1
         wait_for(lambda before=slow_before: sum(effect[1] == "slow" for effect in effects_of(effects)) == before)
         end_owner(owner, effects, answer, is_frozen=is_last)
-        racers = started(count, partial(resumed, {"take_over": is_last}))
+        racers = started(count, partial(outcome_of_resume, place, effects, take_over=is_last))
         if is_last:
             words = [answer_of(reading) for reading in racers.values()]
         else:
@@ -369,7 +374,8 @@ def race(base, count, rounds):
             os.waitpid(pid, 0)
         say(round=number, owner=owner, words=words, effects=effects_of(effects))
     os.kill(owner, signal.SIGCONT)
-    say(thawed=answer_of(answer))
+    thawed = answer_of(answer)
+    say(thawed=thawed, ends=[event.type for event in read_run(place).events.select(PipelineCompleted, PipelineFailed)])
 
 
 def warm_up():
