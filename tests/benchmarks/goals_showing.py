@@ -8,7 +8,10 @@ import shutil
 import subprocess
 import tempfile
 from collections import deque
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Lock
+from zlib import crc32
 
 import texts
 from goals import Goal, Row, Scale, compared
@@ -106,44 +109,62 @@ def _dot(size: int):
 
 
 def events(scale: Scale) -> list[Row]:
-    """An event made, stamped, appended to the log of a run and handed to one sink."""
+    """An event made, stamped, appended to the log of a run and handed to one sink; and the floor of that."""
     from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.engine.system_clock import SystemClock
     from attractor_nb.model.events import StageStarted
+    from attractor_nb.model.record import encode
+    from attractor_nb.redaction import may_hold
     from attractor_nb.storage.run_store import DirectoryRunStore
 
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    def made(number: int) -> StageStarted:
+        return StageStarted(name="implement", index=number, handler_type="codergen", fidelity="compact")
+
+    seen: deque[object] = deque(maxlen=1)
+    lock = Lock()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, ExitStack() as opened:
         clock = SystemClock()
         store = DirectoryRunStore.create(
             Path(folder) / "run", durability="fast", source_text="", manifest={}, clock=clock
         )
+        opened.callback(store.close)
         stream = EventStream(store, clock, "abcd2345")
-        seen: deque[object] = deque(maxlen=1)
+        opened.callback(stream.close)
         stream.add_sink(seen.append)
-        log = Path(folder) / "bare.jsonl"
+        log = os.open(Path(folder) / "bare.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        opened.callback(os.close, log)
 
         def announce() -> None:
             for number in range(EVENTS):
-                stream.announce(
-                    StageStarted(name="implement", index=number, handler_type="codergen", fidelity="compact")
-                )
+                stream.announce(made(number))
 
         announce()
         line = (Path(folder) / "run" / "events.jsonl").read_bytes().splitlines(keepends=True)[-1]
-        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+        def keep() -> None:
+            for number in range(EVENTS):
+                event = made(number)
+                with lock:
+                    event.run_id, event.time, event.sequence = "abcd2345", clock.time(), number
+                    payload = encode(event)
+                    if may_hold(payload):
+                        raise AssertionError
+                    os.write(log, payload[:-1] + b',"crc":"%08x"}\n' % crc32(payload))
+                    seen.append(event)
 
         def write() -> None:
             for _ in range(EVENTS):
-                os.write(descriptor, line)
+                os.write(log, line)
 
+        contenders = {"ours": announce, "floor": keep, "bare": write}
         figures = in_turns(
-            {"ours": lambda _: precise_cpu_of(announce), "bare": lambda _: precise_cpu_of(write)}, 2 * scale.rounds
+            {name: lambda _, work=work: precise_cpu_of(work) for name, work in contenders.items()}, 2 * scale.rounds
         )
-        os.close(descriptor)
-        stream.close()
-        store.close()
-    subject = "made, logged and dispatched against os.write of its line, CPU"
-    return [compared(subject, 4, figures["ours"], figures["bare"], per=EVENTS)]
+    subjects = {
+        "ours": "made, logged and dispatched against os.write of its line, CPU",
+        "floor": "the floor of an event against os.write of its line, CPU",
+    }
+    return [compared(subjects[name], 4, figures[name], figures["bare"], per=EVENTS) for name in subjects]
 
 
 GOALS = [
@@ -162,5 +183,11 @@ GOALS = [
         "Half as many skips as nodes, the density for which the goal was set. With a quarter as many, which"
         " dot lays out faster, 500 nodes were at 0.65: not met.",
     ),
-    Goal("P11", "an event", events, "Handed to one bare sink; each line is looked through for secrets."),
+    Goal(
+        "P11",
+        "an event",
+        events,
+        "Handed to one bare sink; each line is looked through for secrets. The floor is a loop that makes, stamps,"
+        " encodes, searches, checks by sum, writes and hands on, without an owner's look and without an error's care.",
+    ),
 ]
