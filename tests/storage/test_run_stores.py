@@ -34,6 +34,9 @@ class TestEveryStore:
     def test_it_takes_events_in_order(self, store, event_of):
         for number in range(1, 20):
             store.append(event_of(number), is_synced=number % 2 == 0)
+        assert store.sequence == 19
+        kept = () if isinstance(store, MemoryRunStore) else tuple(range(1, 20))
+        assert tuple(event.sequence for event in store.read_events()) == kept
 
     def test_files_of_a_stage_are_written_appended_and_read(self, store):
         files = store.open_stage("plan", 1, 1)

@@ -369,22 +369,29 @@ def test_graph_spans_go_by_the_canonical_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "tidy"),
     [
-        "a; ; b;;",
-        "a [];",
-        "a [label=A,];",
-        "a [label=A;];",
-        "a[label=A];b;a->b",
-        "a [label=A/**/,/**/shape=box//x\n]",
-        'a [label // c\n = // d\n "A"]',
-        "label /* c */ = x",
-        "a->b[weight=1]b->a",
-        "subgraph{a}subgraph x{b}",
+        ("a; ; b;;", "a b"),
+        ("a [];", "a"),
+        ("a [label=A,];", "a [label=A]"),
+        ("a [label=A;];", "a [label=A]"),
+        ("a[label=A];b;a->b", "a [label=A] b a -> b"),
+        ("a [label=A/**/,/**/shape=box//x\n]", "a [label=A, shape=box]"),
+        ('a [label // c\n = // d\n "A"]', 'a [label="A"]'),
+        ("label /* c */ = x", "label = x"),
+        ("a->b[weight=1]b->a", "a -> b [weight=1]\nb -> a"),
+        ("subgraph{a}subgraph x{b}", "subgraph { a }\nsubgraph x { b }"),
     ],
 )
-def test_spacing_and_stray_separators_do_not_matter(text: str) -> None:
-    body(text)
+def test_spacing_and_stray_separators_do_not_matter(text: str, tidy: str) -> None:
+    read, wanted = body(text), body(tidy)
+    assert {name: dict(found.attrs) for name, found in read.nodes.items()} == {
+        name: dict(found.attrs) for name, found in wanted.nodes.items()
+    }
+    assert [(*pair, dict(edge.attrs)) for pair, edge in zip(pairs(read), read.edges, strict=True)] == [
+        (*pair, dict(edge.attrs)) for pair, edge in zip(pairs(wanted), wanted.edges, strict=True)
+    ]
+    assert read.attrs == wanted.attrs
 
 
 def test_a_hash_begins_a_comment_at_the_start_of_a_value_line_only() -> None:
