@@ -4,6 +4,8 @@ import base64
 import json
 import random
 import string
+import subprocess
+import sys
 import urllib.parse
 
 import pytest
@@ -17,7 +19,6 @@ from attractor_nb.redaction import (
     is_secret_name,
     learn,
     may_hold,
-    prepare,
     redacted,
     redacted_value,
     secrets_among,
@@ -42,10 +43,15 @@ def drawn(count, alphabet=string.ascii_letters + string.digits):
     return "".join(random.choices(alphabet, k=count - 1)) + "7"
 
 
-@pytest.fixture(params=[False, True], ids=["at once", "prepared"])
-def redactor(request):
-    if request.param:
-        prepare()
+@pytest.fixture(params=["plain", "automaton"])
+def redactor(request, monkeypatch):
+    """The first look as a small run has it, and as one has that goes on for longer."""
+    if request.param == "automaton":
+        REDACTOR.prepare()
+        return
+    monkeypatch.setattr(REDACTOR, "prepare", lambda: None)
+    for name, value in {"_is_prepared": False, "_probes": None, "_to_json": None}.items():
+        monkeypatch.setattr(REDACTOR, name, value)
 
 
 KEYS = {
@@ -160,16 +166,28 @@ TEXT_OF_PIECES = st.lists(PIECES, max_size=4).map("".join)
 )
 @settings(max_examples=300)
 def test_one_look_at_a_whole_value_finds_what_a_look_at_each_text_does(value):
-    prepare()
+    REDACTOR.prepare()
     learn([KNOWN])
     assert repr(redacted_value(value)) == repr(REDACTOR._redacted_value(value))
 
 
-def test_what_the_first_look_lets_pass_is_clean():
-    prepare()
+def test_what_the_first_look_lets_pass_is_clean(redactor):
     for make in KEYS.values():
         assert may_hold(json.dumps({"text": f"x\n{make()}"}).encode())
     assert not may_hold(b'{"type":"StageStarted","name":"plan_the_work"}')
+
+
+def test_the_automaton_is_loaded_when_it_pays():
+    program = (
+        "import sys; from attractor_nb.redaction import redacted; from attractor_nb.redaction.redactor import *;"
+        "key = 'sk-proj-' + 'Ab3' * 14; found = [];\n"
+        "for number in range(3):\n"
+        "    found.append((redacted(f'{number} {key}'), 'pydantic_core' in sys.modules))\n"
+        "    redacted('a clean text ' * (PLAIN_CHARACTERS // 20))\n"
+        "print(found)"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert said.strip() == str([(f"0 {MARK}", False), (f"1 {MARK}", False), (f"2 {MARK}", True)])
 
 
 @pytest.mark.parametrize("name", [*KEYS, "known"])

@@ -19,7 +19,6 @@ from attractor_nb.calling import call
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import Event, EventObserver, EventsDropped
 from attractor_nb.model.redacted import redact_event
-from attractor_nb.redaction import prepare
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -148,7 +147,6 @@ class EventStream:
         self._sinks: list[tuple[EventSink, tuple[type[Event], ...]]] = []
         self._observers: list[_Observer] = []
         self._is_closed = False
-        prepare()  # every event is looked at
 
     def add_sink(self, sink: EventSink, *kinds: type[Event]) -> None:
         """Call our own ``sink`` inline with every event from now on, or with those of some kinds alone."""

@@ -2,6 +2,8 @@
 
 Nearly every text is clean, and most are looked at on the way of an event or a stage: so the first look
 is a single pass of one automaton over all forms at once, and only what it suspects is looked at closely.
+The automaton takes longer to load than a small run takes: until so much has been looked at that it pays,
+the beginnings of secrets are searched for one by one.
 
 Whatever may be the beginning of a secret is held back until it is known to be one or none.
 """
@@ -9,6 +11,7 @@ Whatever may be the beginning of a secret is held back until it is known to be o
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
@@ -19,7 +22,8 @@ MARK: Final = "[redacted]"
 _CONTAINERS: Final = frozenset({dict, list, tuple})
 PROBED_CHARACTERS: Final = 24
 """Of a known value the first look needs no more: what begins like it is looked at closely."""
-
+PLAIN_CHARACTERS: Final = 64 * 1024
+"""So much is looked at without the automaton, which takes as long to load as some 200 kB take without it."""
 
 Probe = Callable[[str | bytes], bool]
 Openings = Mapping[str, tuple[tuple[str, int], ...]]
@@ -34,13 +38,11 @@ class Redactor:
     def __init__(self) -> None:
         self._values: dict[str, None] = {}
         self._is_prepared = False
+        self._plain_characters = 0
         self._probes: tuple[Probe, Probe] | None = None
         self._to_json: Callable[..., bytes] | None = None
-        self.literals: tuple[str, ...] = ()
-        self.cores: tuple[str, ...] = ()
-        self.openings: Openings = _openings((), ())
         self.longest = 0
-        self._in_base64: re.Pattern[str] | None = None
+        self._compile()
 
     def learn(self, values: Iterable[str]) -> None:
         """Take out these values too from now on; those of fewer than ``MIN_LENGTH`` characters are not."""
@@ -50,7 +52,7 @@ class Redactor:
             self._compile()
 
     def prepare(self) -> None:
-        """Make the first look fast: it loads what takes a while, so who looks once had better not."""
+        """Load the automaton. The first look does so by itself when it pays."""
         if not self._is_prepared:
             from pydantic_core import to_json  # noqa: PLC0415 - slow to import
 
@@ -65,11 +67,14 @@ class Redactor:
             self.cores = tuple({core for value in values for core in base64_cores(value)})
             self.openings = _openings(self.literals, self.cores)
             self.longest = max((self.longest, *map(len, (*self.literals, *self.cores))))
+            known = tuple(dict.fromkeys(text[:PROBED_CHARACTERS] for text in (*self.literals, *self.cores)))
+            self._starts = (*(form.anchor for form in KEY_FORMS), *known)
+            self._starts_in_bytes = tuple(start.encode("utf-8", "surrogatepass") for start in self._starts)
             shared = "[A-Za-z0-9+/_-]?"
             cores = "|".join(re.escape(core) for core in self.cores)
             self._in_base64 = re.compile(f"{shared}(?:{cores}){shared}={{0,2}}") if cores else None
             if self._is_prepared:
-                self._probes = _probes((*self.literals, *self.cores))
+                self._probes = _probes(known)
             if len(self._values) == len(values):  # else another thread has learnt more meanwhile
                 return
 
@@ -79,7 +84,12 @@ class Redactor:
             return False
         probes = self._probes
         if probes is None:
-            return True
+            self._plain_characters += len(data)
+            if self._plain_characters > PLAIN_CHARACTERS or "pydantic_core" in sys.modules:
+                self.prepare()
+            if isinstance(data, str):
+                return any(start in data for start in self._starts)
+            return any(start in data for start in self._starts_in_bytes)
         if probes[0](data):
             return probes[1](data)
         # A lone surrogate is beyond the automaton: it answers False for what it cannot read.
@@ -169,7 +179,7 @@ def _openings(literals: Iterable[str], cores: Iterable[str]) -> Openings:
     return {first: tuple(entries) for first, entries in found.items()}
 
 
-def _probes(literals: Iterable[str]) -> tuple[Probe, Probe]:
+def _probes(known: Iterable[str]) -> tuple[Probe, Probe]:
     """Whether a text has the beginning of any secret, and whether it goes on like one.
 
     Each is one pass, by the engine for expressions that pydantic brings; for literals alone it is four
@@ -181,7 +191,7 @@ def _probes(literals: Iterable[str]) -> tuple[Probe, Probe]:
         schema = core_schema.str_schema(pattern="|".join(expressions), regex_engine="rust-regex")
         return SchemaValidator(schema).isinstance_python
 
-    starts = [literal(text) for text in dict.fromkeys(text[:PROBED_CHARACTERS] for text in literals)]
+    starts = [literal(text) for text in known]
     anchors = [literal(form.anchor) for form in KEY_FORMS]
     return automaton(*anchors, *starts), automaton(*(form.probe for form in KEY_FORMS), *starts)
 
@@ -197,7 +207,6 @@ def _is_readable(text: str) -> bool:
 REDACTOR: Final = Redactor()
 """The one of this process."""
 learn = REDACTOR.learn
-prepare = REDACTOR.prepare
 may_hold = REDACTOR.may_hold
 secret_places = REDACTOR.secret_places
 holds_secret = REDACTOR.holds_secret

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from attractor_nb.errors import SessionBusy, SessionDamaged, SessionNotFound
 from attractor_nb.model.session import Session, read_session
-from attractor_nb.redaction import learn, prepare, secrets_among
+from attractor_nb.redaction import learn, secrets_among
 from attractor_nb.sessions.fold import Change, apply_change, begin_session
 from attractor_nb.sessions.session_places import (
     LOCK_NAME,
@@ -80,7 +80,6 @@ class SessionTracker:
         self._disk = disk or Disk()
         # An agent's error may hold what the environment does; the writer takes out what is known to it.
         learn(secrets_among(os.environ))
-        prepare()
 
     @classmethod
     def create(

@@ -77,7 +77,7 @@ ENTRANCES = {
     ),
     "run --simulate": Entrance(
         command("run p.dot --simulate -q"),
-        COMMAND | PIPELINE | {"filelock", "markupsafe", "pydantic_core"},
+        COMMAND | PIPELINE | {"filelock", "markupsafe"},
         (FACES - {"cli"}) | {"maps", "sessions", "studio", "workers"},
         SLOW - {"asyncio", "concurrent.futures", "decimal", "logging", "ssl", "subprocess"},
         380,

@@ -10,16 +10,19 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.errors import ConditionSyntaxError
-from attractor_nb.languages.condition.mistakes import diagnose, reserved_word_error
 from attractor_nb.languages.condition.syntax import Clause, Condition, Operator
 from attractor_nb.languages.syntax_trees import Branch, ReadingStoppedError, Token, parse_tree
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
 from attractor_nb.model.nearest_name import did_you_mean, nearest
 from attractor_nb.model.outcome import StageStatus, read_status
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
+    from attractor_nb.languages.condition import mistakes
     from attractor_nb.source import Span
+else:
+    mistakes = later("attractor_nb.languages.condition.mistakes")
 
 MAX_CHARACTERS: Final = 10_000
 """How long a condition may be: it is evaluated after each visit, and people have to read it."""
@@ -45,7 +48,7 @@ def parse_condition(text: str | SourceText) -> Condition:
     try:
         tree = parse_tree("condition", source.text)
     except ReadingStoppedError as stopped:
-        raise diagnose(source, stopped.offset, stopped.expected) from None
+        raise mistakes.diagnose(source, stopped.offset, stopped.expected) from None
     return _condition(source, tree)
 
 
@@ -75,7 +78,7 @@ def _truth(source: SourceText, branch: Branch) -> tuple[Clause, list[Diagnostic]
 def _comparison(source: SourceText, branch: Branch) -> tuple[Clause, list[Diagnostic]]:
     key, operator = branch.tokens
     literal = _literal(source, branch.branches[0].tokens)
-    if not literal.is_quoted and literal.has_blanks and (error := reserved_word_error(literal.span)):
+    if not literal.is_quoted and literal.has_blanks and (error := mistakes.reserved_word_error(literal.span)):
         raise error
     notices = literal_notices(key.text, literal.text, literal.span, needs_quotes=literal.has_blanks)
     text = literal.text

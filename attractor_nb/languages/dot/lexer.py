@@ -12,16 +12,19 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import DotSyntaxError
-from attractor_nb.languages.dot.attribute_mistakes import attribute_mistake, name_mistake, value_mistake
-from attractor_nb.languages.dot.character_mistakes import statement_mistake
 from attractor_nb.languages.dot.literals import KEYWORDS, is_attribute_name, is_identifier, is_too_large, text_of
 from attractor_nb.languages.dot.plain import BARE_VALUE, PlainReader
 from attractor_nb.languages.dot.syntax import Attr, Comment, Name
+from attractor_nb.lazy_imports import later
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Sequence
 
+    from attractor_nb.languages.dot import attribute_mistakes, character_mistakes
     from attractor_nb.source import SourceText
+else:
+    attribute_mistakes = later("attractor_nb.languages.dot.attribute_mistakes")
+    character_mistakes = later("attractor_nb.languages.dot.character_mistakes")
 
 Token = tuple[str, int, int, Any]
 """Terminal, start, end, and an ``Attr`` or ``Name`` where the terminal carries one."""
@@ -168,7 +171,7 @@ class Lexer:
             found = match(text, position)
             if found is None:
                 start = self._skip_blanks(position)
-                raise attribute_mistake(self.source, start, position, bracket)
+                raise attribute_mistakes.attribute_mistake(self.source, start, position, bracket)
             group = found.lastindex
             if group == _VALUE:
                 attr = self._attr(found)
@@ -190,7 +193,7 @@ class Lexer:
             return END, start, start, None
         found = _DECLARATION.match(self.text, start)
         if found is None:
-            raise statement_mistake(self.source, start, before)
+            raise character_mistakes.statement_mistake(self.source, start, before)
         attr = self._attr(found)
         return "ATTR", start, attr.end, attr
 
@@ -204,9 +207,9 @@ class Lexer:
             start, name_end = found.span(_BARE_NAME)
         attr = Attr(name, literal, start, name_end, value_start, end)
         if not is_attribute_name(name):
-            raise name_mistake(self.source, attr)
+            raise attribute_mistakes.name_mistake(self.source, attr)
         if literal[0] != '"' and (literal.lower() in KEYWORDS or is_too_large(literal)):
-            raise value_mistake(self.source, attr)
+            raise attribute_mistakes.value_mistake(self.source, attr)
         if value_start - name_end > 1:
             gap = self.text[name_end:value_start]
             if "/" in gap or "#" in gap:
@@ -219,7 +222,7 @@ class Lexer:
 
     def _quoted_id(self, name: Name, before: str) -> str:
         if not is_identifier(name.text):
-            raise statement_mistake(self.source, name.start, before)
+            raise character_mistakes.statement_mistake(self.source, name.start, before)
         self.quoted_ids.append(name)
         return "ID"
 

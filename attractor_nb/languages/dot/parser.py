@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot.lexer import Lexer, Token
-from attractor_nb.languages.dot.structure_mistakes import structure_mistake
 from attractor_nb.languages.dot.syntax import (
     Attr,
     Block,
@@ -32,15 +31,19 @@ from attractor_nb.languages.dot.syntax import (
     SubgraphStatement,
 )
 from attractor_nb.languages.parse_tables import load_tables, run_tables
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from attractor_nb.languages.dot import structure_mistakes
     from attractor_nb.languages.dot.plain import PlainRun
     from attractor_nb.languages.dot.syntax import Attr, Comment, Name
     from attractor_nb.languages.parse_tables import Action
     from attractor_nb.source import SourceText, Span
+else:
+    structure_mistakes = later("attractor_nb.languages.dot.structure_mistakes")
 
 MAX_STATEMENTS: Final = 250_000
 """How many statements a text may have: 100,000 nodes with their edges. A megabyte of the shortest ones has
@@ -64,7 +67,9 @@ def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
         if before and before[0] == "PLAIN":  # many statements: what is the last token of the last one?
             before = _token_before(token, Lexer(source).tokens())
         braces = [brace for brace in lexer.braces if brace < start]
-        return structure_mistake(source, (kind, start, end), before[:3] if before else ("START", 0, 0), braces)
+        return structure_mistakes.structure_mistake(
+            source, (kind, start, end), before[:3] if before else ("START", 0, 0), braces
+        )
 
     actions = _Actions(lexer, is_strict=strict)
     plain_states = _plain_states()

@@ -9,7 +9,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StylesheetSyntaxError
-from attractor_nb.languages.stylesheet.mistakes import diagnose
 from attractor_nb.languages.stylesheet.syntax import (
     PROPERTIES,
     PROPERTY_ALIASES,
@@ -20,6 +19,7 @@ from attractor_nb.languages.stylesheet.syntax import (
     Stylesheet,
 )
 from attractor_nb.languages.syntax_trees import Branch, ReadingStoppedError, parse_tree
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
 from attractor_nb.model.nearest_name import did_you_mean, nearest
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
@@ -30,7 +30,10 @@ from attractor_nb.source import SourceText
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from attractor_nb.languages.stylesheet import mistakes
     from attractor_nb.source import Span
+else:
+    mistakes = later("attractor_nb.languages.stylesheet.mistakes")
 
 MAX_CHARACTERS: Final = 50_000
 """How long a stylesheet may be: room for a thousand rules, each of which looks at each node."""
@@ -57,7 +60,7 @@ def parse_stylesheet(text: str | SourceText) -> Stylesheet:
     try:
         tree = parse_tree("stylesheet", source.text)
     except ReadingStoppedError as stopped:
-        raise diagnose(source, stopped.offset, stopped.expected) from None
+        raise mistakes.diagnose(source, stopped.offset, stopped.expected) from None
     rules: list[StyleRule] = []
     notices: list[Diagnostic] = []
     for part in tree.branches:

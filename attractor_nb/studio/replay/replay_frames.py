@@ -19,7 +19,7 @@ from attractor_nb.model.events import (
     StageEnd,
     StageStarted,
 )
-from attractor_nb.redaction import prepare, redacted
+from attractor_nb.redaction import redacted
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.svg import CHILD_SEPARATOR
 from attractor_nb.views.folding import fold_event, take_event
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 VALUE_CHARS: Final = 2000
 """Of a long context value this much is in a frame."""
 WORDS_CHARS: Final = 200
-_MANY_EVENTS: Final = 1000
 _PENDING: Final = NodeState().to_plain()
 _NOTHING_YET: Final[Mapping[str, Any]] = {"nodes": {}, "edges": {}}
 _ENDS: Final = {"PipelineCompleted": "success", "PipelineFailed": "fail", "PipelineInterrupted": "stopped"}
@@ -57,8 +56,6 @@ def replay_of(graph: Graph, events: Sequence[Event]) -> dict[str, Any]:
         ``status`` (how the stage, or the run, ended) and ``begins`` (a branch begins with a copy of the
         context around it).
     """
-    if len(events) > _MANY_EVENTS:
-        prepare()  # the words and values of each are looked at
     view, values = RunView(), graph.mirrored()
     base = _cut_all(values)
     frames: list[dict[str, Any]] = []
