@@ -3,13 +3,16 @@
 No ``from __future__ import annotations`` here: typer reads the annotations at run time.
 """
 
+import inspect
 import os
+from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, ClassVar, Final, cast
 
 import typer
 import typer.core
+import typer.main
 
 from attractor_nb.cli.commands import directory_commands, graph_commands, map_commands, run_commands, server_commands
 from attractor_nb.cli.exit_codes import ExitCode
@@ -55,7 +58,20 @@ class QuickValues:
 
 
 class QuickCommand(QuickValues, typer.core.TyperCommand):
-    """A command that does."""
+    """A command whose options typer reads when they are asked for: help lists all commands, and one is run."""
+
+    def __init__(self, name: str, function: Callable[..., int], words: str) -> None:
+        super().__init__(name, help=inspect.cleandoc(words), rich_markup_mode=None)
+        self._function = function
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options and arguments, ``--help`` included."""
+        if self.callback is None:
+            alone = typer.Typer(add_completion=False)
+            alone.command()(self._function)
+            read = typer.main.get_command(alone)
+            self.callback, self.params = read.callback, read.params
+        return super().get_params(ctx)
 
 
 class _QuickValue:
@@ -93,7 +109,14 @@ def _plain(value: Any, annotation: object) -> Any:
 
 
 class Commands(QuickValues, typer.core.TyperGroup):
-    """The commands. A reader of stdout that goes away is no error; typer would end the program with 1."""
+    """A group of commands. A reader of stdout that goes away is no error; typer would end the program with 1."""
+
+    own: ClassVar[Sequence[QuickCommand]] = ()
+    """Its commands, in the order of help; the groups in it follow."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {**{str(each.name): each for each in self.own}, **self.commands}
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         """Read the arguments; here ``--help`` prints."""
@@ -110,9 +133,46 @@ class Commands(QuickValues, typer.core.TyperGroup):
             return ExitCode.SUCCESS
 
 
+class RootCommands(Commands):
+    """The commands beside the groups."""
+
+    own = (
+        QuickCommand("parse", graph_commands.parse, graph_commands.PARSE_HELP),
+        QuickCommand("validate", graph_commands.validate, graph_commands.VALIDATE_HELP),
+        QuickCommand("lint", graph_commands.validate, graph_commands.LINT_HELP),
+        QuickCommand("run", run_commands.run, run_commands.RUN_HELP),
+        QuickCommand("resume", run_commands.resume, run_commands.RESUME_HELP),
+        QuickCommand("fork", run_commands.fork, run_commands.FORK_HELP),
+        QuickCommand("map", map_commands.map_, map_commands.MAP_HELP),
+        QuickCommand("commands", graph_commands.commands, graph_commands.COMMANDS_HELP),
+        QuickCommand("models", graph_commands.models, graph_commands.MODELS_HELP),
+        QuickCommand("estimate", graph_commands.estimate, graph_commands.ESTIMATE_HELP),
+        QuickCommand("graph", graph_commands.graph, graph_commands.GRAPH_HELP),
+        QuickCommand("handlers", graph_commands.handlers, graph_commands.HANDLERS_HELP),
+        QuickCommand("runs", directory_commands.runs, directory_commands.RUNS_HELP),
+        QuickCommand("watch", directory_commands.watch, directory_commands.WATCH_HELP),
+        QuickCommand("answer", directory_commands.answer, directory_commands.ANSWER_HELP),
+        QuickCommand("doctor", directory_commands.doctor, directory_commands.DOCTOR_HELP),
+        QuickCommand("cache", directory_commands.cache, directory_commands.CACHE_HELP),
+        QuickCommand("diff", directory_commands.diff, directory_commands.DIFF_HELP),
+        QuickCommand("export", directory_commands.export, directory_commands.EXPORT_HELP),
+        QuickCommand("serve", server_commands.serve, server_commands.SERVE_HELP),
+        QuickCommand("submit", server_commands.submit, server_commands.SUBMIT_HELP),
+        QuickCommand("cancel", server_commands.cancel, server_commands.CANCEL_HELP),
+        QuickCommand("demo", run_commands.demo, run_commands.DEMO_HELP),
+        QuickCommand("completion", server_commands.completion, server_commands.COMPLETION_HELP),
+    )
+
+
+class ModelCommands(Commands):
+    """Of ``attractor-nb model``."""
+
+    own = (QuickCommand("install", server_commands.install_model, server_commands.INSTALL_HELP),)
+
+
 app = typer.Typer(
     name="attractor-nb",
-    cls=Commands,
+    cls=RootCommands,
     help=HELP,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -120,7 +180,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 model_app = typer.Typer(
-    help="Manage the language model that runs on this machine.", rich_markup_mode=None, no_args_is_help=True
+    cls=ModelCommands,
+    help="Manage the language model that runs on this machine.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
 )
 app.add_typer(model_app, name="model")
 
@@ -139,36 +202,4 @@ def _frame(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    pass
-
-
-app.command("parse", cls=QuickCommand, help=graph_commands.PARSE_HELP)(graph_commands.parse)
-app.command("validate", cls=QuickCommand, help=graph_commands.VALIDATE_HELP)(graph_commands.validate)
-app.command("lint", cls=QuickCommand, help=graph_commands.LINT_HELP)(graph_commands.validate)
-app.command("run", cls=QuickCommand, help=run_commands.RUN_HELP)(run_commands.run)
-app.command("resume", cls=QuickCommand, help=run_commands.RESUME_HELP)(run_commands.resume)
-app.command("fork", cls=QuickCommand, help=run_commands.FORK_HELP)(run_commands.fork)
-app.command("map", cls=QuickCommand, help=map_commands.MAP_HELP)(map_commands.map_)
-app.command("commands", cls=QuickCommand, help=graph_commands.COMMANDS_HELP)(graph_commands.commands)
-app.command("models", cls=QuickCommand, help=graph_commands.MODELS_HELP)(graph_commands.models)
-app.command("estimate", cls=QuickCommand, help=graph_commands.ESTIMATE_HELP)(graph_commands.estimate)
-app.command("graph", cls=QuickCommand, help=graph_commands.GRAPH_HELP)(graph_commands.graph)
-app.command("handlers", cls=QuickCommand, help=graph_commands.HANDLERS_HELP)(graph_commands.handlers)
-app.command("runs", cls=QuickCommand, help=directory_commands.RUNS_HELP)(directory_commands.runs)
-app.command("watch", cls=QuickCommand, help=directory_commands.WATCH_HELP)(directory_commands.watch)
-app.command("answer", cls=QuickCommand, help=directory_commands.ANSWER_HELP)(directory_commands.answer)
-app.command("doctor", cls=QuickCommand, help=directory_commands.DOCTOR_HELP)(directory_commands.doctor)
-app.command("cache", cls=QuickCommand, help=directory_commands.CACHE_HELP)(directory_commands.cache)
-app.command("diff", cls=QuickCommand, help=directory_commands.DIFF_HELP)(directory_commands.diff)
-app.command("export", cls=QuickCommand, help=directory_commands.EXPORT_HELP)(directory_commands.export)
-app.command("serve", cls=QuickCommand, help=server_commands.SERVE_HELP)(server_commands.serve)
-app.command("submit", cls=QuickCommand, help=server_commands.SUBMIT_HELP)(server_commands.submit)
-app.command("cancel", cls=QuickCommand, help=server_commands.CANCEL_HELP)(server_commands.cancel)
-app.command("demo", cls=QuickCommand, help=run_commands.DEMO_HELP)(run_commands.demo)
-app.command("completion", cls=QuickCommand, help=server_commands.COMPLETION_HELP)(server_commands.completion)
-model_app.command("install", cls=QuickCommand, help=server_commands.INSTALL_HELP)(server_commands.install_model)
-
-
-@model_app.callback()
-def _model() -> None:
     pass
