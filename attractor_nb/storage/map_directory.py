@@ -23,9 +23,9 @@ from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.log.fence import FencedDisk
 from attractor_nb.storage.log.lock import OWNER_NAME, OwnerLock
-from attractor_nb.storage.log.ownership import check_free, has_content, holds_one
 from attractor_nb.storage.returned_rows import put_run, sweep_runs
 from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory, utc_text
+from attractor_nb.storage.run_recognition import check_free, has_content, holds_one
 from attractor_nb.storage.sealed_file import SealedFile, read_generations
 
 if TYPE_CHECKING:

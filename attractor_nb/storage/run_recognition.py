@@ -1,4 +1,4 @@
-"""Whether a directory is a run of ours, may become one, or holds what no run wrote (ruling 37).
+"""Whether a directory is a run of ours, may become a run or a map, or holds what no run wrote (ruling 37).
 
 It looks, and writes nothing.
 """
@@ -6,22 +6,24 @@ It looks, and writes nothing.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from attractor_nb.errors import RunNotFound
+from attractor_nb.errors import RunError, RunNotFound, StorageError
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
 from attractor_nb.storage.child_directories import CHILDREN_NAME
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
 from attractor_nb.storage.log.lock import LOCK_NAME, OWNER_NAME
-from attractor_nb.storage.log.ownership import check_free, has_content, holds_one
 from attractor_nb.storage.manifest_file import MANIFEST_NAME
 from attractor_nb.storage.run_directory import SOURCE_NAME, THREADS_NAME
 from attractor_nb.storage.sealed_file import previous_name
 from attractor_nb.storage.stages.artifact_store import ARTIFACTS_NAME
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
+SHOWN_ENTRIES: Final = 3
 _WHOLE = (EVENT_LOG_NAME, CHECKPOINT_NAME)
 _BEGAN = frozenset(
     {
@@ -68,3 +70,62 @@ def check_is_run(path: Path) -> None:
     else:
         return
     raise RunNotFound(f"{path} holds no run: {reason}", hint="name the run's own directory")
+
+
+def check_free(path: Path, *, began: Collection[str], whole: Collection[str]) -> None:
+    """Refuse a directory that is neither new nor empty nor ours, before anything is written (ruling 37).
+
+    The lock file is the first thing that we write anywhere, so what stands beside none is not ours, whatever
+    it is called: a web extension has a ``manifest.json``, too.
+
+    Args:
+        path: The directory.
+        began: Names that a beginning which was cut off leaves beside the lock file.
+        whole: Names of files that a whole run or map has. With one of them and a lock file, the owner is
+            asked first.
+
+    Raises:
+        StorageError: It holds a run already, or what a run did not write.
+    """
+    names = {entry.name for entry in path.iterdir() if not entry.name.startswith(TEMPORARY_PREFIX)}
+    is_ours = LOCK_NAME in names
+    taken = [name for name in sorted(whole) if name in names and has_content(path, name)]
+    if taken and is_ours:
+        return
+    if taken:
+        raise holds_one(path, taken[0])
+    foreign = sorted(names - {LOCK_NAME, *began} if is_ours else names)
+    if foreign:
+        raise StorageError(
+            f"{path} holds what no run wrote: {listed(foreign)}",
+            path=str(path / foreign[0]),
+            hint=f"name a directory that is empty or not there yet, such as {path / 'run'}",
+        )
+
+
+def has_content(path: Path, name: str) -> bool:
+    """Whether a file is more than what a cut-off beginning leaves: empty, or a log without records."""
+    if not os.path.lexists(path / name) or not os.lstat(path / name).st_size:
+        return False
+    if name != EVENT_LOG_NAME:
+        return True
+    try:
+        return bool(read_log(path).events)
+    except RunError:
+        return True
+
+
+def holds_one(path: Path, name: str) -> StorageError:
+    """The error for a directory that has that file of a run or a map."""
+    what = "map" if name.startswith("map.") else "run"
+    return StorageError(
+        f"{path} holds a {what} already", path=str(path / name), hint="resume it, or choose another directory"
+    )
+
+
+def listed(names: list[str]) -> str:
+    """``README.md, src and 2 more``."""
+    more = len(names) - SHOWN_ENTRIES
+    if more > 0:
+        return f"{', '.join(names[:SHOWN_ENTRIES])} and {more} more"
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)

@@ -22,11 +22,11 @@ from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import LOCK_NAME, OwnerLock, is_owned
-from attractor_nb.storage.log.ownership import listed
 from attractor_nb.storage.manifest_file import read_manifest
 from attractor_nb.storage.map_directory import INPUTS_NAME, MAP_NAME
 from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME, RunDirectory
 from attractor_nb.storage.run_lists.run_tags import TAGS_NAME
+from attractor_nb.storage.run_recognition import listed
 from attractor_nb.storage.salvage import UNFINISHED_LOG
 from attractor_nb.storage.sealed_file import previous_name
 from attractor_nb.storage.stages.stage_directories import recorded_attempt
