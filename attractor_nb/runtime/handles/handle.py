@@ -155,14 +155,27 @@ class Handle(Generic[ResultT]):
                         self._check_wait(is_blocking=False)
                 if not interrupt.is_noted:
                     return waiting.result()
-                if (await asyncio.wait({waiting}, timeout=STOP_SECONDS))[0]:
+                await self._stopped(waiting)
+                if waiting.done():
                     waiting.result()  # raises what kept it from ending in order
             except (asyncio.CancelledError, KeyboardInterrupt):
                 self.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
-                    await asyncio.wait({waiting}, timeout=STOP_SECONDS)
+                    await self._stopped(waiting)
                 raise RunStopped(self._where_stopped(), hint=self._work.how_to_go_on) from None
             raise self._interruption()
+
+    async def _stopped(self, waiting: asyncio.Future[Any]) -> None:
+        """Wait for the end of what was told to stop, for a while.
+
+        ``waiting`` hears of it from callbacks of this thread, any of which an interrupt may have broken off.
+        """
+        future, give_up = self._future(), time.monotonic() + STOP_SECONDS
+        while not waiting.done() and time.monotonic() < give_up:
+            await asyncio.wait({waiting}, timeout=SLICE_SECONDS)
+            if future.done():
+                await asyncio.sleep(0)  # for what is on its way
+                return
 
     def _check_wait(self, *, is_blocking: bool) -> None:
         """Go on waiting, or raise when nobody can end the wait."""

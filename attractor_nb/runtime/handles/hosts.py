@@ -65,7 +65,6 @@ class HostedTask:
         """Run a coroutine that ``work`` makes, with the context variables of the caller."""
         variables = contextvars.copy_context()
         _LIVE.add(self)
-        self.future.add_done_callback(lambda _: _LIVE.discard(self))
         if self.is_in_this_thread:
             self._start(work, variables)
         else:
@@ -73,7 +72,8 @@ class HostedTask:
 
     def _start(self, work: Work, variables: contextvars.Context) -> None:
         self._task = self._loop.create_task(self._begin(work), context=variables)
-        self._task.add_done_callback(self._deliver)
+        for _ in range(2):  # in the main thread an interrupt may break off the first: the other is still due
+            self._task.add_done_callback(self._deliver)
 
     async def _begin(self, work: Work) -> Any:
         """Run the coroutine; one that was cancelled before is cancelled inside, where it cleans up."""
@@ -84,6 +84,11 @@ class HostedTask:
         return await work()
 
     def _deliver(self, task: asyncio.Task[Any]) -> None:
+        if not self.future.done():
+            self._settle(task)
+        _LIVE.discard(self)
+
+    def _settle(self, task: asyncio.Task[Any]) -> None:
         if task.cancelled():
             self.future.cancel()
             self.future.set_running_or_notify_cancel()
