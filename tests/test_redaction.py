@@ -50,8 +50,8 @@ def redactor(request, monkeypatch):
         REDACTOR.prepare()
         return
     monkeypatch.setattr(REDACTOR, "prepare", lambda: None)
-    for name, value in {"_is_prepared": False, "_probes": None, "_to_json": None}.items():
-        monkeypatch.setattr(REDACTOR, name, value)
+    for name in ("_probes", "_to_json"):
+        monkeypatch.setattr(REDACTOR, name, None)
 
 
 KEYS = {

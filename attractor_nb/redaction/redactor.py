@@ -37,7 +37,6 @@ class Redactor:
 
     def __init__(self) -> None:
         self._values: dict[str, None] = {}
-        self._is_prepared = False
         self._plain_characters = 0
         self._probes: tuple[Probe, Probe] | None = None
         self._to_json: Callable[..., bytes] | None = None
@@ -53,10 +52,10 @@ class Redactor:
 
     def prepare(self) -> None:
         """Load the automaton. The first look does so by itself when it pays."""
-        if not self._is_prepared:
+        if self._to_json is None:
             from pydantic_core import to_json  # noqa: PLC0415 - slow to import
 
-            self._is_prepared, self._to_json = True, to_json
+            self._to_json = to_json
             self._compile()
 
     def _compile(self) -> None:
@@ -73,7 +72,7 @@ class Redactor:
             shared = "[A-Za-z0-9+/_-]?"
             cores = "|".join(re.escape(core) for core in self.cores)
             self._in_base64 = re.compile(f"{shared}(?:{cores}){shared}={{0,2}}") if cores else None
-            if self._is_prepared:
+            if self._to_json is not None:
                 self._probes = _probes(known)
             if len(self._values) == len(values):  # else another thread has learnt more meanwhile
                 return
