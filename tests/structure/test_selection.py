@@ -1,0 +1,70 @@
+"""Which tests `make test` runs, and which it leaves to the campaign."""
+
+import pytest
+
+from tests.selection import is_in_share, parse_share
+
+pytest_plugins = ["pytester"]
+NAMES = [f"tests/a/test_b.py::test_{number}[{number % 7}]" for number in range(500)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 64])
+def test_every_test_belongs_to_exactly_one_share(count):
+    shares = [{name for name in NAMES if is_in_share(name, number, count)} for number in range(count)]
+    assert set().union(*shares) == {*NAMES}
+    assert sum(map(len, shares)) == len(NAMES)
+
+
+def test_shares_are_of_similar_size():
+    sizes = [sum(is_in_share(name, number, 8) for name in NAMES) for number in range(8)]
+    assert min(sizes) > 30
+    assert max(sizes) < 100
+
+
+@pytest.mark.parametrize("text", ["", "1", "8/8", "-1/8", "1/0", "a/b", "1/8/9"])
+def test_what_is_no_share_is_refused(text):
+    with pytest.raises(pytest.UsageError, match="K/N"):
+        parse_share(text)
+
+
+@pytest.fixture
+def suite(pytester):
+    """Three tests: a plain one, one that represents a kind, and one of the campaign."""
+    pytester.makeconftest('pytest_plugins = ["tests.selection"]')
+    pytester.makeini("[pytest]\nmarkers =\n  campaign: left out\n  kind(name): a kind\n")
+    pytester.makepyfile("""
+        import pytest
+
+        def test_plain(): pass
+
+        @pytest.mark.kind("a kill")
+        def test_killed(): pass
+
+        @pytest.mark.campaign
+        def test_thorough(): pass
+    """)
+    return pytester
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_summary_names_the_kinds_that_passed_and_counts_what_was_left_out(suite, workers):
+    done = suite.runpytest_subprocess("-p", "no:randomly", "-m", "not campaign", "-n", str(workers))
+    done.assert_outcomes(passed=2, deselected=0 if workers else 1)
+    done.stdout.fnmatch_lines(["protections: a kill 1", "1 tests of the campaign were left out: make test-all runs them"])
+
+
+def test_a_run_of_all_tests_leaves_nothing_out(suite):
+    done = suite.runpytest_subprocess("-p", "no:randomly")
+    done.assert_outcomes(passed=3)
+    done.stdout.no_fnmatch_line("*left out*")
+
+
+def test_a_kind_whose_test_fails_is_not_named(suite):
+    suite.makepyfile(test_other="""
+        import pytest
+
+        @pytest.mark.kind("a server")
+        def test_broken(): raise ValueError
+    """)
+    done = suite.runpytest_subprocess("-p", "no:randomly")
+    done.stdout.fnmatch_lines(["protections: a kill 1"])
