@@ -29,7 +29,8 @@ TEXT = """digraph there {
     start -> ask -> done [label="[A] Approve"]
 }"""
 THEMES = ["JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"]
-CONTRASTS = (Path(__file__).parent / "contrast.js").read_text()
+CONTRAST_MODULE = (Path(__file__).parent / "contrast.js").read_text().replace("export function", "function")
+CONTRASTS = f"(root) => {{ {CONTRAST_MODULE} return contrastsIn(root); }}"
 ENOUGH = 4.5
 MARKS = """() => ['error', 'warning', 'info'].map((kind) =>
   getComputedStyle(document.querySelector(`.cm-attractor-${kind}`)).textDecorationColor)"""
@@ -40,7 +41,7 @@ RATIO = (
   box.textContent = 'mark';
   document.body.append(box);
   const [[, ratio]] = ("""
-    + CONTRASTS[CONTRASTS.index("(root)") :]
+    + CONTRASTS
     + """)(box);
   box.remove();
   return ratio;

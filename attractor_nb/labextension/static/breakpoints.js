@@ -53,7 +53,7 @@ export function makeBreakpoints({ state, view }, server, words) {
     class: "cm-attractor-breakpoints",
     markers: ({ state: now }) => {
       const lines = new Map(now.field(places).map(({ node, from }) => [now.doc.lineAt(from).from, node]));
-      return RangeSet.of([...lines].sort(([one], [other]) => one - other).map(([line, node]) => new Mark(node).range(line)));
+      return RangeSet.of([...lines].toSorted(([one], [other]) => one - other).map(([line, node]) => new Mark(node).range(line)));
     },
   });
 

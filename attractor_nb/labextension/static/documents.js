@@ -54,8 +54,8 @@ function makeFactory({ docregistry, FileEditor, widgets }, { editorServices, gra
     constructor(context) {
       super({ orientation: "horizontal", spacing: 4 });
       this.addClass("attractor-document");
-      const make_ = (options) => editorServices.factoryService.newDocumentEditor(options);
-      this.text = new FileEditor({ factory: make_, context, mimeTypeService: editorServices.mimeTypeService });
+      const newEditor = (options) => editorServices.factoryService.newDocumentEditor(options);
+      this.text = new FileEditor({ factory: newEditor, context, mimeTypeService: editorServices.mimeTypeService });
       this.graph = graphOf(this.text, context);
       this.addWidget(this.text);
       this.addWidget(this.graph);

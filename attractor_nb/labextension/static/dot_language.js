@@ -130,7 +130,7 @@ function valueToken(stream, state) {
   state.isValue = false;
   if (stream.match(NUMBER)) return "number";
   if (stream.match(/^(true|false)(?!\w)/)) return "bool";
-  if (stream.match(/^[^\s,;\[\]{}"]+/)) return "labelName";
+  if (stream.match(/^[^\s,;[\]{}"]+/)) return "labelName";
   return nameToken(stream, state);
 }
 

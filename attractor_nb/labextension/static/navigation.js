@@ -25,7 +25,7 @@ export function makeNavigation({ state, view }, server, { askForText, refuse, te
     const meaning = meaningOf(word, string);
     if (meaning) return { ...word, dom: meaningBox(word.text, meaning, words) };
     if (string && CONDITIONS.includes(string.name)) {
-      const isKey = !/=\s*$/.test(word.before) && !/'$/.test(word.before);
+      const isKey = !/=\s*$/.test(word.before) && !word.before.endsWith("'");
       return isKey ? { ...word, dom: keyBox(word.text, await facts(), words) } : null;
     }
     if (string?.name === "model_stylesheet") return selectorBox(word, await facts(), words);

@@ -11,7 +11,7 @@
   async function shared(name) {
     const versions = scope[name];
     if (!versions) throw new Error(`JupyterLab does not share ${name}`);
-    const factory = await versions[Object.keys(versions).sort(byVersion)[0]].get();
+    const factory = await versions[Object.keys(versions).toSorted(byVersion)[0]].get();
     return factory();
   }
 

@@ -47,7 +47,7 @@ export function makeSquiggles({ state, view }, server, { delay, refuse, telling,
         const rank = SEVERITIES.indexOf(severity);
         worst.set(line, Math.min(rank, worst.get(line) ?? rank));
       }
-      return RangeSet.of([...worst].sort(([one], [other]) => one - other).map(([line, rank]) => mark[SEVERITIES[rank]].range(line)));
+      return RangeSet.of([...worst].toSorted(([one], [other]) => one - other).map(([line, rank]) => mark[SEVERITIES[rank]].range(line)));
     },
     initialSpacer: () => mark.error,
   });
@@ -74,7 +74,7 @@ export function makeSquiggles({ state, view }, server, { delay, refuse, telling,
   }
 
   function goToNext(editor) {
-    const found = [...shownIn(editor.state)].sort((one, other) => one.from - other.from);
+    const found = [...shownIn(editor.state)].toSorted((one, other) => one.from - other.from);
     if (!found.length) return false;
     const { head } = editor.state.selection.main;
     const { from, message } = found.find((each) => each.from > head) ?? found[0];

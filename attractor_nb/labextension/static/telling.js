@@ -22,14 +22,6 @@ export function makeTelling({ state, view }, words) {
   const show = (editor, value) => editor.dispatch({ effects: setTold.of(value) });
   const shownIn = (editor) => editor.state.field(told, false) ?? null;
 
-  // Whether text, cursor and focus are as they were: what was asked for before is then still wanted.
-  function stillIn(editor) {
-    const { doc, selection } = editor.state;
-    const { activeElement } = document;
-    const hasFocus = () => [activeElement, document.body].includes(document.activeElement);
-    return () => editor.state.doc === doc && editor.state.selection.eq(selection) && hasFocus();
-  }
-
   // A line beside the cursor, until the text or the cursor changes.
   function say(editor, text) {
     const note = make("div", "cm-attractor-meaning", text);
@@ -88,4 +80,12 @@ export function makeTelling({ state, view }, words) {
   const all = [told, keys];
   const theme = EditorView.baseTheme({ ".cm-attractor-told:focus": { outline: "2px solid var(--jp-brand-color1, #1976d2)" } });
   return { add: (source) => sources.push(source), awaited, say, stillIn, extensionOf: (model) => whileDot({ state, view }, model, all, theme) };
+}
+
+// Whether text, cursor and focus are as they were: what was asked for before is then still wanted.
+function stillIn(editor) {
+  const { doc, selection } = editor.state;
+  const { activeElement } = document;
+  const hasFocus = () => [activeElement, document.body].includes(document.activeElement);
+  return () => editor.state.doc === doc && editor.state.selection.eq(selection) && hasFocus();
 }

@@ -177,7 +177,7 @@ export function showDocument(server, el, keeper) {
     const isBefore = (one, other) => one[0] < other[0] || (one[0] === other[0] && one[1] <= other[1]);
     const holds = ({ whole }) => isBefore([whole.line, whole.column], [line, column]) && isBefore([line, column], [whole.end_line, whole.end_column]);
     const sizeOfPlace = ({ whole }) => (whole.end_line - whole.line) * 10_000 + whole.end_column - whole.column;
-    const [found] = places.filter(holds).sort((one, other) => sizeOfPlace(one) - sizeOfPlace(other));
+    const [found] = places.filter(holds).toSorted((one, other) => sizeOfPlace(one) - sizeOfPlace(other));
     const target = found ? (found.edge !== undefined ? { edge: found.edge } : { node: found.node }) : null;
     host.tell({ kind: "point", target });
   }

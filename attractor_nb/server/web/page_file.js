@@ -85,11 +85,11 @@ export function showFile(server, path, el, { go, way, isNew }) {
   }
 
   // Line ends and a byte order mark are kept as the file has them; a field of a browser knows neither.
-  function take(document_) {
-    mark = document_.text.startsWith(BYTE_ORDER) ? BYTE_ORDER : "";
-    lineEnd = /\r\n/.test(document_.text) ? "\r\n" : "\n";
-    saved = shownText(document_.text);
-    ({ digest } = document_);
+  function take(found) {
+    mark = found.text.startsWith(BYTE_ORDER) ? BYTE_ORDER : "";
+    lineEnd = /\r\n/.test(found.text) ? "\r\n" : "\n";
+    saved = shownText(found.text);
+    ({ digest } = found);
   }
 
   const shownText = (text) => text.replace(BYTE_ORDER, "").replace(/\r\n?/g, "\n");
@@ -97,10 +97,10 @@ export function showFile(server, path, el, { go, way, isNew }) {
   async function begin() {
     try {
       const list = isNew ? await server.get("documents") : null;
-      const document_ = list ? { text: "", digest: "", is_editable: list.is_editable } : await server.get(address(path));
+      const found = list ? { text: "", digest: "", is_editable: list.is_editable } : await server.get(address(path));
       if (isClosed || view) return;
-      isEditable = document_.is_editable;
-      take(document_);
+      isEditable = found.is_editable;
+      take(found);
       source.value = saved;
       source.setReadOnly(!isEditable);
       save.hidden = !isEditable;
@@ -122,11 +122,11 @@ export function showFile(server, path, el, { go, way, isNew }) {
     isSaving = true;
     showState();
     try {
-      const document_ = await server.post(address(path), { text: mark + text.replaceAll("\n", lineEnd), digest: wanted });
+      const answer = await server.post(address(path), { text: mark + text.replaceAll("\n", lineEnd), digest: wanted });
       conflict.hidden = true;
       trouble.textContent = "";
       saved = text;
-      ({ digest } = document_);
+      ({ digest } = answer);
     } catch (problem) {
       if (problem instanceof Refusal && problem.kind === "document-changed") showConflict(problem.problem.document);
       else if (problem instanceof Silence) trouble.textContent = __("It was not saved: the server does not answer.");

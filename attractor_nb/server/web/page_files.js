@@ -50,15 +50,6 @@ export function showFiles(server, el, { way }) {
     said.textContent = [count, isCut ? __("The folder has more than are looked at.") : ""].filter(Boolean).join(" ");
   }
 
-  function makeFile({ path, bytes, modified }) {
-    const link = make("a", "ap-file", path);
-    link.href = `#${fileHash(path)}`;
-    const facts = make("span", "al-dim", [sizeOf(bytes), new Date(modified * 1000).toISOString().slice(0, 16).replace("T", " ")].join(" · "));
-    const item = make("li", "");
-    item.append(link, facts);
-    return item;
-  }
-
   async function look() {
     try {
       const answer = await server.get("documents");
@@ -83,4 +74,13 @@ export function showFiles(server, el, { way }) {
       root.remove();
     },
   };
+}
+
+function makeFile({ path, bytes, modified }) {
+  const link = make("a", "ap-file", path);
+  link.href = `#${fileHash(path)}`;
+  const facts = make("span", "al-dim", [sizeOf(bytes), new Date(modified * 1000).toISOString().slice(0, 16).replace("T", " ")].join(" · "));
+  const item = make("li", "");
+  item.append(link, facts);
+  return item;
 }

@@ -117,7 +117,7 @@ export function makeInputs({ onChange }) {
       const before = declared.map((input) => input.name);
       declared = inputs;
       const names = declared.map((input) => input.name);
-      for (const row of [...kept]) {
+      for (const row of kept) {
         const name = row.name.value.trim();
         const isLeft = before.includes(name) && !names.includes(name);
         if (row.value.value.trim() || !(isLeft || (declared.length && !name))) continue;

@@ -113,7 +113,7 @@ export function showNew(server, el, { go, way }) {
     const { text, answer, problem } = checked;
     const numbered = (answer?.diagnostics || []).map((finding, number) => ({ ...finding, number }));
     const severityOf = (finding) => GRAVEST_FIRST.indexOf(finding.severity);
-    findings.show(numbered.sort((one, other) => severityOf(one) - severityOf(other)));
+    findings.show(numbered.toSorted((one, other) => severityOf(one) - severityOf(other)));
     verdict.textContent = answer ? verdictOf(answer) : "";
     say(problem);
     sketch.show(answer?.svg || "", !text.trim());
@@ -122,11 +122,6 @@ export function showNew(server, el, { go, way }) {
   }
 
   const errorCount = () => (checked?.answer?.diagnostics || []).filter((finding) => finding.severity === "error").length;
-
-  function verdictOf({ nodes, diagnostics }) {
-    const size = nodes ? _n("%1 node", "%1 nodes", nodes) : __("It cannot be read");
-    return diagnostics.length ? `${size}, ${_n("%1 finding", "%1 findings", diagnostics.length)}` : __("%1, no findings", size);
-  }
 
   async function fix({ number }) {
     if (!isCurrent()) return;
@@ -147,8 +142,8 @@ export function showNew(server, el, { go, way }) {
     if (checked.problem) return { words: __("The server does not take the text."), go: source.focus };
     if (errorCount()) {
       const first = checked.answer.diagnostics.find((finding) => finding.severity === "error");
-      const go_ = () => (first.line ? source.selectFinding(first) : source.focus());
-      return { words: _n("The text has %1 error.", "The text has %1 errors.", errorCount()), go: go_ };
+      const goToIt = () => (first.line ? source.selectFinding(first) : source.focus());
+      return { words: _n("The text has %1 error.", "The text has %1 errors.", errorCount()), go: goToIt };
     }
     return null;
   }
@@ -185,4 +180,9 @@ export function showNew(server, el, { go, way }) {
       root.remove();
     },
   };
+}
+
+function verdictOf({ nodes, diagnostics }) {
+  const size = nodes ? _n("%1 node", "%1 nodes", nodes) : __("It cannot be read");
+  return diagnostics.length ? `${size}, ${_n("%1 finding", "%1 findings", diagnostics.length)}` : __("%1, no findings", size);
 }

@@ -36,7 +36,7 @@ export function makeServer(token, { onSilent, onRefused }) {
       response = await fetch(url, {
         method,
         headers,
-        body: method === "POST" ? body : undefined,
+        ...(method === "POST" ? { body } : {}),
         cache: "no-store",
         credentials: "same-origin",
         redirect: "error",

@@ -101,12 +101,6 @@ export function makeSourceField(dropZone, { onChange, onSaid }) {
     changed();
   }
 
-  // The server counts characters, a field of a browser pairs of bytes.
-  function offsetOf(lines, line, column) {
-    const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
-    return before + [...(lines[line - 1] || "")].slice(0, column - 1).join("").length;
-  }
-
   function select(start, end) {
     const above = area.value.slice(0, start).split("\n");
     area.focus({ preventScroll: true });
@@ -114,12 +108,6 @@ export function makeSourceField(dropZone, { onChange, onSaid }) {
     area.scrollTop = Math.max(0, (above.length - 1) * LINE_PX - area.clientHeight / 2);
     area.scrollLeft = Math.max(0, above.at(-1).length * COLUMN_PX - area.clientWidth / 2);
     element.scrollIntoView({ block: "nearest" });
-  }
-
-  function quietly(act) {
-    const before = document.activeElement;
-    act();
-    if (before && before !== document.body && before.isConnected) before.focus({ preventScroll: true });
   }
 
   function changed() {
@@ -182,7 +170,7 @@ export function makeSourceField(dropZone, { onChange, onSaid }) {
     quietly,
     setReadOnly(isReadOnly) {
       area.readOnly = isReadOnly;
-      for (const element of [choose, hint]) element.hidden = isReadOnly;
+      choose.hidden = hint.hidden = isReadOnly;
     },
     // Where the cursor is, as the server counts: { line, column } from 1 on.
     get cursor() {
@@ -202,4 +190,16 @@ export function makeSourceField(dropZone, { onChange, onSaid }) {
       if (found) select(found.index, found.index + id.length);
     },
   };
+}
+
+function quietly(act) {
+  const before = document.activeElement;
+  act();
+  if (before && before !== document.body && before.isConnected) before.focus({ preventScroll: true });
+}
+
+// The server counts characters, a field of a browser pairs of bytes.
+function offsetOf(lines, line, column) {
+  const above = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+  return above + [...(lines[line - 1] || "")].slice(0, column - 1).join("").length;
 }

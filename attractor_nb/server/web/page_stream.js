@@ -30,14 +30,13 @@ export function makeStream(server, id, { onEvent, onPause }) {
     const url = server.address(ticket.url);
     if (last) url.searchParams.set("last_event_id", last);
     source = new EventSource(url);
-    source.onmessage = (message) => {
+    source.addEventListener("message", (message) => {
       wait = FIRST_WAIT_MS;
       last = message.lastEventId || last;
       onEvent(JSON.parse(message.data));
-    };
+    });
     // A ticket is good once, so that nothing may be taken up by the browser itself.
-    source.onerror = pause;
-    for (const name of ["end", "gap", "fault"]) source.addEventListener(name, pause);
+    for (const name of ["error", "end", "gap", "fault"]) source.addEventListener(name, pause);
   }
 
   function hangUp() {

@@ -67,11 +67,6 @@ export function makeConnecting(drawing, { onConnect, onSaid }) {
     if (target !== null) onConnect(id, target);
   }
 
-  function swallow(event) {
-    event.stopPropagation();
-    event.preventDefault();
-  }
-
   function stop() {
     begun = null;
     onSaid("");
@@ -99,4 +94,9 @@ export function makeConnecting(drawing, { onConnect, onSaid }) {
   }
   element.addEventListener("keydown", key, true);
   drawing.describe(__("To add an edge, drag from node to node, or press c and then Enter. Delete removes what is selected."));
+}
+
+function swallow(event) {
+  event.stopPropagation();
+  event.preventDefault();
 }

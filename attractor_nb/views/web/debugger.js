@@ -146,14 +146,6 @@ export function makeDebugger(drawing, ask) {
     badged = new Set(badges.keys());
   }
 
-  // The node on which a breakpoint is drawn: `plan`, `plan@2`, `after:plan`, `a->plan`; none for a condition.
-  function nodeOf(text) {
-    const path = /^(?:\w+>)*/.exec(text)[0];
-    const rest = text.slice(path.length);
-    const found = /^(?:after:)?(\w+)(?:@\d+)?$/.exec(rest) || /^\w+->(\w+)$/.exec(rest);
-    return found && !rest.startsWith("on:") ? path + found[1] : null;
-  }
-
   function toggle(id) {
     const text = state.breakpoints.find((entry) => entry === id);
     ask(text ? { call: "clear", text } : { call: "break", text: id });
@@ -212,4 +204,12 @@ export function makeDebugger(drawing, ask) {
       drawing.element.removeEventListener("keydown", onKey, true);
     },
   };
+}
+
+// The node on which a breakpoint is drawn: `plan`, `plan@2`, `after:plan`, `a->plan`; none for a condition.
+function nodeOf(text) {
+  const path = /^(?:\w+>)*/.exec(text)[0];
+  const rest = text.slice(path.length);
+  const found = /^(?:after:)?(\w+)(?:@\d+)?$/.exec(rest) || /^\w+->(\w+)$/.exec(rest);
+  return found && !rest.startsWith("on:") ? path + found[1] : null;
 }

@@ -59,12 +59,6 @@ export function makeContextEditor(ask) {
       if (!form.querySelector("button[aria-disabled=true]")) act();
     });
 
-  function submitButton(text, tip) {
-    const button = makeButton("al-button", text, tip, () => {});
-    button.type = "submit";
-    return button;
-  }
-
   let submitOutcome = () => {};
   let submitPrompt = () => {};
   let submitValue = () => {};
@@ -128,7 +122,7 @@ export function makeContextEditor(ask) {
   };
 
   function makeRow(key, isFixed) {
-    const element = make("tr", "");
+    const line = make("tr", "");
     const name = make("th", "", key);
     name.scope = "row";
     const cell = make("td", "");
@@ -139,8 +133,8 @@ export function makeContextEditor(ask) {
       });
     }
     cell.append(value);
-    element.append(name, cell);
-    return { element, value, isFixed };
+    line.append(name, cell);
+    return { line, value, isFixed };
   }
 
   // A row that is there stays, so that who is in it can go on.
@@ -151,13 +145,13 @@ export function makeContextEditor(ask) {
       const known = before.get(key);
       rows.set(key, known && known.isFixed === isFixed ? known : makeRow(key, isFixed));
     }
-    const wanted = [...rows.values()].map((row) => row.element);
-    for (const element of [...body.children]) if (!wanted.includes(element)) element.remove();
+    const wanted = [...rows.values()].map(({ line }) => line);
+    for (const gone of [...body.children].filter((line) => !wanted.includes(line))) gone.remove();
     for (const [number, { key, text }] of look.context.entries()) {
-      const { element: row, value, isFixed } = rows.get(key);
+      const { line, value, isFixed } = rows.get(key);
       if (isFixed) value.textContent = text || __("(empty)");
       else put(value, text);
-      if (body.children[number] !== row) body.insertBefore(row, body.children[number] || null);
+      if (body.children[number] !== line) body.insertBefore(line, body.children[number] || null);
     }
     more.textContent = look.more ? __("%1 more values: run.debugger.context()", look.more) : "";
   }
@@ -182,4 +176,10 @@ export function makeContextEditor(ask) {
       for (const button of element.querySelectorAll("button")) button.setAttribute("aria-disabled", String(isOff));
     },
   };
+}
+
+function submitButton(text, tip) {
+  const button = makeButton("al-button", text, tip, () => {});
+  button.type = "submit";
+  return button;
 }

@@ -18,7 +18,7 @@ const OTHER = "M-2.4 -2.4H2.4V2.4H-2.4Z";
 
 // Puts badges `[{ kind, words }]` into a group, each at its place, instead of those that are there.
 export function showBadges(group, badges, places) {
-  for (const old of [...group.children]) if (old.classList.contains("ad-badge")) old.remove();
+  for (const old of group.querySelectorAll(":scope > .ad-badge")) old.remove();
   badges.forEach(({ kind, words }, number) => {
     const badge = document.createElementNS(SVG, "g");
     badge.setAttribute("class", `ad-badge ad-badge-${Object.hasOwn(PATHS, kind) ? kind : "other"}`);

@@ -118,7 +118,7 @@ export function makeFolds(svg, nodes, links, marks, { viewport, stateOf, onFold 
   }
 
   const outer = (group) => smallest(groups.filter((other) => isWithin(group, other) && !folded.has(other)));
-  const smallest = (found) => found.sort((a, b) => a.members.length - b.members.length)[0] || null;
+  const smallest = (found) => found.toSorted((a, b) => a.members.length - b.members.length)[0] || null;
 
   function fold(group, isQuiet = false) {
     if (!group || folded.has(group)) return;
@@ -159,12 +159,6 @@ export function makeFolds(svg, nodes, links, marks, { viewport, stateOf, onFold 
     onFold(folded.size);
   }
 
-  function screenPlace(group) {
-    const element = group.box && group.box.isConnected ? group.box : group.element;
-    const box = element.getBoundingClientRect();
-    return box.width ? [box.left, box.top] : null;
-  }
-
   function moveGroups(shown, map) {
     for (const group of groups) {
       const [fx, fy] = group.frame === svg ? [map.x, map.y] : [(x) => x, (y) => y];
@@ -181,19 +175,6 @@ export function makeFolds(svg, nodes, links, marks, { viewport, stateOf, onFold 
       const box = { x: area.x + inset, y: area.y + inset, width: area.width - 2 * inset, height: area.height - 2 * inset };
       if (shown.includes(group)) placeBox(group, box);
     }
-  }
-
-  function placeBox(group, area) {
-    group.now = area;
-    const [x, y] = [area.x + area.width / 2, area.y + area.height / 2];
-    group.box.setAttribute("transform", `translate(${x} ${y})`);
-    for (const [name, value] of Object.entries({ x: -area.width / 2, y: -area.height / 2, width: area.width, height: area.height })) {
-      group.outline.setAttribute(name, value);
-    }
-    group.mark.setAttribute("transform", `translate(${11 - area.width / 2} ${11 - area.height / 2})`);
-    group.words.setAttribute("y", -1);
-    group.sum.setAttribute("y", 14);
-    group.frame.append(group.box);
   }
 
   // An edge within a folded group is not seen; of several from a group to the same place one is.
@@ -219,21 +200,6 @@ export function makeFolds(svg, nodes, links, marks, { viewport, stateOf, onFold 
     else drawEdge(edge, movedPath(edge.path, map), place, target ? null : space.movedHead(edge, map), target);
     const isCovered = edge.label && [source, target].some((group) => group && holds(group.area, edge.place));
     if (edge.label && !curve) edge.label.classList.toggle("is-folded", Boolean(isCovered));
-  }
-
-  // Where a group with nothing but a number of passes goes, so that the number stands beside a line.
-  function besides(label, [x, y]) {
-    const passes = label && label.querySelector(".passes");
-    if (!passes) return [x, y];
-    const [isBefore, isAfter] = ["before", "after"].map((name) => passes.classList.contains(name));
-    const aside = isBefore ? -BESIDE : BESIDE + (isAfter ? 0 : PASSES / 2); // the others stand around their place
-    return [x + aside - Number(passes.getAttribute("x")), y + 3.5 - Number(passes.getAttribute("y"))];
-  }
-
-  function drawEdge({ lines, label, head }, path, place, tip, target) {
-    for (const line of lines) line.setAttribute("d", path);
-    if (label) label.setAttribute("transform", `translate(${place.join(" ")})`);
-    head.setAttribute("d", tip || cutLine(lines[0], target.now));
   }
 
   function showSum(group) {
@@ -270,12 +236,15 @@ export function makeFolds(svg, nodes, links, marks, { viewport, stateOf, onFold 
     },
     // Opens whatever hides a node.
     reveal(id) {
-      for (const group of [...folded]) if (group.members.includes(id)) unfold(group);
+      for (const group of folded) if (group.members.includes(id)) unfold(group);
     },
     toggleAll() {
       const isOpen = folded.size === 0;
       const wanted = isOpen ? groups.filter((group) => group.frame === svg && !groups.some((other) => isWithin(group, other))) : [...folded];
-      for (const group of wanted) (isOpen ? fold(group, true) : unfold(group));
+      for (const group of wanted) {
+        if (isOpen) fold(group, true);
+        else unfold(group);
+      }
     },
     // Branches that a picture does not draw are one box here, too, until that is opened.
     begin() {
@@ -285,4 +254,38 @@ export function makeFolds(svg, nodes, links, marks, { viewport, stateOf, onFold 
       if (boxOf.has(id)) showSum(boxOf.get(id));
     },
   };
+}
+
+function drawEdge({ lines, label, head }, path, place, tip, target) {
+  for (const line of lines) line.setAttribute("d", path);
+  if (label) label.setAttribute("transform", `translate(${place.join(" ")})`);
+  head.setAttribute("d", tip || cutLine(lines[0], target.now));
+}
+
+// Where a group with nothing but a number of passes goes, so that the number stands beside a line.
+function besides(label, [x, y]) {
+  const passes = label && label.querySelector(".passes");
+  if (!passes) return [x, y];
+  const [isBefore, isAfter] = ["before", "after"].map((name) => passes.classList.contains(name));
+  const aside = isBefore ? -BESIDE : BESIDE + (isAfter ? 0 : PASSES / 2); // the others stand around their place
+  return [x + aside - Number(passes.getAttribute("x")), y + 3.5 - Number(passes.getAttribute("y"))];
+}
+
+function placeBox(group, area) {
+  group.now = area;
+  const [x, y] = [area.x + area.width / 2, area.y + area.height / 2];
+  group.box.setAttribute("transform", `translate(${x} ${y})`);
+  for (const [name, value] of Object.entries({ x: -area.width / 2, y: -area.height / 2, width: area.width, height: area.height })) {
+    group.outline.setAttribute(name, value);
+  }
+  group.mark.setAttribute("transform", `translate(${11 - area.width / 2} ${11 - area.height / 2})`);
+  group.words.setAttribute("y", -1);
+  group.sum.setAttribute("y", 14);
+  group.frame.append(group.box);
+}
+
+function screenPlace(group) {
+  const element = group.box && group.box.isConnected ? group.box : group.element;
+  const box = element.getBoundingClientRect();
+  return box.width ? [box.left, box.top] : null;
 }

@@ -88,7 +88,7 @@ export function outlineSize(path) {
 
 // A function that leaves out spans of an axis.
 function without(spans) {
-  const sorted = spans.filter(([low, high]) => high > low).sort((a, b) => a[0] - b[0]);
+  const sorted = spans.filter(([low, high]) => high > low).toSorted((a, b) => a[0] - b[0]);
   return (value) => sorted.reduce((rest, [low, high]) => rest - Math.max(0, Math.min(value, high) - low), value);
 }
 
@@ -101,7 +101,7 @@ function uncovered(spans, others) {
     );
   }
   const merged = [];
-  for (const [low, high] of left.sort((a, b) => a[0] - b[0])) {
+  for (const [low, high] of left.toSorted((a, b) => a[0] - b[0])) {
     const last = merged[merged.length - 1];
     if (last && low <= last[1]) last[1] = Math.max(last[1], high);
     else merged.push([low, high]);
@@ -207,9 +207,9 @@ export function makeSpace(svg, nodes, links) {
         ...visible.filter(({ id }) => !centred.has(id)).map((node) => [node[at] - node[size] / 2 - CLEAR, node[at] + node[size] / 2 + CLEAR]),
         ...open.map((child) => [child[low] - CLEAR, child[low] + child[size] + CLEAR]),
         ...areas.map((area) => {
-          const middle = area[at] + area[size] / 2;
+          const centre = area[at] + area[size] / 2;
           const least = Math.min(area[size], core[size] + 2 * area.inset) / 2;
-          return [middle - least, middle + least];
+          return [centre - least, centre + least];
         }),
       ];
       const taken = (low, size, at, centred) =>
@@ -223,8 +223,10 @@ export function makeSpace(svg, nodes, links) {
           return [centred.has(id) ? x(width) / 2 : x(place.x), y(place.y)];
         };
         const areaOf = (area) => ({
-          ...{ x: x(area.x), y: y(area.y) },
-          ...{ width: x(area.x + area.width) - x(area.x), height: y(area.y + area.height) - y(area.y) },
+          x: x(area.x),
+          y: y(area.y),
+          width: x(area.x + area.width) - x(area.x),
+          height: y(area.y + area.height) - y(area.y),
         });
         return { x, y, narrowed, centred, placeOf, areaOf, visible: shown };
       }

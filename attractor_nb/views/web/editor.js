@@ -102,12 +102,6 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
     };
   }
 
-  function makeEnds(label) {
-    const select = make("select", "ae-input ax-end");
-    select.setAttribute("aria-label", label);
-    return select;
-  }
-
   function fillEnds(select) {
     const before = select.value;
     if (state.nodes.join() === [...select.options].map(({ value }) => value).join()) return;
@@ -249,4 +243,10 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
     form.hide();
     if (drawing) drawing.close();
   };
+}
+
+function makeEnds(label) {
+  const select = make("select", "ae-input ax-end");
+  select.setAttribute("aria-label", label);
+  return select;
 }

@@ -15,29 +15,6 @@ export function makeEditorForm({ onSet, onCheck, onRename, onRemove, onClose }) 
   let fields = new Map();
   let timer = 0;
 
-  function makeInput(field) {
-    if (field.type === "boolean" || field.choices.length) return makeChoice(field);
-    const input = make(field.is_long ? "textarea" : "input", "ae-input");
-    if (field.is_long) input.rows = Math.min(8, Math.max(2, (field.value || "").split("\n").length));
-    else input.type = "text";
-    input.value = field.value ?? "";
-    input.placeholder = field.inherited ?? field.default ?? "";
-    input.spellcheck = field.is_prose;
-    return input;
-  }
-
-  function makeChoice(field) {
-    const input = make("select", "ae-input");
-    const known = field.type === "boolean" ? ["true", "false"] : field.choices;
-    const unset = make("option", "", `– ${field.inherited ?? field.default ?? "not set"}`);
-    unset.value = UNSET;
-    const values = field.value === null || known.includes(field.value) ? known : [field.value, ...known];
-    input.append(unset, ...values.map((value) => make("option", "", value)));
-    for (const option of [...input.options].slice(1)) option.value = option.textContent;
-    input.value = field.value ?? UNSET;
-    return input;
-  }
-
   function makeField(field) {
     const box = make("label", field.is_long ? "ae-field is-long" : "ae-field");
     const name = make("span", "ae-name", field.name);
@@ -136,4 +113,27 @@ export function makeEditorForm({ onSet, onCheck, onRename, onRemove, onClose }) 
       element.hidden = true;
     },
   };
+}
+
+function makeInput(field) {
+  if (field.type === "boolean" || field.choices.length) return makeChoice(field);
+  const input = make(field.is_long ? "textarea" : "input", "ae-input");
+  if (field.is_long) input.rows = Math.min(8, Math.max(2, (field.value || "").split("\n").length));
+  else input.type = "text";
+  input.value = field.value ?? "";
+  input.placeholder = field.inherited ?? field.default ?? "";
+  input.spellcheck = field.is_prose;
+  return input;
+}
+
+function makeChoice(field) {
+  const input = make("select", "ae-input");
+  const known = field.type === "boolean" ? ["true", "false"] : field.choices;
+  const unset = make("option", "", `– ${field.inherited ?? field.default ?? "not set"}`);
+  unset.value = UNSET;
+  const values = field.value === null || known.includes(field.value) ? known : [field.value, ...known];
+  input.append(unset, ...values.map((value) => make("option", "", value)));
+  for (const option of [...input.options].slice(1)) option.value = option.textContent;
+  input.value = field.value ?? UNSET;
+  return input;
 }

@@ -89,14 +89,6 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
     return button;
   }
 
-  function makeChoiceBox({ key, label }) {
-    const box = make("input", "ag-box");
-    box.type = "checkbox";
-    const wrapper = make("label", "ag-choice-box");
-    wrapper.append(box, make("span", "", label));
-    return { key, box, label: wrapper };
-  }
-
   const pickedKeys = () => boxes.filter(({ box }) => box.checked).map(({ key }) => key).join(",");
   const controls = () => left.querySelectorAll("button, input, select, textarea");
 
@@ -154,6 +146,14 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
     },
     close: () => clearTimeout(waiting),
   };
+}
+
+function makeChoiceBox({ key, label }) {
+  const box = make("input", "ag-box");
+  box.type = "checkbox";
+  const wrapper = make("label", "ag-choice-box");
+  wrapper.append(box, make("span", "", label));
+  return { key, box, label: wrapper };
 }
 
 function makeMaterials(materials) {

@@ -83,7 +83,7 @@ export function showHistory(host, el) {
   function showRows() {
     const all = host.get("rows") || [];
     if (choice) choice.show(all);
-    const found = all.filter((row) => matchesRow(row, field.value)).sort(compareRows(order));
+    const found = all.filter((row) => matchesRow(row, field.value)).toSorted(compareRows(order));
     for (const { element, button, column } of headings) {
       const isSorted = column.name === order.column;
       element.setAttribute("aria-sort", isSorted ? (order.isDown ? "descending" : "ascending") : "none");
@@ -102,14 +102,6 @@ export function showHistory(host, el) {
   }
 
   const textOf = (name, row) => HISTORY_COLUMNS.find((column) => column.name === name).text(row);
-
-  function makeEmpty(words) {
-    const line = make("tr");
-    const cell = make("td", "al-dim", words);
-    cell.colSpan = HISTORY_COLUMNS.length + 2;
-    line.append(cell);
-    return line;
-  }
 
   function makeRow(row) {
     const line = make("tr", row.state ? `is-${row.state}` : "");
@@ -211,4 +203,12 @@ export function showHistory(host, el) {
     endBoth();
     for (const stop of stops) stop();
   };
+}
+
+function makeEmpty(words) {
+  const line = make("tr");
+  const cell = make("td", "al-dim", words);
+  cell.colSpan = HISTORY_COLUMNS.length + 2;
+  line.append(cell);
+  return line;
 }

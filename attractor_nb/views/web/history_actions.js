@@ -58,14 +58,6 @@ export function makeHistoryActions({ send, say, wanted }) {
     field.focus();
   }
 
-  function makeAction(row, word, title, isAllowed, act) {
-    const button = makeButton("al-button ah-do", word, title, () => act(button));
-    button.disabled = !isAllowed;
-    button.dataset.focus = `${word} ${row.key}`;
-    button.setAttribute("aria-label", `${word} ${row.pipeline || __("run")} ${row.key}`);
-    return button;
-  }
-
   return {
     cellOf(row) {
       const cell = make("td", "ah-actions");
@@ -88,4 +80,12 @@ export function makeHistoryActions({ send, say, wanted }) {
     },
     close: () => clearTimeout(timer),
   };
+}
+
+function makeAction(row, word, title, isAllowed, act) {
+  const button = makeButton("al-button ah-do", word, title, () => act(button));
+  button.disabled = !isAllowed;
+  button.dataset.focus = `${word} ${row.key}`;
+  button.setAttribute("aria-label", `${word} ${row.pipeline || __("run")} ${row.key}`);
+  return button;
 }

@@ -56,7 +56,7 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
   function fillStage() {
     const { visit, attempt, branch } = plain;
     files = makeFileList(plain, (file) => ask({ visit, attempt, branch, file }), modes);
-    tabs.fill({
+    tabs.show({
       Prompt: promptOf(plain, modes),
       Response: [responseOf(plain, modes)],
       Status: statusOf(plain, modes),
@@ -96,7 +96,7 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       state.textContent = words;
     },
     // Show a plain form: of a stage, of an edge, or of a file of the stage that is shown.
-    fill(message) {
+    show(message) {
       if (message.kind === "acted") {
         acting.answer(message);
         return;

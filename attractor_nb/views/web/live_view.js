@@ -120,7 +120,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
 
   // Ask the kernel what is known; nobody is asked who is gone.
   function ask(request) {
-    if (lost.isLost) inspector.fill({ problems: [__("%1 The drawing and the table have what was heard.", lost.reason)] });
+    if (lost.isLost) inspector.show({ problems: [__("%1 The drawing and the table have what was heard.", lost.reason)] });
     else host.send({ kind: "inspect", ...request });
   }
 
@@ -217,7 +217,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
     showDebug: debugBar.answer,
     showStage(message) {
       const isOfEdge = message.kind === "edge" && String(message.edge) === String(selectedEdge);
-      if (isOfEdge || (message.node !== undefined && message.node === selected)) inspector.fill(message);
+      if (isOfEdge || (message.node !== undefined && message.node === selected)) inspector.show(message);
     },
   };
   views.add(view);

@@ -73,7 +73,7 @@ export function showReplay(host, el) {
 
   // To where the stage before or after began.
   function stepStage(direction) {
-    const places = direction > 0 ? moments.begins : moments.begins.slice().reverse();
+    const places = direction > 0 ? moments.begins : moments.begins.toReversed();
     const next = places.find((n) => (n - count) * direction > 0);
     seek(next === undefined ? (direction > 0 ? moments.count : 0) : next);
   }
@@ -127,18 +127,18 @@ export function showReplay(host, el) {
     selectedVisit = visit;
     clearTimeout(asking);
     const texts = (host.get("stages") || {})[`${selected}@${visit}`];
-    if (texts) inspector.fill(texts);
-    else if (visit && isLost) inspector.fill({ node: selected, problems: [REPLAY_GONE] });
+    if (texts) inspector.show(texts);
+    else if (visit && isLost) inspector.show({ node: selected, problems: [REPLAY_GONE] });
     else if (visit && host.isLive) asking = setTimeout(() => ask({ node: selected, visit }), ASK_AFTER_MS);
-    else inspector.fill({ node: selected, problems: [visit ? NOT_HERE : NOT_YET] });
+    else inspector.show({ node: selected, problems: [visit ? NOT_HERE : NOT_YET] });
   }
 
   // A request of the inspector is for another visit or file than the one that is shown.
   function ask(request) {
     const { visit, file } = request;
     const texts = (host.get("stages") || {})[`${selected}@${visit}`];
-    if (texts && file === undefined) inspector.fill(texts);
-    else if (isLost) inspector.fill({ node: selected, problems: [REPLAY_GONE] });
+    if (texts && file === undefined) inspector.show(texts);
+    else if (isLost) inspector.show({ node: selected, problems: [REPLAY_GONE] });
     else if (host.isLive) host.send({ kind: "inspect", node: selected, visit: selectedVisit, ...request });
   }
 
@@ -164,7 +164,7 @@ export function showReplay(host, el) {
     host.onLost(() => (isLost = true)),
     host.listen((message) => {
       isLost = false;
-      if (message.node !== undefined && message.node === selected) inspector.fill(message);
+      if (message.node !== undefined && message.node === selected) inspector.show(message);
     }),
   ];
   count = moments.count;

@@ -54,7 +54,7 @@ export function makeContextTable() {
 
   // Rows stay where they are; what is other than before is written anew, and nothing else.
   function paintRest(values, changed) {
-    const keys = Object.keys(values).filter((key) => !(key in changed)).sort().slice(0, SHOWN_KEYS);
+    const keys = Object.keys(values).filter((key) => !(key in changed)).toSorted().slice(0, SHOWN_KEYS);
     const wanted = new Set(keys);
     for (const [key, row] of rows) {
       if (wanted.has(key)) continue;

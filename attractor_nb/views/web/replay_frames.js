@@ -48,7 +48,7 @@ function contextsAfter(contexts, frame) {
   const branch = frame.branch || "";
   if (frame.begins) return { ...contexts, [branch]: contextOf(contexts, branch) };
   if (!frame.context && !frame.dropped) return contexts;
-  const values = { ...contextOf(contexts, branch), ...(frame.context || {}) };
+  const values = { ...contextOf(contexts, branch), ...frame.context };
   for (const key of frame.dropped || []) delete values[key];
   return { ...contexts, [branch]: values };
 }

@@ -36,8 +36,8 @@ export function shareStates(host) {
     const flat = flattened(states);
     truth.nodes = flat.nodes;
     truth.edges = flat.edges;
-    truth.line = { ...(states.line || {}) };
-    truth.tails = { ...(states.tails || {}) };
+    truth.line = { ...states.line };
+    truth.tails = { ...states.tails };
     for (const part of ["debugger", "others", "answer"]) truth[part] = states[part] || truth[part];
   };
 

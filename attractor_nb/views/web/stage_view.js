@@ -24,8 +24,8 @@ export function showStageAlone(host, el) {
   el.append(root);
   const label = stage.label && stage.label !== stage.node ? stage.label : stage.node;
   inspector.open(stage.node, label);
-  inspector.fill(stage);
-  const stops = [host.listen((message) => inspector.fill(message))];
+  inspector.show(stage);
+  const stops = [host.listen((message) => inspector.show(message))];
   return () => {
     for (const stop of stops) stop();
     beneath.close();

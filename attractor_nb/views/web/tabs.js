@@ -59,7 +59,7 @@ export function makeTabs(labels) {
     element,
     choose,
     // Give each tab its elements; the chosen one stays.
-    fill(parts) {
+    show(parts) {
       contents = parts;
       choose(current);
     },

@@ -97,9 +97,9 @@ export function makeViewport(frame, svg, before = null) {
   function uncover(element, cover) {
     let hidden = cover.getBoundingClientRect().bottom + UNCOVER_PX - element.getBoundingClientRect().top;
     for (let holder = frame; holder && hidden > 0; holder = holder.parentElement) {
-      const before = holder.scrollTop;
+      const was = holder.scrollTop;
       holder.scrollTop -= hidden;
-      hidden -= before - holder.scrollTop;
+      hidden -= was - holder.scrollTop;
     }
   }
 
