@@ -184,11 +184,12 @@ binder: $(DEVELOPMENT) $(MODEL) ## the whole tour in an environment made as Bind
 	$(RUN_TESTS) tests/packaging/test_binder.py -q
 
 .PHONY: check
-check: $(DEVELOPMENT) ## ruff, strict types, import contracts
+check: $(DEVELOPMENT) ## ruff, strict types, import contracts, JavaScript
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/oxlint --deny-warnings attractor_nb tests
 
 .PHONY: format
 format: $(DEVELOPMENT) ## mend what ruff can mend
