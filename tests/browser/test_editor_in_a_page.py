@@ -94,9 +94,11 @@ def test_a_condition_is_judged_while_it_is_typed(open_editor):
     kernel.wait_for("check")
     words = view.page.locator(".ae-field", has=field).locator(".ae-words")
     assert "condition" in words.text_content() or "expected" in words.text_content()
+    assert field.get_attribute("aria-invalid") == "true"  # without a value it means "false"
     field.fill("outcome=success && context.tests=green")
     kernel.wait_for("check")
     assert words.text_content() == ""
+    assert field.get_attribute("aria-invalid") is None
     field.blur()
     kernel.wait_for("set")
     assert editor.pipeline().graph.edges[3].condition == "outcome=success && context.tests=green"

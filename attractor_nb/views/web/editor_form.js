@@ -106,7 +106,8 @@ export function makeEditorForm({ onSet, onCheck, onRename, onRemove, onClose }) 
       const field = fields.get(name);
       if (!field) return;
       field.words.textContent = words;
-      field.input.toggleAttribute("aria-invalid", Boolean(words));
+      if (words) field.input.setAttribute("aria-invalid", "true");
+      else field.input.removeAttribute("aria-invalid");
     },
     hide() {
       clearTimeout(timer);
