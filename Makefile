@@ -94,7 +94,7 @@ quick: $(DEVELOPMENT) ## the tests of languages, decisions, storage, engine, lin
 QUICK_TESTS := $(addprefix tests/,languages decisions model lint transforms storage engine handlers views structure)
 
 # The parts of `make test-all`. `units` is all that no other part has, so no test is in none.
-CAMPAIGN := units coverage http browser faults packaging binder fuzz api-fuzz simulate interleavings bench-smoke versions
+CAMPAIGN := units coverage http entered browser faults packaging binder fuzz api-fuzz simulate interleavings bench-smoke versions
 COVERED_TESTS := $(addprefix tests/,languages decisions storage engine pipeline cassettes)
 HTTP_TESTS := tests/server tests/backends/llm
 INTERLEAVINGS := tests/engine/test_branch_interleavings.py
@@ -107,23 +107,35 @@ test-all: $(DEVELOPMENT) $(MODEL) system ## all tests and whole campaigns, two p
 	@.ci/test-all '$(SUBMAKE)' $(VENV)/passed check test-notebooks $(CAMPAIGN)
 
 # `make test-all` marks each part that passed; the folder's name is the tree's hash.
+$(VENV)/passed/%/entered: $(VENV)/passed/%/units $(VENV)/passed/%/coverage $(VENV)/passed/%/http
+	@.ci/part '$(SUBMAKE)' $(notdir $@) $@
+
 $(VENV)/passed/%:
 	@.ci/part '$(SUBMAKE)' $(notdir $@) $@
 
+COVERAGE := $(VENV)/coverage
+WITH_COVERAGE = COVERAGE_FILE=$(COVERAGE)/$@ $(RUN_TESTS) --cov --cov-append --cov-report= -q
+
 .PHONY: units
 units: $(DEVELOPMENT) $(MODEL) # part of test-all: the tests that no other part has, and doctests
-	$(RUN_TESTS) tests attractor_nb --doctest-modules -q $(OTHER_TESTS:%=--ignore=%)
+	rm -f $(COVERAGE)/$@
+	$(WITH_COVERAGE) tests attractor_nb --doctest-modules $(OTHER_TESTS:%=--ignore=%)
 
 .PHONY: coverage
 coverage: $(DEVELOPMENT) ## branches covered in languages, decisions and storage: at least 95 %
-	rm -f .coverage
-	$(RUN_TESTS) $(COVERED_TESTS) --ignore=$(INTERLEAVINGS) -q --cov --cov-append --cov-report=
-	$(PY) -m coverage report --fail-under=95 --skip-covered --show-missing \
+	rm -f $(COVERAGE)/$@
+	$(WITH_COVERAGE) $(COVERED_TESTS) --ignore=$(INTERLEAVINGS)
+	COVERAGE_FILE=$(COVERAGE)/$@ $(PY) -m coverage report --fail-under=95 --skip-covered --show-missing \
 	  --include='attractor_nb/languages/*,attractor_nb/decisions/*,attractor_nb/storage/*'
 
 .PHONY: http
 http: $(DEVELOPMENT) $(MODEL) ## the tests of the server, and pipelines whose models answer over HTTP
-	$(RUN_TESTS) $(HTTP_TESTS) -q
+	rm -f $(COVERAGE)/$@
+	$(WITH_COVERAGE) $(HTTP_TESTS)
+
+.PHONY: entered
+entered: $(DEVELOPMENT) # part of test-all: error branches that no test of the three parts above enters
+	$(PY) tests/unentered.py $(addprefix $(COVERAGE)/,units coverage http)
 
 .PHONY: browser
 browser: $(DEVELOPMENT) system ## every scenario in JupyterLab and in Notebook 7, with pictures in .venv/pictures

@@ -80,6 +80,7 @@ def test_a_button_that_is_off_can_be_reached_and_says_why(opened):
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.kind("a browser")
 def test_what_is_typed_stands_in_the_call_and_goes_by_keys(opened, dark):
     view = opened(dark=dark)
     view.page.get_by_text("Edit prompt and fork from here").press("Enter")

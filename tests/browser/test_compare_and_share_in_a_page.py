@@ -53,6 +53,7 @@ class Opened:
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.kind("a browser")
 def test_an_exported_run_opens_without_a_network_and_scrubs(driver, tmp_path, dark):
     file = ran(tmp_path, "run", ["1", "2"]).export_html(tmp_path / "run.html")
     with driver.new_page(dark=dark, offline=True) as page:

@@ -120,6 +120,7 @@ def test_where_it_stands_and_what_can_be_changed_is_shown(open_bar, dark):
     assert view.console == []
 
 
+@pytest.mark.kind("a browser")
 def test_buttons_and_keys_ask_for_steps(open_bar):
     view = open_bar()
     for name in ("Continue", "Step", "Step over", "Pause"):

@@ -57,6 +57,7 @@ def cells(jupyter, open_notebook):
     return notebook
 
 
+@pytest.mark.kind("JupyterLab")
 def test_a_pipeline_has_the_colours_of_its_own_language(cells, pictures):
     python, dot = colours_of(cells, 0), colours_of(cells, 1)
     assert cells.script(MIMES) == ["text/x-ipython", MIME, "text/x-ipython"]

@@ -62,6 +62,7 @@ def open_editor(open_view):
     return open_
 
 
+@pytest.mark.kind("a browser")
 def test_a_value_typed_into_the_form_becomes_a_change_of_one_line(open_editor):
     view, kernel, editor = open_editor()
     page = view.page

@@ -55,6 +55,7 @@ def text_of(page):
 
 
 @pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.kind("a browser")
 def test_a_file_is_edited_by_clicks_and_typing_and_saved(open_files, folder, pictures, dark):
     with open_files(dark=dark) as page:
         page.screenshot(path=str(pictures / f"files_{'dark' if dark else 'light'}.png"))

@@ -37,6 +37,7 @@ def place_of(text):
     return len(CELL[: CELL.index(text)].encode("utf-16-le")) // 2
 
 
+@pytest.mark.kind("JupyterLab")
 def test_each_finding_is_marked_where_it_is_and_counted(typed, pictures):
     assert marked(typed, "error") == ["wrte"]
     assert "succes" in marked(typed, "warning")  # inside a string

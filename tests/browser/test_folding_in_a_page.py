@@ -55,6 +55,7 @@ def set_node(view, name, **state):
 
 
 @pytest.mark.parametrize("direction", ["LR", "TB"])
+@pytest.mark.kind("a browser")
 def test_a_group_folds_by_a_click_to_one_box_that_says_how_its_nodes_stand(open_view, direction):
     view = open_drawing(open_view, parse_dot(NESTED.replace("TB", direction)))
     set_node(view, "check", status="success")

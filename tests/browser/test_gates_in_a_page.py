@@ -65,6 +65,7 @@ REVIEWED = {"review": [{"name": "plan/response.md", "text": PLAN, "note": ""}]}
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.kind("a browser")
 def test_a_card_with_form_and_material_is_filled_in_and_sent(open_view, dark):
     asked = question(
         form=FORM,
@@ -247,6 +248,7 @@ def test_an_empty_inbox_says_so_and_a_page_without_a_kernel_has_no_buttons(open_
     assert "process that owns the run" in still.page.locator(".ag-how").text_content()
 
 
+@pytest.mark.kind("a browser")
 def test_nothing_of_strangers_becomes_markup(open_view):
     form = {
         "name": HOSTILE,

@@ -78,6 +78,7 @@ def open_document(jupyter, request):
     return open_
 
 
+@pytest.mark.kind("JupyterLab")
 def test_text_and_graph_stand_side_by_side_and_typing_redraws(open_document, pictures):
     with open_document() as document:
         page = document.page

@@ -59,6 +59,7 @@ def shown(view):
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.kind("a browser")
 def test_the_list_says_how_each_run_stands(open_view, table, dark):
     view = open_list(open_view, table, dark=dark, width=1240)
     assert set(shown(view)) == {"well", "badly", "half", "torn"}
@@ -230,6 +231,7 @@ def open_timeline(open_view, timed, **options):
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.kind("a browser")
 def test_a_bar_tells_its_attempt_and_selects_its_node(open_view, timed, dark):
     view = open_timeline(open_view, timed, dark=dark, height=1000)
     bar = view.page.locator("[data-bar][data-for=write]").first

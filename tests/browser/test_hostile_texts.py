@@ -125,6 +125,7 @@ def check(view):
     assert view.page.locator(FOREIGN_IN_VIEW).evaluate_all(STRANGERS) == []
 
 
+@pytest.mark.kind("a browser")
 def test_there_are_enough_of_them_and_one_that_runs_is_heard(open_view):
     assert len(PAYLOADS) == len(set(PAYLOADS)) >= 500
     view = open_view("parts", f"(el.innerHTML = {PAYLOADS[0]!r}, () => {{}})")
@@ -142,6 +143,7 @@ def test_in_a_static_drawing_and_its_findings(open_view):
     check(view)
 
 
+@pytest.mark.kind("a browser")
 def test_in_the_live_view_and_the_inspector(open_view, run):
     states = run.view.to_plain() | {"line": {"status": GROUPS[1], "reason": GROUPS[2]}, "tails": {}}
     states["nodes"]["n3"] = {"status": "fail", "reason": GROUPS[3], "note": GROUPS[4]}

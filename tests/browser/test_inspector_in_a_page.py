@@ -76,6 +76,7 @@ def open_tab(view, name):
     return view.page.locator(".al-tab-panel")
 
 
+@pytest.mark.kind("a browser")
 def test_a_node_is_clicked_and_each_tab_shows_what_is_known(shown, run):
     view = shown()
     view.page.locator("[data-node=check]").click()

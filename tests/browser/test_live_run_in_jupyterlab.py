@@ -45,6 +45,7 @@ def quick(seconds=0.05):
     return BACKEND.replace("PAUSE", str(seconds))
 
 
+@pytest.mark.kind("JupyterLab")
 def test_a_click_on_the_gate_while_the_run_waits_takes_the_chosen_edge(lab, open_notebook):
     notebook = open_notebook(lab, LOAD, REVIEW, quick(), RUN, AWAIT, "print(result.completed_nodes[-2:])")
     notebook.run_all()

@@ -164,6 +164,7 @@ def test_all_branches_that_speak_are_seen_at_once(open_view):
     assert view.sent[-1] == {"kind": "inspect", "node": "w1"}
 
 
+@pytest.mark.kind("a browser")
 def test_the_states_are_a_table_too_and_those_under_way_are_one_click_away(open_view):
     view = open_live(open_view, FAN)
     view.tell(
@@ -186,6 +187,7 @@ def test_the_states_are_a_table_too_and_those_under_way_are_one_click_away(open_
     )
 
 
+@pytest.mark.kind("a browser")
 def test_a_lost_kernel_is_said_with_what_to_do_and_nothing_can_be_asked(open_view):
     view = open_live(open_view, directory="runs/demo-1")
     stop = view.page.locator(".al-stop")

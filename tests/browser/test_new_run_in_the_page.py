@@ -70,6 +70,7 @@ def runs_in(folder):
     return [path.name for path in (folder / "runs").iterdir() if not path.name.startswith(".")]
 
 
+@pytest.mark.kind("a browser")
 def test_a_text_is_written_mended_trusted_and_run(open_form, tmp_path, pictures):
     with open_form() as page:
         assert run_button(page).is_disabled()

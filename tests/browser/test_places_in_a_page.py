@@ -28,6 +28,7 @@ FIELDS = [
 STANDING = {"nodes": {}, "edges": {}, "line": {"status": "success", "is_ended": True}, "tails": {}}
 
 
+@pytest.mark.kind("a browser")
 def test_an_output_that_is_drawn_anew_keeps_the_view_its_scroll_and_its_focus(open_view):
     view = open_view("place", TALL)
     page = view.page

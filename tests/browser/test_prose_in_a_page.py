@@ -242,6 +242,7 @@ def test_a_failure_in_the_users_python_has_its_traceback_folded_with_its_line_ma
     assert view.page.locator(".pr-marked").inner_text().strip() == 'return table["missing"]'
 
 
+@pytest.mark.kind("a browser")
 def test_a_tree_of_a_stranger_makes_only_what_is_allowed(open_view):
     """The front-end trusts no tree, either: a run directory or a server could be anybody's."""
     tree = [

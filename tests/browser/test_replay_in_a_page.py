@@ -134,6 +134,7 @@ def test_graph_words_and_context_follow_the_slider(open_view, dark):
     assert view.console == []
 
 
+@pytest.mark.kind("a browser")
 def test_keys_step_by_event_and_by_stage(open_view):
     view = open_replay(open_view)
     slider = view.page.get_by_label("Event", exact=True)

@@ -53,6 +53,7 @@ def test_runs_are_listed_and_found_by_words(panel):
     frame.get_by_text("No run has these words.").wait_for()
 
 
+@pytest.mark.kind("JupyterLab")
 def test_a_question_is_counted_told_of_and_answered_in_place(panel, pictures):
     _, page, frame = panel
     others = frame.locator(".ag-card").count()  # questions that other tests left open in this Lab

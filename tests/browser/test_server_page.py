@@ -162,6 +162,7 @@ def watching(server, run):
         process.stdout.close()
 
 
+@pytest.mark.kind("a browser")
 def test_a_gate_is_answered_in_the_page_while_the_command_line_watches(driver, serve, pictures):
     server = serve()
     run = submit(server.line)

@@ -23,6 +23,7 @@ def open_live(open_view, **options):
     )
 
 
+@pytest.mark.kind("a browser")
 def test_a_view_starts_from_the_truth_and_follows_changes(open_view):
     view = open_live(open_view)
     assert view.sent == [{"kind": "ready"}]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
-BEGIN = "<!-- figures: written by `make faults` -->\n"
+BEGIN = "<!-- figures: written by `make figures` -->\n"
 END = "<!-- end of figures -->\n"
 
 FAULTS = {
