@@ -48,6 +48,14 @@ def test_values_of_csv_are_text(command, tickets):
     assert said["counts"] == {"success": 2, "fail": 0, "interrupted": 0, "not_started": 0}
 
 
+def test_blank_lines_of_csv_are_no_rows(command, sources):
+    (sources / "rows.csv").write_text("\n \nticket,note\n\n41,one\n , \n\n42,two\n\n")
+    ended = command("map", "straight.dot", "--params", "rows.csv", "--json", "-q")
+    assert (ended.code, ended.err) == (0, "")
+    inputs = [row["inputs"] for row in json.loads(ended.out)["rows"]]
+    assert inputs == [{"ticket": "41", "note": "one"}, {"ticket": "42", "note": "two"}]
+
+
 def test_results_go_to_a_file_and_the_map_to_a_directory(command, tickets):
     assert command("map", "straight.dot", "--params", "rows.jsonl", "--out", "r.jsonl", "-q").code == 0
     lines = [json.loads(line) for line in (tickets / "r.jsonl").read_text().splitlines()]

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from attractor_nb.decisions.notes import Note
 from attractor_nb.decisions.preambles.preamble import beginning_of, build_preamble, without_incidents
-from attractor_nb.decisions.preambles.preamble_amounts import TOKEN_BUDGETS
+from attractor_nb.decisions.preambles.preamble_amounts import TOKEN_BUDGETS, amount_of
+from attractor_nb.decisions.preambles.preamble_page import PreamblePage
 from attractor_nb.decisions.preambles.preamble_past import PreamblePast, StageSummary
+from attractor_nb.decisions.preambles.preamble_stages import claim_lines
 from attractor_nb.decisions.preambles.preamble_values import MAX_CARRIED_CHARACTERS
 from attractor_nb.model.calls.prompt_sections import outside_fences
 from attractor_nb.model.calls.tokens import estimated_tokens
@@ -204,6 +206,16 @@ def test_the_newest_stages_are_kept_when_the_budget_is_short():
         assert "stage_199" in text
         assert "stage_0:" not in text
         assert "earlier stages are not told)" in text
+
+
+@pytest.mark.parametrize(("mode", "count"), [("compact", 80), ("summary:medium", 27), ("summary:high", 48)])
+def test_lines_of_earlier_stages_take_half_of_the_room_at_most(mode, count):
+    """A line of 98 characters takes 100; of the 4 characters of each token a summary keeps some for incidents."""
+    stages = [StageSummary(f"stage_{number:03}", "", "success", "n" * 75) for number in range(100)]
+    page = PreamblePage(past_of(stages=stages), amount_of(mode))
+    lines = claim_lines(page, stages)
+    assert [len(line.text) for line in lines] == [98] * count
+    assert [line.text[2:11] for line in lines] == [stage.node_id for stage in stages[-count:]]
 
 
 def test_the_newest_values_are_kept_when_the_budget_is_short():

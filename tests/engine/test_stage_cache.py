@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import re
 import subprocess
 import sys
 import threading
@@ -445,6 +447,17 @@ def test_declared_files_are_in_the_key(place):
     (place.root / "missing.txt").write_text("there")
     assert place.again(source, **options) == ["a"]
     assert place.again(source, **options) == []
+
+
+def test_a_declared_file_that_cannot_be_read_costs_the_cache_and_not_the_stage(place):
+    os.mkfifo(place.root / "pipe")  # nobody ever writes to it
+    source = graph('a [prompt="Do.", cache.files="pipe"] start -> a -> done')
+    for _ in range(2):
+        backend = Asked()
+        result = place.run(source, backend, workdir=place.root)
+        assert (result.status, backend.nodes) == ("success", ["a"])
+    assert re.search(r"cache\.files: .*pipe is not a plain file", str(result.why("a")))
+    assert place.entries == []
 
 
 def test_a_node_may_refuse_the_cache(place):

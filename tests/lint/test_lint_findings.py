@@ -663,6 +663,25 @@ def test_a_duration_in_words_is_mended(written, mended):
     assert validate(parse_dot(apply_edits(graph.source, finding.fix.edits))) == []
 
 
+@pytest.mark.parametrize(
+    ("written", "mended"),
+    [("yes", "true"), ("On", "true"), ("1", "true"), ("no", "false"), ("OFF", "false"), ("0", "false")],
+)
+def test_a_switch_in_other_words_is_mended(written, mended):
+    source = f"digraph {{ {ENDS} work [prompt=x, goal_gate={written}, retry_target=work] start -> work -> exit }}"
+    graph = parse_dot(source)
+    (finding,) = [each for each in validate(graph) if each.rule == "bad_value"]
+    assert finding.message == f'goal_gate "{written}" must be true or false'
+    assert finding.fix.title == f"write {mended}"
+    assert f"goal_gate={mended}" in apply_edits(graph.source, finding.fix.edits)
+
+
+def test_a_switch_in_words_that_mean_neither_is_not_mended():
+    body = f"{ENDS} work [prompt=x, goal_gate=perhaps, retry_target=work] start -> work -> exit"
+    (finding,) = [each for each in lint(body) if each.rule == "bad_value"]
+    assert finding.fix is None
+
+
 def test_a_bare_condition_is_mended_as_a_quoted_one():
     graph = parse_dot(f"digraph {{ {ENDS} start -> exit [condition=success] }}")
     (finding,) = [each for each in validate(graph) if each.rule == "status_as_key"]

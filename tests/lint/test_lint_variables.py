@@ -130,6 +130,7 @@ CHILD = SHELL % ('inputs="ticket, tone=plain"', "start -> done")
     [
         ('type=pipeline, pipeline.inputs="ticket=context.t"', ""),
         ("type=pipeline", 'the child of "sub": the input "ticket" is missing'),
+        ('type=pipeline, pipeline.inputs="topic=="', ""),  # it cannot be read, and another rule says so
         (
             "type=pipeline, pipeline.inputs=\"tikcet='4'\"",
             'the child of "sub": "tikcet" is no input; did you mean "ticket"?',

@@ -276,6 +276,15 @@ def test_commands_of_a_stranger_are_asked_about(tmp_path, dot, monkeypatch):
     assert Run.load(moved).fork("a", trust=True, runs_dir=tmp_path / "runs").result(20).status == "success"
 
 
+def test_a_stored_source_without_its_key_is_refused_before_anybody_is_asked_to_trust_it(tmp_path, dot):
+    key = "sk-ant-api03-" + "a1B2c3D4" * 11 + "-Qw4xYzAA"
+    text = dot(f'a [shape=parallelogram, tool_command="echo {key}"] start -> a -> done')
+    Pipeline(text).run(logs_root=tmp_path / "parent", stop_after=1).result(20)
+    loaded = Run.load(tmp_path / "parent")
+    with pytest.raises(GraphChanged, match="keeps is not the one that ran"):
+        loaded.fork("start", on_graph_change="error")
+
+
 def test_a_rewind_takes_values_and_a_prompt_as_a_fork_does(parent, calls):
     del calls[:]
     run = parent.rewind("b", visit=1, context={"b": 7}, prompt="Do it otherwise")

@@ -9,7 +9,7 @@ from attractor_nb.errors import GateWouldBlock
 from attractor_nb.interviewers import RecordingInterviewer
 from attractor_nb.interviewers.unattended import DeferredInterviewer, SequentialInterviewer
 from attractor_nb.model.question import Answer
-from attractor_nb.runtime.handles.presenters import register_presenter
+from attractor_nb.runtime.handles.presenters import can_be_clicked, check_wait, register_presenter
 
 GATE = 'g [shape=hexagon] start -> g g -> done [label="[Y] Yes"]'
 
@@ -80,3 +80,19 @@ def test_a_gate_that_is_left_to_others_is_refused_through_a_recording_too(make):
         run.result(20)
     run.answer("g", "Y")
     assert run.result(20).status == "success"
+
+
+def test_the_rules_of_a_presenter_go_with_it():
+    """What is left behind would refuse waits, or allow clicks, in the name of somebody who shows nothing any more."""
+
+    def refuse_all(gates, *, is_blocking):
+        raise GateWouldBlock("never")
+
+    remove = register_presenter(lambda run: None, refuse_all, lambda *, is_blocking: not is_blocking)
+    with pytest.raises(GateWouldBlock):
+        check_wait([], is_blocking=True)
+    assert [can_be_clicked(is_blocking=each) for each in (True, False)] == [False, True]
+    for _ in range(2):  # the second time there is nothing to take away
+        remove()
+        check_wait([], is_blocking=True)
+        assert not can_be_clicked(is_blocking=False)

@@ -71,6 +71,18 @@ def test_checkpoint_and_context_are_those_of_the_run(client, sources):
     assert context["sequence"] > 0
 
 
+def test_a_run_that_has_written_no_checkpoint_says_so(client, root, sources):
+    run_id = client.submit(sources.plain)
+    client.ended(run_id)
+    for file in (root / run_id).glob("checkpoint*.json"):
+        file.unlink()
+    reply = client.get(f"/pipelines/{run_id}/checkpoint")
+    problem = reply.json()
+    assert (reply.status_code, problem["type"]) == (404, "urn:attractor-nb:problem:no-checkpoint")
+    assert problem["detail"] == f"pipeline {run_id} has not written one"
+    assert client.get(f"/pipelines/{run_id}/context").status_code == 200
+
+
 def test_a_stage_shows_its_prompt_its_files_and_no_path_of_this_machine(client, root, sources):
     run_id = client.submit(sources.plain)
     client.ended(run_id)
@@ -135,7 +147,7 @@ def test_a_run_is_forked_before_a_visit(client, sources):
     assert fork != run_id
     status = client.ended(fork)
     assert status["outcome"] == "success"
-    assert run_id in status["lineage"] or "fork of" in status["lineage"]
+    assert status["lineage"] == f"fork of {run_id}"
     assert client.get(f"/pipelines/{fork}/context").json()["context"]["hint"] == "shorter"
 
 

@@ -1,7 +1,12 @@
 """A planted key comes out of no route, whatever a run did with it."""
 
+import queue
+import threading
+
+import httpx
 import pytest
 
+from attractor_nb.server import serve, serving
 from attractor_nb.server.operations import OPERATIONS
 
 KEY = "sk-planted-0123456789abcdefghij"
@@ -48,3 +53,36 @@ def test_a_planted_key_is_in_no_answer_of_any_route(client, root, sources):
         assert KEY not in client.post(path, {"source": torn}).text
         assert KEY not in client.post(path, {"source": f"digraph {{ {source}"}).text
     assert KEY not in client.post("/validate", {"source": source}).text
+
+
+def test_the_servers_own_token_is_in_no_run(root, sources, monkeypatch):
+    """A stage may come to print it: it is in the address that the server says when it is ready."""
+    token, processes, ready = "the-token-of-this-server-0123456789", [], queue.SimpleQueue()
+
+    class Noted(serving.ServerProcess):
+        def __init__(self, *given):
+            super().__init__(*given)
+            processes.append(self)
+
+    monkeypatch.setattr(serving, "ServerProcess", Noted)
+    given = {"port": 0, "token": token, "on_ready": ready.put}
+    server = threading.Thread(target=serve, args=(root,), kwargs=given, daemon=True)
+    server.start()
+    address, _, shown = ready.get(timeout=30).partition("/#token=")
+    assert shown == token
+    source = sources.of(f'plan [prompt="Say {token}"]\n start -> plan -> done')
+    try:
+        with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=30) as http:
+            run_id = http.post("/pipelines", json={"source": source}).json()["id"]
+            events = http.get(f"/pipelines/{run_id}/events").text
+            prompt = http.get(f"/pipelines/{run_id}/stages/plan").json()["prompt"]
+    finally:
+        processes[0].should_exit = True
+        server.join(30)
+    assert not server.is_alive()
+    assert "PipelineCompleted" in events
+    assert token not in events
+    assert prompt.startswith("Say [redacted]")
+    files = [file for file in (root / run_id).rglob("*") if file.is_file()]
+    assert files
+    assert [file for file in files if token.encode() in file.read_bytes()] == []

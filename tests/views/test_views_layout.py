@@ -316,6 +316,15 @@ def test_a_graphviz_that_does_not_answer_is_reported(script, tmp_path, monkeypat
         lay_out(scene, "dot")
 
 
+def test_a_graphviz_that_cannot_be_started_is_reported_and_the_layered_engine_draws(tmp_path, monkeypatch):
+    fake_dot(tmp_path, monkeypatch, "exit 0")
+    (tmp_path / "dot").chmod(0o600)
+    scene = draw_scene(parse_dot("digraph g { a; b; a -> b }"))
+    with pytest.raises(OptionError, match="could not be started"):
+        lay_out(scene, "dot")
+    assert lay_out(scene, "auto").engine == "layered"
+
+
 def test_graphviz_sees_no_provider_key(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "planted")
     seen = tmp_path / "seen"

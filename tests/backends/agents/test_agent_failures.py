@@ -311,6 +311,32 @@ def test_the_status_of_what_went_wrong_holds_for_an_end_that_repeats_it():
     assert transcript.failure(CommandOutput(1, "", "")).status == 529
 
 
+@pytest.mark.parametrize(
+    ("name", "status", "kind"),
+    [
+        ("authentication_failed", 401, FailureKind.ACCESS),
+        ("billing_error", 402, FailureKind.BILLING),
+        ("invalid_request", 400, FailureKind.REQUEST),
+        ("rate_limit", 429, FailureKind.LIMIT),
+        ("server_error", 500, FailureKind.SERVER),
+        ("overloaded", 529, FailureKind.SERVER),
+        ("unknown", 0, FailureKind.UNKNOWN),
+    ],
+)
+def test_an_error_that_claude_names_has_the_status_of_its_server(name, status, kind):
+    """The words say nothing here: the name alone tells what went wrong."""
+    transcript = Transcript()
+    message = {"content": [{"type": "text", "text": "It did not work."}]}
+    for line in (
+        {"type": "assistant", "error": name, "message": message},
+        {"type": "result", "subtype": "success", "is_error": True, "result": "It did not work."},
+    ):
+        for event in Claude().read(line):
+            transcript.take(event, 0.0)
+    failure = transcript.failure(CommandOutput(1, "", ""))
+    assert (failure.words, failure.status, kind_of(failure, {})) == ("It did not work.", status, kind)
+
+
 def test_outside_of_a_run_a_failure_is_raised(stubs):
     stubs.do("fail:limit")
     with pytest.raises(RetryableError, match="429"):

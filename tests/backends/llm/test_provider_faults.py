@@ -5,8 +5,11 @@ import re
 import socket
 
 import pytest
+from pydantic_ai.exceptions import UnexpectedModelBehavior, UserError
 
 from attractor_nb import Context, Pipeline, ProviderBackend
+from attractor_nb.backends.llm.model_requests import Target
+from attractor_nb.backends.llm.provider_failures import failure_of
 from attractor_nb.errors import RetryableError, TerminalError
 from attractor_nb.model.graph import Node
 from attractor_nb.testing import ManualClock
@@ -58,6 +61,20 @@ def test_each_fault_has_its_class_and_is_asked_once(shape, serve, reply, backend
         if name == "429":
             assert came.retry_after_seconds == 7.0
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (UserError("no such setting\n at line 3"), REFUSED, "openai:gpt-5.2 cannot be asked like this: no such setting"),
+        (UnexpectedModelBehavior("gibberish"), BUSY, "openai:gpt-5.2 answered with something that is no answer: gibberish"),
+    ],
+    ids=["a request that cannot be made", "an answer that is none"],
+)  # fmt: skip
+def test_what_the_client_library_says_has_its_class(error, kind, said):
+    """A request that the library does not make would not be made at another attempt either."""
+    failure = failure_of(error, Target("openai", "gpt-5.2"), "")
+    assert (type(failure.error), failure.error.message, failure.is_next_asked) == (kind, said, kind is BUSY)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
