@@ -100,7 +100,7 @@ def test_a_rewind_goes_back_in_the_worktree_and_keeps_what_was_there(repository)
     tip = git("rev-parse", first.branch)
     warned = []
     again = run.rewind("look", observers=[warned.append]).result(60)
-    assert output(again) == "1\nold" or again["look"].files("stdout.txt") == "1\nold\n"
+    assert again["look"].files("stdout.txt") == "1\nold\n"
     assert commits(again.branch) == ["one: success", "two: success"]
     kept = f"{again.branch}-aside-1"
     assert git("rev-parse", kept) == tip

@@ -112,19 +112,22 @@ def test_a_stream_goes_on_over_servers_that_are_killed(root, client_of, sources)
                 assert client.post(f"/pipelines/{run_id}/resume").status_code == 202
             else:
                 run_id = client.submit(sources.of(f"{body}\n{gates}\n{chain}"))
+            is_asked_here, answered = False, []
             with client.stream(run_id, had[-1]["id"] if had else "") as found:
                 for one in found:
                     if one["id"]:
                         had.append(one)
+                    is_asked_here |= one["data"].get("type") in {"PipelineStarted", "PipelineResumed"}
                     asked = one["data"].get("stage", "") if one["data"].get("type") == "InterviewStarted" else ""
                     if (place == "rush" and len(had) == 7) or (place == "asked" and asked == "two"):
                         break
                     if asked:
                         answer = {"choice": names[4] if asked == "one" else names[8]}
                         path = f"/pipelines/{run_id}/questions/{one['data']['question_id']}/answer"
-                        # What the dead server asked is in the log, too: the question waits when it is asked again.
+                        # What the dead server asked is in the log, too: that question may not be open again yet.
                         status = client.post(path, answer).status_code
-                        assert status in {200, 404, 409}
+                        assert status == 200 or (status in {404, 409} and (asked in answered or not is_asked_here))
+                        answered += [asked] if status == 200 else []
                         if place == "answered" and status == 200:
                             break
                 if place:
@@ -158,7 +161,7 @@ def test_a_stream_that_is_open_does_not_keep_a_server_from_ending(root, client_o
             next(found)
             server.send_signal(signal.SIGTERM)
             list(found)
-        assert server.wait(30) in {0, -signal.SIGTERM}
+        assert server.wait(30) == 0
 
 
 def test_two_servers_on_one_root_do_not_fight(root, client_of, sources, serving):
@@ -207,8 +210,7 @@ def test_of_many_resumes_at_once_one_goes_on(client, serving, root, sources):
     client.ended(run_id)
     with serving(root) as other, ThreadPoolExecutor(6) as pool:
         replies = list(pool.map(lambda one: one.post(f"/pipelines/{run_id}/resume").status_code, [client, other] * 3))
-    assert sorted(set(replies)) in ([202, 409], [202])
-    assert replies.count(202) == 1
+    assert sorted(replies) == [202, 409, 409, 409, 409, 409]
 
 
 def test_the_address_has_the_token_where_browsers_keep_it_to_themselves(root, client_of):

@@ -56,7 +56,7 @@ def test_rows_are_few_and_about_equally_long():
 def test_a_flow_is_broken_where_few_lines_lead_on():
     gaps = [Gap(1)] * 13
     gaps[6] = Gap(3)
-    assert row_breaks(*layers(14), gaps, 1100) in ([5], [7])
+    assert row_breaks(*layers(14), gaps, 1100) == [5]
 
 
 def test_what_must_not_be_broken_makes_rows_longer():
