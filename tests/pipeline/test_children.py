@@ -24,9 +24,12 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.files.disk import Disk
+from attractor_nb.storage.log.event_log import EventLog
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, ScriptedBackend, ScriptedInterviewer
+from tests.disks.power_loss import PowerLoss, write_image
+from tests.disks.recorded_disk import RecordedDisk
 
 WORKER = """digraph worker { start [shape=Mdiamond] plan [prompt="Plan it"] build [prompt="Build it"]
   done [shape=Msquare] start -> plan -> build -> done }"""
@@ -396,6 +399,32 @@ def test_an_instruction_for_a_stage_that_needs_no_other_attempt_is_in_the_next_s
     backend.failed = True
     run(managed(f'{STEERING}, manager.guard="context.stack.child.active_stage!=plan"'), directory, backend=backend)
     assert [(node, "Use less glue" in prompt) for node, prompt in backend.prompts] == [("plan", False), ("build", True)]
+
+
+def test_an_instruction_that_was_given_survives_a_power_loss(tmp_path, monkeypatch):
+    """The manager goes on as if the child had it, and would not give it again."""
+    (tmp_path / "recorded").mkdir()
+    disk, append = RecordedDisk(tmp_path / "recorded"), EventLog.append
+
+    def appended(log, event, *, is_synced):
+        append(log, event, is_synced=is_synced)
+        if isinstance(event, InstructionGiven):
+            disk.note(event.text)
+
+    monkeypatch.setattr(EventLog, "append", appended)
+    backend = Steered()
+    backend.failed = True
+    text = managed(f'{STEERING}, manager.guard="context.stack.child.active_stage!=plan"')
+    run(text, tmp_path / "recorded/run", backend=backend, disk=disk, durability="full")
+    [(given, _)] = disk.notes()
+    loss = PowerLoss(disk)
+    while loss.place <= given:
+        loss.advance()
+    for number, image in enumerate(loss.images(8, seed=1)):
+        (tmp_path / f"image{number}").mkdir()
+        write_image(image, tmp_path / f"image{number}")
+        child = read_run(tmp_path / f"image{number}/run/children/boss/1")
+        assert [event.text for event in child.events.select(InstructionGiven)] == ["Use less glue"]
 
 
 def test_a_manager_with_a_prompt_lets_its_model_write_the_instruction(directory):
