@@ -9,7 +9,9 @@ from contextvars import ContextVar
 
 import pytest
 
-from attractor_nb.calling import MAX_IDLE_THREADS, call
+from attractor_nb.calling import call
+
+MAX_IDLE_THREADS = 8
 
 NAME = ContextVar("name", default="nobody")
 

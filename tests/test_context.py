@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.context import ARTIFACT_THRESHOLD_BYTES, Context
+from attractor_nb.context import Context
 from attractor_nb.errors import ContextValueError
+
+ARTIFACT_THRESHOLD_BYTES = 100 * 1024
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 VALUES = st.recursive(

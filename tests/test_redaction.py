@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from attractor_nb.errors import OptionError
 from attractor_nb.redaction import (
-    MARK,
     StreamRedactor,
     is_secret_name,
     learn,
@@ -26,6 +25,8 @@ from attractor_nb.redaction import (
 from attractor_nb.redaction.redactor import REDACTOR
 from attractor_nb.runtime.prepare.known_secrets import redact_also, stored_source
 from attractor_nb.source import SourceText, render_excerpt
+
+MARK = "[redacted]"
 
 
 @pytest.fixture(autouse=True, scope="module")

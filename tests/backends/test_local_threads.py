@@ -6,13 +6,14 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.backends.chat_stream import Completion
-from attractor_nb.backends.llm.compaction import SUMMARY_TITLE
 from attractor_nb.backends.local_model import LocalModelBackend
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.run_directory import RunDirectory
 from attractor_nb.storage.stages.thread_files import ThreadDirectory
+
+SUMMARY_TITLE = "Earlier in this conversation (shortened, the newest last):"
 
 LINE = """digraph talk { goal="Ship" default_fidelity=full thread_id=t start [shape=Mdiamond] done [shape=Msquare]
 a [prompt="Name a colour."] b [prompt="Name another."] c [prompt="Which was first?"]

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.cassettes.recorded_backends import REPLAYED
 from attractor_nb.errors import OptionError
 from attractor_nb.model.events import ModelCallEnded, StageOutput
 from attractor_nb.model.outcome import Usage
 from attractor_nb.testing import ScriptedBackend, ScriptedInterviewer
+
+REPLAYED = "replayed"
 
 _SPEC = importlib.util.spec_from_file_location("cassette_scenario", Path(__file__).with_name("conftest.py"))
 scenario = importlib.util.module_from_spec(_SPEC)

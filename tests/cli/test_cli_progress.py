@@ -36,7 +36,9 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.testing import ManualClock
-from attractor_nb.views.drawings.marks import AGAIN, TIMES
+
+AGAIN = "\N{CLOCKWISE OPEN CIRCLE ARROW}"
+TIMES = "\N{MULTIPLICATION SIGN}"
 
 GRAPH = parse_dot("""
 digraph G {

@@ -14,8 +14,10 @@ import pytest
 from attractor_nb import Run
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress
 from attractor_nb.cli.remote_runs.server_events import follow_events
-from attractor_nb.server.server_settings import DEFAULT_MAX_RUNS, DEFAULT_MAX_STREAMS
 from attractor_nb.storage.log.event_log import read_log
+
+DEFAULT_MAX_RUNS = 1_000
+DEFAULT_MAX_STREAMS = 2_000
 
 pytestmark = pytest.mark.timeout(180)
 TOOL = """\

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.decisions.fan_outs.fan_in_choice import (
-    MAX_OUTPUTS_CHARACTERS,
     Candidate,
     UnreadableResults,
     candidates_of,
@@ -20,6 +19,8 @@ from attractor_nb.decisions.fan_outs.fan_in_choice import (
 from attractor_nb.handlers.verdicts import json_values
 from attractor_nb.model.branch import BranchResult
 from attractor_nb.model.outcome import StageStatus
+
+MAX_OUTPUTS_CHARACTERS = 64_000
 
 SUCCESS, PARTIAL, FAIL, SKIPPED = (
     StageStatus.SUCCESS,

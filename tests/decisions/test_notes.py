@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor_nb.decisions.notes import MAX_CHARACTERS, MAX_NOTES, OBSERVED, Note, note_of, with_note
+from attractor_nb.decisions.notes import OBSERVED, Note, note_of, with_note
 from attractor_nb.model.events import (
     GoalGateUnsatisfied,
     InterviewCompleted,
@@ -15,6 +15,9 @@ from attractor_nb.model.events import (
     ToolCallEnded,
 )
 from attractor_nb.model.outcome import Outcome
+
+MAX_CHARACTERS = 400
+MAX_NOTES = 40
 
 FAIL = Outcome.fail("red")
 TOLD = {

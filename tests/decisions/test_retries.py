@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from attractor_nb.decisions.outcome_checks import checked_outcome
 from attractor_nb.decisions.retries import (
-    MAX_REASON_CHARACTERS,
     PRESETS,
     BackoffConfig,
     RetryPolicy,
@@ -29,6 +28,8 @@ from attractor_nb.errors import (
     ValidationError,
 )
 from attractor_nb.model.outcome import Outcome, StageStatus
+
+MAX_REASON_CHARACTERS = 4000
 
 FAIL, RETRY = Outcome.fail("no"), Outcome.retry("later")
 TERMINAL = Outcome.fail("no key", is_terminal=True)

@@ -7,11 +7,13 @@ import threading
 import pytest
 
 from attractor_nb import Answer, AnswerValue, Option, Question
-from attractor_nb.engine.gates import MAX_REFUSALS, Gates
+from attractor_nb.engine.gates import Gates
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, StorageError, TerminalError
 from attractor_nb.interviewers import DeferredInterviewer
 from attractor_nb.model.events import InterviewCompleted, InterviewInformed, InterviewStarted, InterviewTimeout
 from attractor_nb.testing import ManualClock, ScriptedInterviewer
+
+MAX_REFUSALS = 10
 
 OPTIONS = (Option("Y", "[Y] Yes"), Option("N", "[N] No"))
 QUESTION = Question(

@@ -6,10 +6,12 @@ import time
 import pytest
 
 from attractor_nb.engine.gates import Gates
-from attractor_nb.engine.system_clock import SLICE_SECONDS, SystemClock, wait_out
+from attractor_nb.engine.system_clock import SystemClock, wait_out
 from attractor_nb.interviewers import DeferredInterviewer
 from attractor_nb.model.question import Option, Question
 from attractor_nb.testing import ManualClock
+
+SLICE_SECONDS = 5.0
 
 DAY = 86_400.0
 QUESTION = Question("Ship?", options=(Option("Y", "[Y] Yes"),), stage="g", id="g:1", timeout_seconds=60)

@@ -19,7 +19,9 @@ import pytest
 import attractor_nb
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import RunInterrupted
-from attractor_nb.processes.output import MAX_KEPT_BYTES, MAX_SPOOLED_BYTES
+
+MAX_KEPT_BYTES = 1024 * 1024
+MAX_SPOOLED_BYTES = 64 * 1024 * 1024
 
 WORKERS = Path(__file__).with_name("workers")
 PROGRAMS = [

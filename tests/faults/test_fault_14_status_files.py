@@ -8,7 +8,8 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.stage import current_stage
-from attractor_nb.storage.files.strict_json import MAX_DEPTH
+
+MAX_DEPTH = 100
 
 SOURCE = """digraph g {
     start [shape=Mdiamond] work [type=own, max_retries=0] next [type=next] done [shape=Msquare]

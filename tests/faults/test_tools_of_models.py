@@ -21,7 +21,7 @@ from attractor_nb import Pipeline
 from attractor_nb.backends.llm.tools import tools_for
 from attractor_nb.backends.llm.tools.catalog import TOOLS
 from attractor_nb.backends.llm.tools.tool_calls import ToolCalls
-from attractor_nb.backends.llm.tools.tool_problems import MAX_KEPT_CHARACTERS, ToolProblem
+from attractor_nb.backends.llm.tools.tool_problems import ToolProblem
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.model.graph import Graph, Node
@@ -29,6 +29,8 @@ from attractor_nb.runtime.workspace.workspace import Folder, RunWorkplace
 from attractor_nb.stage import StageScope, current_stage
 from attractor_nb.testing import FakeProcesses, FolderFiles
 from tests.disks.faulty_disk import FaultyDisk
+
+MAX_KEPT_CHARACTERS = 20_000
 
 PLACES = "attractor_nb/backends/llm/tools/file_tools.py"
 CALLS = "attractor_nb/backends/llm/tools/tool_calls.py"

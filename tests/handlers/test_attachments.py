@@ -10,8 +10,9 @@ from attractor_nb import Attachment, Outcome, Pipeline, Run
 from attractor_nb.context import Context
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import ContextValueError, OptionError
-from attractor_nb.model.calls.attachment import MAX_ATTACHMENT_BYTES
 from attractor_nb.stage import current_stage
+
+MAX_ATTACHMENT_BYTES = 20 * 1024 * 1024
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(64))
 PDF = b"%PDF-1.7\n" + bytes(range(64))

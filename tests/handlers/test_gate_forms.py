@@ -12,11 +12,13 @@ from pydantic import BaseModel, Field
 from attractor_nb import Answer, Pipeline, QueueInterviewer, Run
 from attractor_nb.engine.gates import Gates
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, OptionError
-from attractor_nb.handlers.wait_human import MAX_CHARACTERS, MAX_TEXTS
 from attractor_nb.interviewers import ConsoleInterviewer, DeferredInterviewer
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 from attractor_nb.model.question import Option, Question
 from attractor_nb.testing import ManualClock, ScriptedBackend
+
+MAX_CHARACTERS = 16_000
+MAX_TEXTS = 8
 
 SOURCE = """digraph release {
   start [shape=Mdiamond]

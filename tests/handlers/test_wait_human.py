@@ -5,13 +5,15 @@ import asyncio
 import pytest
 
 from attractor_nb.errors import TerminalError
-from attractor_nb.handlers.wait_human import MAX_ASKED, WaitHumanHandler
+from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import AutoApproveInterviewer, RefusingInterviewer
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.question import Answer, AnswerValue, Option, QuestionType
 from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.testing import ScriptedInterviewer, try_stage, verify_handler
+
+MAX_ASKED = 10
 
 TIMEOUT = Answer(AnswerValue.TIMEOUT)
 

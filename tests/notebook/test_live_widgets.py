@@ -26,7 +26,7 @@ from attractor_nb.model.events import (
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.notebook.live.gate_card import HandedIn
-from attractor_nb.notebook.live.graph_view import TAIL_CHARS, TAILS, GraphView
+from attractor_nb.notebook.live.graph_view import GraphView
 from attractor_nb.notebook.live.live_run import LiveRun
 from attractor_nb.notebook.live.live_runs import LiveRuns
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
@@ -34,6 +34,9 @@ from attractor_nb.views.folding import fold_event
 from attractor_nb.views.state import NodeState, RunView
 from attractor_nb.views.summary_line import attempts_allowed, status_line
 from attractor_nb.views.texts.prose import prose_of
+
+TAIL_CHARS = 2000
+TAILS = 8
 
 GRAPH = read_dot(
     """digraph g {

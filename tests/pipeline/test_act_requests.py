@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb import Pipeline, Run
-from attractor_nb.pipeline.run_actions import GOES_ON, ActionDesk
+from attractor_nb.pipeline.run_actions import ActionDesk
+
+GOES_ON = "The run goes on: stop it, or wait until it has ended or asks a person."
 
 WAIT = 20
 TEXT = """digraph demo { graph [goal="tides"] start [shape=Mdiamond] done [shape=Msquare]

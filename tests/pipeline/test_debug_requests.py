@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from attractor_nb.studio.debug.debug_requests import MAX_VALUES, answer_debugging
+from attractor_nb.studio.debug.debug_requests import answer_debugging
+
+MAX_VALUES = 200
 
 WAIT = 30
 

@@ -4,8 +4,10 @@ import pytest
 
 from attractor_nb import lineage
 from attractor_nb.errors import RunError
-from attractor_nb.studio.history.lineage import MAX_SHOWN, Relative, lineage_svg, lineage_text
+from attractor_nb.studio.history.lineage import Relative, lineage_svg, lineage_text
 from attractor_nb.testing import ManualClock
+
+MAX_SHOWN = 200
 
 LINE = "a b start -> a -> b -> done"
 HOSTILE = '<script>alert(1)</script> & "quoted" \u202e'

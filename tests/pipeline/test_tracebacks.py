@@ -15,8 +15,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from attractor_nb import CallbackInterviewer, FunctionBackend, Outcome, Pipeline, Run, redact_also
-from attractor_nb.engine.tracebacks import MAX_CHARACTERS, MAX_KEPT
 from attractor_nb.errors import OptionError, StageError, TerminalError
+
+MAX_CHARACTERS = 60_000
+MAX_KEPT = 3
 
 TEXT = 'digraph d { start [shape=Mdiamond] done [shape=Msquare] plan [prompt="x"] start -> plan -> done }'
 

@@ -6,8 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from attractor_nb.server.idempotency import KEPT_SECONDS, MAX_KEPT_BYTES, Ledger
+from attractor_nb.server.idempotency import Ledger
 from attractor_nb.server.replies import Problem, Reply
+
+KEPT_SECONDS = 24 * 3600.0
+MAX_KEPT_BYTES = 1024 * 1024
 
 
 def test_a_source_that_is_posted_again_with_its_key_starts_one_run(client, sources):

@@ -9,7 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from attractor_nb.server.proxy import RUNS_VARIABLE, TOKEN_VARIABLE, setup_attractor
+from attractor_nb.server.proxy import setup_attractor
+
+RUNS_VARIABLE = "ATTRACTOR_RUNS_DIR"
+TOKEN_VARIABLE = "ATTRACTOR_TOKEN"
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -16,10 +16,12 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.model.events import InterviewStarted, PipelineResumed, StageCompleted, StageStarted
-from attractor_nb.server.recovery import MAX_TRIES, has_come_to_something
+from attractor_nb.server.recovery import has_come_to_something
 from attractor_nb.server.streams.event_reader import Recorded
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import read_owner
+
+MAX_TRIES = 3
 
 pytestmark = pytest.mark.timeout(300)  # several processes begin, one behind the other
 WORKER = Path(__file__).parent / "workers" / "served.py"

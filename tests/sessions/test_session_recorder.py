@@ -19,8 +19,9 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.sessions import SessionRecorder, SessionTracker, cancel_session, get_active_session
 from attractor_nb.sessions.fold import AgentUpdate
-from attractor_nb.sessions.session_fan_outs import BRANCH_FAILED
 from attractor_nb.storage.files.disk import Disk
+
+BRANCH_FAILED = "the branch failed"
 
 START = 1_769_956_222.0
 

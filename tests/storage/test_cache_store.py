@@ -10,9 +10,12 @@ from attractor_nb.errors import StorageError
 from attractor_nb.model.calls.cached import CachedStage, CacheLook, file_values
 from attractor_nb.model.calls.call_content import InputChange
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.storage.cache_store import MAX_ENTRY_BYTES, CacheSize, CacheStore
+from attractor_nb.storage.cache_store import CacheSize, CacheStore
 from attractor_nb.storage.files.strict_json import JsonProblem
-from attractor_nb.storage.stage_contents import MISSING, file_digests
+from attractor_nb.storage.stage_contents import file_digests
+
+MAX_ENTRY_BYTES = 16 * 1024 * 1024
+MISSING = "missing"
 
 KEY = "ab" * 32
 

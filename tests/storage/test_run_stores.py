@@ -10,10 +10,12 @@ import pytest
 from attractor_nb.context import Context
 from attractor_nb.errors import CheckpointCorrupt, OptionError, RunError, RunNotFound, StorageError
 from attractor_nb.protocols import RunStore
-from attractor_nb.storage.memory_store import MAX_KEPT_BYTES, MemoryRunStore
+from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
 from tests.disks.faulty_disk import FaultyDisk
+
+MAX_KEPT_BYTES = 16 * 1024 * 1024
 
 
 class TestEveryStore:

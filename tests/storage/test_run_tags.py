@@ -7,8 +7,11 @@ import json
 import pytest
 
 from attractor_nb.errors import OptionError, RunNotFound, StorageError
-from attractor_nb.storage.run_lists.run_tags import MAX_TAGS, TAGS_NAME, change_tags, read_tags
+from attractor_nb.storage.run_lists.run_tags import change_tags, read_tags
 from attractor_nb.storage.stages.stage_names import is_safe_name
+
+MAX_TAGS = 50
+TAGS_NAME = ".tags.json"
 
 
 def test_tags_are_put_on_and_taken_away_and_none_is_there_twice(tmp_path):

@@ -7,9 +7,11 @@ import psutil
 import pytest
 
 from attractor_nb.errors import StatusFileError, StorageError
-from attractor_nb.storage.attempt_files import MAX_STAGE_FILE_BYTES, MAX_STATUS_BYTES
 from attractor_nb.storage.files.disk import Disk
 from tests.disks.faulty_disk import FaultyDisk
+
+MAX_STAGE_FILE_BYTES = 64 * 1024 * 1024
+MAX_STATUS_BYTES = 1024 * 1024
 
 
 def tree(root):

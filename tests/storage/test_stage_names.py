@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.storage.stages.stage_names import MAX_NAME_LENGTH, StageNames, escaped_name, recorded_name
+from attractor_nb.storage.stages.stage_names import StageNames, escaped_name, recorded_name
+
+MAX_NAME_LENGTH = 100
 
 HOSTILE = [
     "artifacts", "visits", "checkpoint.json", "manifest.json", "checkpoint.previous.json", "events.jsonl",

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from attractor_nb.errors import StatusFileError
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.storage.attempt_files import MAX_STATUS_BYTES
 from attractor_nb.storage.stages.status_file import StatusText, read_status_file
+
+MAX_STATUS_BYTES = 1024 * 1024
 
 TARGETS = ["deploy", "rollback"]
 KEYS = st.text(min_size=1).filter(lambda key: not key.startswith(("internal.", "graph.")))

@@ -15,13 +15,15 @@ import pytest
 
 from attractor_nb import parse_dot
 from attractor_nb.decisions.fan_outs.joins import branch_edges, joins_of
-from attractor_nb.views.drawings.branch_stacks import WIDEST, branches_of
+from attractor_nb.views.drawings.branch_stacks import branches_of
 from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.layout import MARGIN
 from attractor_nb.views.layout.skeleton import skeleton_of
 from attractor_nb.views.scene import Direction
 from tests.views.drawn_graphs import HARD, KINDS, examples, generated, wide_fan_out
 from tests.views.measured_drawings import Drawing, drawn, drawn_by_dot
+
+WIDEST = 1000.0
 
 ENGINES = ("auto", *(["dot"] if shutil.which("dot") else []))
 FAMILIES = (*KINDS, "examples", "hard cases")

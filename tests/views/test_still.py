@@ -7,7 +7,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.views.drawings.still import MAX_ALT_CHARS, picture_bundle, still_svg
+from attractor_nb.views.drawings.still import picture_bundle, still_svg
+
+MAX_ALT_CHARS = 1000
 
 TEXT = """digraph g {
     start [shape=Mdiamond] gate [shape=hexagon] done [shape=Msquare]

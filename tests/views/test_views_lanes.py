@@ -4,9 +4,11 @@ import pytest
 
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.states import NodeStatus
-from attractor_nb.views.drawings.branch_stacks import MAX_LANES, lanes_of
+from attractor_nb.views.drawings.branch_stacks import lanes_of
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.state import NodeState
+
+MAX_LANES = 16
 
 FRAME = "start [shape=Mdiamond] done [shape=Msquare] fan [shape=component] join [shape=tripleoctagon]"
 

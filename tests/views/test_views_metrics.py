@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.views.metrics import ELLIPSIS, shorten, text_width, wrap
+from attractor_nb.views.metrics import shorten, text_width, wrap
+
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
 def test_wide_characters_are_wider_than_narrow_ones():

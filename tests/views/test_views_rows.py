@@ -5,7 +5,6 @@ from itertools import combinations, pairwise
 import pytest
 
 from attractor_nb import parse_dot
-from attractor_nb.views.drawings.branch_stacks import WIDEST
 from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.layout import lay_out
@@ -14,6 +13,8 @@ from attractor_nb.views.scene import Direction
 from tests.views.drawn_graphs import HARD, wide_fan_out
 from tests.views.drawn_marks import drawn as marks_of
 from tests.views.measured_drawings import drawn
+
+WIDEST = 1000.0
 
 FORTY = HARD["forty nodes"]
 GROUPS = """digraph g {

@@ -24,8 +24,10 @@ from attractor_nb.model.events import (
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.studio.timeline.run_timeline import timeline_table
 from attractor_nb.studio.timeline.timeline import timeline_of
-from attractor_nb.studio.timeline.timeline_svg import MAX_LANES, timeline_svg
+from attractor_nb.studio.timeline.timeline_svg import timeline_svg
 from attractor_nb.views.table import table_text
+
+MAX_LANES = 200
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e\x00</title><script>alert(2)</script>"
 

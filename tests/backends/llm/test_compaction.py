@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.backends.llm.compaction import SUMMARY_TITLE, WINDOWS, compact, history_tokens, window_tokens
+from attractor_nb.backends.llm.compaction import WINDOWS, compact, history_tokens, window_tokens
 from attractor_nb.model.calls.messages import message_tokens, prompt_of, texts_of, with_prompt_before
+
+SUMMARY_TITLE = "Earlier in this conversation (shortened, the newest last):"
 
 FORMS = ("chat", "pydantic")
 

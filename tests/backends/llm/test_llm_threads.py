@@ -5,8 +5,9 @@ import json
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.backends.llm.compaction import SUMMARY_TITLE
 from attractor_nb.model.events import RunWarning
+
+SUMMARY_TITLE = "Earlier in this conversation (shortened, the newest last):"
 
 LINE = """digraph talk {{ default_fidelity=full thread_id=t start [shape=Mdiamond] done [shape=Msquare]
 node [llm.max_tokens=20{attrs}] a [prompt="{first}"] b [prompt="Name another."] c [prompt="Which was first?"]

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from attractor_nb import Pipeline, ProviderBackend
 from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
-from attractor_nb.backends.llm.rate_gates import MINUTE_SECONDS, RateGate, RateGates
+from attractor_nb.backends.llm.rate_gates import RateGate, RateGates
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError
 from attractor_nb.model.calls.rates import Rates
 from attractor_nb.model.events import ModelCallWaiting
 from attractor_nb.testing import ManualClock
+
+MINUTE_SECONDS = 60.0
 
 FRAME = """digraph talk {{
     graph [{graph}]

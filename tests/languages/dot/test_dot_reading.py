@@ -6,11 +6,13 @@ import pytest
 
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot import derived_class, parse_dot, read_dot
-from attractor_nb.languages.dot.lower import MAX_DEFAULTS
-from attractor_nb.languages.dot.nearness import MAX_COMPARISONS, slips
+from attractor_nb.languages.dot.nearness import slips
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.source import SourceText
+
+MAX_DEFAULTS = 100
+MAX_COMPARISONS = 200_000
 
 
 def body(text: str) -> Graph:

@@ -4,16 +4,13 @@ import os
 
 import pytest
 
-from attractor_nb.backends.llm.tools.file_tools import (
-    MAX_LISTED,
-    MAX_WRITTEN_BYTES,
-    list_files,
-    parts_of,
-    read_file,
-    write_file,
-)
-from attractor_nb.backends.llm.tools.tool_problems import MAX_RESULT_CHARACTERS, ToolProblem
+from attractor_nb.backends.llm.tools.file_tools import list_files, parts_of, read_file, write_file
+from attractor_nb.backends.llm.tools.tool_problems import ToolProblem
 from attractor_nb.redaction import learn
+
+MAX_LISTED = 1000
+MAX_WRITTEN_BYTES = 1024 * 1024
+MAX_RESULT_CHARACTERS = 50_000
 
 
 @pytest.fixture

@@ -5,11 +5,13 @@ import json
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.backends.llm.tools.tool_calls import NOT_STARTED, TIMED_OUT
 from attractor_nb.errors import UntrustedSource
 from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.redaction import learn
+
+NOT_STARTED = 127
+TIMED_OUT = 124
 
 WRITE = ("write_file", {"path": "a.txt", "content": "hello"})
 FRAME = """digraph d {{ {graph} start [shape=Mdiamond] done [shape=Msquare]
