@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from attractor_nb.decisions.notes import Note
 from attractor_nb.decisions.preambles.preamble import beginning_of, build_preamble, without_incidents
-from attractor_nb.decisions.preambles.preamble_amounts import TOKEN_BUDGETS, amount_of
+from attractor_nb.decisions.preambles.preamble_amounts import amount_of
 from attractor_nb.decisions.preambles.preamble_page import PreamblePage
 from attractor_nb.decisions.preambles.preamble_past import PreamblePast, StageSummary
 from attractor_nb.decisions.preambles.preamble_stages import claim_lines
-from attractor_nb.decisions.preambles.preamble_values import MAX_CARRIED_CHARACTERS
 from attractor_nb.model.calls.prompt_sections import outside_fences
 from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
 
+TOKEN_BUDGETS = {"truncate": 350, "compact": 4000, "summary:low": 600, "summary:medium": 1500, "summary:high": 3000}
 VALUES = {
     "ticket": "printer broken",
     "plan.response": "1. read\n2. write",
@@ -315,7 +315,7 @@ def test_a_response_within_a_branch_can_be_named():
 
 def test_what_is_carried_in_full_ends_at_a_models_window():
     text = tell("compact", {**VALUES, "files": "x" * 2_000_000}, wanted=("files",))
-    assert MAX_CARRIED_CHARACTERS * 0.9 < len(text) < MAX_CARRIED_CHARACTERS * 1.1
+    assert 230_000 < len(text) < 280_000
     assert "of 2,000,000 characters; the whole is ${files})" in text
 
 

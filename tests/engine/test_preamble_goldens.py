@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Outcome
-from attractor_nb.decisions.preambles.preamble_amounts import TOKEN_BUDGETS
 from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.model.events import ToolCallEnded
@@ -16,6 +15,7 @@ from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
 from attractor_nb.stage import current_stage
 from attractor_nb.testing import ManualClock, ScriptedBackend, ScriptedInterviewer, SeededRandomness
 
+TOKEN_BUDGETS = {"truncate": 350, "compact": 4000, "summary:low": 600, "summary:medium": 1500, "summary:high": 3000}
 GOLDEN = Path(__file__).parents[1] / "golden" / "preambles"
 RUN_ID = "k7f3m2qa"
 BODY = """goal="Let the importer read files of many gigabytes"

@@ -70,7 +70,7 @@ def test_pictures_are_few_however_many_rows_there_are(count):
     """The table is as long as a screen, and is painted a few times a second at most."""
     import threading
 
-    from attractor_nb.maps.map_view import SHOWN_ROWS, MapView, map_html
+    from attractor_nb.maps.map_view import MapView, map_html
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.notebook.live import live_map
 
@@ -103,6 +103,6 @@ def test_pictures_are_few_however_many_rows_there_are(count):
     assert len(painted) == 1
     html = painted[0]["text/html"]
     shown_count = html.count("<tr") - 1
-    assert 12 < shown_count <= SHOWN_ROWS
+    assert 12 < shown_count <= 20
     assert f"{count - shown_count:,} more rows" in html
     assert threading.active_count() < before + 20

@@ -275,8 +275,9 @@ def test_every_kind_of_failure_is_an_error_that_can_be_shown(kind, monkeypatch):
     monkeypatch.setattr(failures, "kind_of", lambda *_: kind)
     error = error_of(AgentFailure("words", exit_code=1), Claude(), NOW)
     assert isinstance(error, StageError)
-    assert isinstance(error, RetryableError) == (kind in failures.TRANSIENT)
-    assert isinstance(error, TerminalError) == (kind not in {*failures.TRANSIENT, FailureKind.UNKNOWN})
+    is_transient = kind in {FailureKind.LIMIT, FailureKind.SERVER, FailureKind.ANSWER}
+    assert isinstance(error, RetryableError) == is_transient
+    assert isinstance(error, TerminalError) == (not is_transient and kind is not FailureKind.UNKNOWN)
     assert error.message == "claude ended with exit code 1: words"
     assert "{" not in error.hint
 
