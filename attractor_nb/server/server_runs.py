@@ -88,7 +88,8 @@ class StartedRuns:
     def ids(self) -> list[str]:
         """The runs, by name: the oldest first."""
         try:
-            names = [entry.name for entry in os.scandir(self._place)]
+            with os.scandir(self._place) as entries:
+                names = [entry.name for entry in entries]
         except OSError:  # no server of this root has begun one
             return []
         return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))

@@ -245,7 +245,8 @@ def lineage(run: Execution | str | Path, base: str | Path | None = None) -> Line
 def _known(base: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """The runs of a base with their manifests; what cannot be read is passed over."""
     try:
-        names = sorted(entry.name for entry in os.scandir(base) if entry.is_dir(follow_symlinks=False))
+        with os.scandir(base) as entries:
+            names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
     except OSError:
         return
     for name in names:
