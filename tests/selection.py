@@ -2,8 +2,8 @@
 
 ``make test`` runs all tests but those marked ``campaign``; ``make test-all`` runs both, and CI one share of the
 campaign. ``--share K/N`` keeps share K of N: a test belongs to a share by its name, so N shares are all tests.
-A test marked ``kind`` represents a kind of protection in ``make test``: a kill, a browser, a Dask worker. In the folders
-of ``CAMPAIGN_FOLDERS`` the tests without that mark belong to the campaign.
+A test marked ``kind`` represents a kind of protection in ``make test``: a kill, a browser, a Dask worker. Without that
+mark, the tests of ``CAMPAIGN_FOLDERS`` and those with a mark of ``CAMPAIGN_MARKS`` belong to the campaign.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pytest
 
 HERE = Path(__file__).parent
 CAMPAIGN_FOLDERS = (HERE / "benchmarks", HERE / "browser")
+CAMPAIGN_MARKS = ("campaign", "installs", "old_kernels")
 LEFT_OUT = pytest.StashKey[int]()
 
 
@@ -44,9 +45,9 @@ def kinds_of(item: pytest.Item) -> list[str]:
 
 def is_in_campaign(item: pytest.Item) -> bool:
     """Whether `make test` leaves the test to the campaign."""
-    if item.get_closest_marker("campaign"):
-        return True
-    return any(map(item.path.is_relative_to, CAMPAIGN_FOLDERS)) and not kinds_of(item)
+    if kinds_of(item):
+        return False
+    return any(map(item.get_closest_marker, CAMPAIGN_MARKS)) or any(map(item.path.is_relative_to, CAMPAIGN_FOLDERS))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
