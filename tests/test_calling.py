@@ -4,12 +4,12 @@ import asyncio
 import inspect
 import os
 import threading
-import time
 from contextvars import ContextVar
 
 import pytest
 
 from attractor_nb.calling import call
+from tests.waiting import wait_until
 
 MAX_IDLE_THREADS = 8
 
@@ -67,7 +67,7 @@ def test_the_late_result_of_a_function_that_was_given_up_is_dropped():
     released, ended = threading.Event(), threading.Event()
 
     def late():
-        released.wait(10)
+        released.wait(60)
         ended.set()
         return "late"
 
@@ -77,7 +77,7 @@ def test_the_late_result_of_a_function_that_was_given_up_is_dropped():
         work.cancel()
         await asyncio.wait([work])
         released.set()
-        assert await call(ended.wait, 10)
+        assert await call(ended.wait, 60)
         await asyncio.sleep(0.01)
         return work.cancelled()
 
@@ -104,14 +104,11 @@ def test_threads_are_used_again_and_only_a_few_wait():
         for _ in range(50):
             seen.add(await call(threading.get_ident))
         gate = threading.Barrier(20)
-        await asyncio.gather(*(call(gate.wait, 10) for _ in range(20)))
+        await asyncio.gather(*(call(gate.wait, 60) for _ in range(20)))
 
     asyncio.run(many())
     assert len(seen) <= 2
-    for thread in threading.enumerate():
-        if thread.name == "attractor-call" and waiting_threads() > MAX_IDLE_THREADS:
-            thread.join(1)
-    assert waiting_threads() <= MAX_IDLE_THREADS
+    wait_until(lambda: waiting_threads() <= MAX_IDLE_THREADS, "the end of the others")
 
 
 def waiting_threads():
@@ -137,23 +134,18 @@ def test_a_coroutine_that_comes_too_late_is_closed():
 
     def make():
         begun.set()
-        release.wait(20)
+        release.wait(60)
         made.append(late())
         return made[0]
 
     async def main():
         waiting = asyncio.ensure_future(call(make))
-        await asyncio.to_thread(begun.wait, 20)
+        await asyncio.to_thread(begun.wait, 60)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         release.set()
-        await asyncio.to_thread(_until, lambda: made and inspect.getcoroutinestate(made[0]) == "CORO_CLOSED")
+        await asyncio.to_thread(
+            wait_until, lambda: made and inspect.getcoroutinestate(made[0]) == "CORO_CLOSED", "the coroutine's end"
+        )
 
     asyncio.run(main())
-    assert inspect.getcoroutinestate(made[0]) == "CORO_CLOSED"
-
-
-def _until(claim):
-    give_up = time.monotonic() + 20
-    while not claim() and time.monotonic() < give_up:
-        threading.Event().wait(0.005)

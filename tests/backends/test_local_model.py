@@ -392,7 +392,7 @@ def test_cancelling_a_real_generation_ends_it():
             work = asyncio.create_task(backend.run(node, "Count to one thousand in words.", Context()))
             await asyncio.sleep(0.2)
             work.cancel()
-            await asyncio.wait([work], timeout=5)
+            await asyncio.wait([work], timeout=60)
             assert work.cancelled()
             short = Node("n", {"llm.max_tokens": 4})
             assert await asyncio.wait_for(backend.run(short, "Say hello.", Context()), 30)
@@ -425,5 +425,5 @@ def test_the_real_server_dies_with_a_killed_program():
         servers = [child for child in children if "local_server.py" in " ".join(child.cmdline())]
         assert servers
         program.kill()
-    gone, alive = psutil.wait_procs(servers, timeout=10)
+    gone, alive = psutil.wait_procs(servers, timeout=60)
     assert (len(gone), alive) == (len(servers), [])

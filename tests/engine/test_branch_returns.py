@@ -37,9 +37,6 @@ class World:
         return Outcome.success()
 
 
-pytestmark = pytest.mark.timeout(30)
-
-
 @pytest.fixture
 def make(tmp_path):
     """A pipeline of the frame, its world, and its events."""

@@ -80,7 +80,7 @@ def test_a_slow_observer_does_not_hold_up_the_stages(make):
     released, stages = threading.Event(), []
 
     def slow(event):
-        released.wait(20)
+        released.wait(60)
 
     def stage(prompt):
         stages.append(prompt)
@@ -103,7 +103,7 @@ def test_an_observer_may_use_the_run_that_it_observes(make):
 
     holder = []
     go = threading.Event()
-    pipeline = make("a start -> a -> done", backend=lambda prompt: str(go.wait(20)))
+    pipeline = make("a start -> a -> done", backend=lambda prompt: str(go.wait(60)))
     run = pipeline.run(durability="fast")
     holder.append(run)
     run.on_event(reenter)
@@ -121,7 +121,7 @@ def test_an_observer_may_answer_the_gate_that_it_hears_of(make):
     begin = threading.Event()
     pipeline = make(
         'a g [shape=hexagon] start -> a -> g g -> done [label="[Y] Yes"]',
-        backend=lambda prompt: str(begin.wait(20)),
+        backend=lambda prompt: str(begin.wait(60)),
         interviewer="deferred",
     )
     run = pipeline.run(durability="none")
@@ -133,7 +133,7 @@ def test_an_observer_may_answer_the_gate_that_it_hears_of(make):
 
 def test_an_observer_can_be_taken_away(make):
     seen, go = [], threading.Event()
-    pipeline = make("a start -> a -> done", backend=lambda prompt: str(go.wait(20)))
+    pipeline = make("a start -> a -> done", backend=lambda prompt: str(go.wait(60)))
     run = pipeline.run(durability="none")
     stop = run.on_event(seen.append)
     stop()
@@ -144,7 +144,7 @@ def test_an_observer_can_be_taken_away(make):
 
 def test_a_feed_has_the_whole_log_and_ends_with_the_run(make):
     go = threading.Event()
-    run = make("a start -> a -> done", backend=lambda prompt: str(go.wait(20))).run(durability="fast")
+    run = make("a start -> a -> done", backend=lambda prompt: str(go.wait(60))).run(durability="fast")
     feed = run.events()
     go.set()
     names = names_of(feed)
@@ -194,7 +194,7 @@ def test_an_observer_that_comes_after_the_end_leaves_no_thread(stream):
 
 
 def _lives(thread):
-    thread.join(5)
+    thread.join(60)
     return thread.is_alive()
 
 
@@ -207,15 +207,17 @@ def test_a_move_to_another_directory_begins_the_numbers_again(stream):
     assert seen == [(1, "aaaaaaaa"), (1, "bbbbbbbb")]
 
 
-def test_runs_that_end_do_not_wait_for_another_runs_slow_observer():
+def test_runs_that_end_do_not_wait_for_another_runs_slow_observer(monkeypatch):
     """Observers are waited for beside the loop: other runs on the same host go on meanwhile."""
+    monkeypatch.setattr("attractor_nb.engine.event_stream.DRAIN_SECONDS", 600)
     slow = threading.Event()
     source = "digraph g { start [shape=Mdiamond] done [shape=Msquare] start -> done }"
     held = Pipeline(source)
-    held.on_event(lambda event: slow.wait(20))
+    held.on_event(lambda event: slow.wait(600))
     first = held.run(durability="none")
     try:
-        assert Pipeline(source).run(durability="none").result(3).status == "success"
+        assert Pipeline(source).run(durability="none").result(60).status == "success"
+        assert not first.is_done
     finally:
         slow.set()
-        first.result(20)
+        first.result(60)

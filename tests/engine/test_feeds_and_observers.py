@@ -1,7 +1,6 @@
 """Feeds and observers end with their run, and a slow one holds up no other run."""
 
 import threading
-import time
 
 from attractor_nb.engine.event_stream import EventStream
 from attractor_nb.engine.system_clock import SystemClock
@@ -10,7 +9,7 @@ from attractor_nb.model.outcome import Outcome
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.storage.memory_store import MemoryRunStore
 
-LIMIT_SECONDS = 20
+LIMIT_SECONDS = 60
 SOURCE = """digraph g {
     start [shape=Mdiamond] work [type=custom] done [shape=Msquare]
     start -> work -> done
@@ -61,12 +60,13 @@ def test_events_that_happen_while_the_log_is_read_come_after_it_and_once():
     assert [event.message for event in feed] == ["one", "two"]
 
 
-def test_a_slow_observer_of_one_run_does_not_hold_up_another(tmp_path):
+def test_a_slow_observer_of_one_run_does_not_hold_up_another(tmp_path, monkeypatch):
+    monkeypatch.setattr("attractor_nb.engine.event_stream.DRAIN_SECONDS", 10 * LIMIT_SECONDS)
     blocked, released = threading.Event(), threading.Event()
 
     def slow(event):
         blocked.set()
-        released.wait(LIMIT_SECONDS)
+        released.wait(10 * LIMIT_SECONDS)
 
     pipeline = Pipeline(SOURCE, handlers={"custom": lambda *_: Outcome.success()})
     ended = threading.Event()
@@ -75,11 +75,9 @@ def test_a_slow_observer_of_one_run_does_not_hold_up_another(tmp_path):
     )
     assert blocked.wait(LIMIT_SECONDS)
     assert ended.wait(LIMIT_SECONDS)
-    began = time.monotonic()
-    assert pipeline.run(logs_root=tmp_path / "second").result(LIMIT_SECONDS).status == "success"
-    took = time.monotonic() - began
-    is_first_waiting = not first.is_done
-    released.set()
+    try:
+        assert pipeline.run(logs_root=tmp_path / "second").result(LIMIT_SECONDS).status == "success"
+        assert not first.is_done, "it waits for its observer"
+    finally:
+        released.set()
     assert first.result(LIMIT_SECONDS).status == "success"
-    assert is_first_waiting
-    assert took < 4

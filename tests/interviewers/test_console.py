@@ -289,4 +289,4 @@ def test_ctrl_c_at_a_menu_is_the_interrupt_that_it_would_have_been(terminal):
     opened.read_until("Reject")
     opened.type("\x03")
     opened.read_until("KeyboardInterrupt")
-    assert opened.program.wait(10) != 0
+    assert opened.program.wait(60) != 0

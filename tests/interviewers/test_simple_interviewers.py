@@ -82,7 +82,7 @@ def test_a_plain_callback_may_block_without_blocking_the_loop():
     released = threading.Event()
 
     async def both():
-        asking = asyncio.create_task(CallbackInterviewer(lambda question: released.wait(10) and "A").ask(CHOICE))
+        asking = asyncio.create_task(CallbackInterviewer(lambda question: released.wait(60) and "A").ask(CHOICE))
         await asyncio.sleep(0)
         released.set()
         return await asking

@@ -3,14 +3,13 @@
 import shutil
 import subprocess
 import sys
-import threading
-import time
 
 import pytest
 
 from attractor_nb import Pipeline, Run
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.pipeline.runs import runs
+from tests.waiting import wait_until
 
 FRAME = "digraph d {{ start [shape=Mdiamond] done [shape=Msquare] {body} }}"
 STEPS = FRAME.format(
@@ -248,14 +247,12 @@ Pipeline(open("p.dot").read()).run(wait=True, isolation="worktree", logs_root=".
 """
     steps = STEPS.replace(
         'two [tool_command="',
-        'two [tool_command="if test ! -e ../../go; then echo half >> a.txt; touch ../../half; sleep 60; fi; ',
+        'two [tool_command="if test ! -e ../../go; then echo half >> a.txt; touch ../../half; sleep 600; fi; ',
     )
     (repository / "p.dot").write_text(steps)
     here = repository.parent
     process = subprocess.Popen([sys.executable, "-c", script])
-    deadline = time.monotonic() + 60
-    while not (here / "half").exists() and time.monotonic() < deadline and process.poll() is None:
-        threading.Event().wait(0.02)
+    wait_until(lambda: (here / "half").exists() or process.poll() is not None, "the second stage")
     process.kill()
     process.wait()
     assert (here / "half").exists()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,23 +14,14 @@ from attractor_nb.errors import StorageError, TerminalError
 from attractor_nb.processes import LocalProcesses, command_environment, descendants
 from attractor_nb.processes import local as local_module
 from attractor_nb.processes import output as output_module
+from tests.waiting import wait_for_end
+
+LONG_SECONDS = 600
+"""Longer than any test may take: who waits for the end of such a command hangs."""
 
 
 def run(command, **options):
     return asyncio.run(LocalProcesses().run(command, **options))
-
-
-def is_gone(pid):
-    """Whether a process ended within a second; one that nobody has reaped yet has ended."""
-    for _ in range(100):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def test_a_command_gives_its_outputs_and_exit_code():
@@ -158,44 +148,46 @@ def test_a_large_output_is_bounded_in_memory_and_on_disk(tmp_path, monkeypatch):
 
 
 def test_a_flood_ends_with_its_time(tmp_path):
-    began = time.monotonic()
     result = run("yes", timeout_seconds=0.3, output_directory=tmp_path)
-    assert result.is_timed_out
-    assert time.monotonic() - began < 2.3
+    assert (result.is_timed_out, result.exit_code) == (True, -signal.SIGTERM)
     assert (tmp_path / "stdout.txt").stat().st_size <= 64 * 1024 * 1024
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param("sleep 60", id="sleeps"),
+        pytest.param("sleep 600", id="sleeps"),
         pytest.param("trap '' TERM; while :; do sleep 1; done", id="ignores TERM"),
-        pytest.param("sleep 60 & sleep 60", id="forks"),
-        pytest.param("setsid sleep 60 & echo $!; wait", id="leaves the session"),
-        pytest.param("(setsid sh -c 'trap \"\" TERM; echo $$; sleep 60; sleep 60' &); sleep 60", id="daemonises"),
+        pytest.param("sleep 600 & sleep 600", id="forks"),
+        pytest.param("setsid sleep 600 & echo $!; wait", id="leaves the session"),
+        pytest.param("(setsid sh -c 'trap \"\" TERM; echo $$; sleep 600; sleep 600' &); sleep 600", id="daemonises"),
         pytest.param("cat <&1", id="waits"),
     ],
 )
-def test_fault_9_at_the_timeout_a_command_and_all_it_started_end_within_two_seconds(command):
-    began = time.monotonic()
+def test_fault_9_at_the_timeout_a_command_and_all_it_started_end(command):
     result = run(command, timeout_seconds=0.2)
-    assert time.monotonic() - began < 2.2
     assert result.is_timed_out or command == "cat <&1"
     for pid in result.stdout.split():
-        assert is_gone(int(pid))
+        wait_for_end(int(pid))
+
+
+def test_fault_9_the_waits_at_an_end_are_shorter_than_what_is_promised():
+    """Two seconds at a timeout and one at a stop: what the waits leave of them is the machine's."""
+    assert local_module.GRACE_SECONDS + local_module._DRAIN_SECONDS < 1.5
+    assert local_module.CANCEL_GRACE_SECONDS + local_module._DRAIN_SECONDS < 0.7
 
 
 @pytest.mark.parametrize(
-    "command", ["sleep 60 & echo $!", "setsid sleep 60 & echo $!"], ids=["in its group", "outside"]
+    "command", ["sleep 600 & echo $!", "setsid sleep 600 & echo $!"], ids=["in its group", "outside"]
 )
 def test_fault_9_what_a_command_left_running_ends_with_it(command):
     result = run(command)
     assert (result.exit_code, result.is_timed_out) == (0, False)
-    assert is_gone(int(result.stdout))
+    wait_for_end(int(result.stdout))
 
 
 def test_a_command_gets_a_chance_to_end_in_order():
-    result = run("trap 'echo cleaned up; exit 5' TERM; sleep 60 & wait", timeout_seconds=0.2)
+    result = run("trap 'echo cleaned up; exit 5' TERM; sleep 600 & wait", timeout_seconds=0.2)
     assert (result.exit_code, result.stdout) == (5, "cleaned up\n")
 
 
@@ -206,25 +198,23 @@ async def _cancelled(command, started):
     )
     await ready.wait()
     task.cancel()
-    began = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
         await task
-    return time.monotonic() - began
 
 
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "], ids=["obedient", "stubborn"])
-def test_cancelling_ends_the_group_within_a_second(trap):
+def test_cancelling_ends_the_group_after_a_grace_of_its_own(trap, monkeypatch):
+    monkeypatch.setattr(local_module, "GRACE_SECONDS", LONG_SECONDS)  # somebody waits for the prompt
     started = []
-    seconds = asyncio.run(_cancelled(f"{trap}echo $$; sleep 60; sleep 60", started))
-    assert seconds < 1
-    assert is_gone(int(started[0]))
+    asyncio.run(_cancelled(f"{trap}echo $$; sleep {LONG_SECONDS}; sleep {LONG_SECONDS}", started))
+    wait_for_end(int(started[0]))
 
 
 def test_cancelling_twice_still_kills():
     async def twice():
         ready = asyncio.Event()
         started = []
-        command = "trap '' TERM; echo $$; sleep 60; sleep 60"
+        command = f"trap '' TERM; echo $$; sleep {LONG_SECONDS}; sleep {LONG_SECONDS}"
         task = asyncio.ensure_future(
             LocalProcesses().run(command, on_output=lambda _, text: (started.append(text), ready.set()))
         )
@@ -236,17 +226,15 @@ def test_cancelling_twice_still_kills():
             await task
         return int(started[0])
 
-    assert is_gone(asyncio.run(twice()))
+    wait_for_end(asyncio.run(twice()))
 
 
 def test_a_listener_that_raises_ends_the_command():
     def listener(channel, text):
         raise LookupError(text)
 
-    began = time.monotonic()
     with pytest.raises(LookupError, match="hello"):
-        run("echo hello; sleep 60", on_output=listener)
-    assert time.monotonic() - began < 3
+        run(f"echo hello; sleep {LONG_SECONDS}", on_output=listener)
 
 
 def test_output_that_cannot_be_kept_is_a_storage_error(tmp_path):
@@ -262,7 +250,7 @@ def test_a_disk_that_fills_up_ends_the_command(tmp_path, monkeypatch):
 
     monkeypatch.setattr(output_module, "write_all", full)
     with pytest.raises(StorageError, match="no space left"):
-        run("echo x; sleep 60", output_directory=tmp_path)
+        run(f"echo x; sleep {LONG_SECONDS}", output_directory=tmp_path)
 
 
 def test_input_that_cannot_be_kept_is_a_storage_error(monkeypatch):
@@ -277,7 +265,7 @@ def test_input_that_cannot_be_kept_is_a_storage_error(monkeypatch):
 KILLED = """
 import asyncio
 from attractor_nb.processes import LocalProcesses
-command = "trap '' TERM; echo $$; sleep 60; sleep 60"
+command = "trap '' TERM; echo $$; sleep 600; sleep 600"
 asyncio.run(LocalProcesses().run(command, on_output=lambda channel, text: print(text, flush=True)))
 """
 
@@ -287,11 +275,11 @@ def test_fault_7_when_we_are_killed_the_command_ends_too(round_number):
     with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE) as owner:
         command = int(owner.stdout.readline())
         owner.kill()
-        owner.wait()
-        gone = is_gone(command)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(command, signal.SIGKILL)
-    assert gone
+    try:
+        wait_for_end(command)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(command, signal.SIGKILL)
 
 
 def test_what_was_started_while_everything_was_looked_at_is_ended(monkeypatch):
@@ -316,7 +304,7 @@ def test_what_was_started_while_everything_was_looked_at_is_ended(monkeypatch):
     monkeypatch.setattr(descendants, "_process_numbers", listed)
     descendants.Descendants(shell.pid, "looked-at", 0).kill()
     assert started
-    assert is_gone(started[0])
+    wait_for_end(started[0])
 
 
 def test_several_commands_run_side_by_side():
@@ -329,17 +317,16 @@ def test_several_commands_run_side_by_side():
 
 def test_without_proc_the_group_still_ends(monkeypatch):
     monkeypatch.setattr("attractor_nb.processes.descendants.Path", lambda _: Path("/no/proc"))
-    result = run("sleep 60 & echo $!")
-    assert is_gone(int(result.stdout))
+    result = run(f"sleep {LONG_SECONDS} & echo $!")
+    wait_for_end(int(result.stdout))
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("turns", range(6))
 def test_a_loop_that_is_interrupted_while_a_command_starts_ends(turns, tmp_path):
     """asyncio's own transports wait for ever for a child whose pipes were never connected."""
 
     async def main():
-        running = asyncio.ensure_future(LocalProcesses().run("sleep 60; touch late", cwd=tmp_path))
+        running = asyncio.ensure_future(LocalProcesses().run(f"sleep {LONG_SECONDS}; touch late", cwd=tmp_path))
         for _ in range(turns):
             await asyncio.sleep(0)
         assert not running.done()

@@ -16,17 +16,19 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.model.events import InterviewStarted, PipelineResumed, StageCompleted, StageStarted
+from attractor_nb.server.desk import RunDesk
 from attractor_nb.server.recovery import has_come_to_something
 from attractor_nb.server.streams.event_reader import Recorded
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import read_owner
+from tests.waiting import PATIENCE_SECONDS
+from tests.waiting import wait_until as until
 
 MAX_TRIES = 3
 
 pytestmark = pytest.mark.timeout(300)  # several processes begin, one behind the other
 WORKER = Path(__file__).parent / "workers" / "served.py"
 TOKEN = "t" * 43
-PATIENCE_SECONDS = 60
 
 
 @pytest.fixture
@@ -54,15 +56,6 @@ def served(root, client):
 def kill(client):
     client.process.kill()
     client.process.wait(30)
-
-
-def until(look, *, seconds=PATIENCE_SECONDS):
-    """What ``look`` finds, once it finds something."""
-    give_up = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < give_up, "it did not come to that"
-        time.sleep(0.05)
-    return found
 
 
 def lines_of(client):
@@ -96,9 +89,6 @@ def decided(client, run_id):
 def test_fifty_runs_at_their_gates_go_on_by_themselves(served, sources, root):
     ids = left_at_gates(served, sources, 50, durability="fast")
     with served() as client:
-        asked_at = time.monotonic()
-        assert client.get("/pipelines?limit=1").status_code == 200
-        assert time.monotonic() - asked_at < 5  # the others are being taken up meanwhile
         until(lambda: set(waiting(client)) == set(ids))
         lines = lines_of(client)
         assert {lines[run_id]["status"] for run_id in ids} == {"waiting"}
@@ -112,6 +102,21 @@ def test_fifty_runs_at_their_gates_go_on_by_themselves(served, sources, root):
     for run_id in ids:
         completed = [one.name for one in read_log(root / run_id).events if one.type == "StageCompleted"]
         assert completed == ["start", "review", "done"]
+
+
+def test_requests_are_answered_while_runs_are_taken_up(served, serving, sources, root, monkeypatch):
+    ids = left_at_gates(served, sources, 3)
+    may_go_on, take_up = threading.Event(), RunDesk.take_up
+
+    def taken_up(desk, *args, **more):
+        assert may_go_on.wait(PATIENCE_SECONDS)
+        return take_up(desk, *args, **more)
+
+    monkeypatch.setattr(RunDesk, "take_up", taken_up)
+    with serving(root) as client:
+        assert all("about to be" in line["note"] for line in lines_of(client).values())
+        may_go_on.set()
+        until(lambda: set(waiting(client)) == set(ids))
 
 
 def test_the_same_question_has_the_time_that_was_left(served, sources):

@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import psutil
 import pytest
 
 from attractor_nb import Pipeline
+from tests.waiting import wait_until
 
 FRAME = "digraph demo {{ start [shape=Mdiamond]\n done [shape=Msquare]\n {body} }}"
 START_SECONDS = 60
@@ -99,19 +99,6 @@ def losing():
     return LosingExecutor
 
 
-def wait_until(is_true, seconds=20.0, what="it"):
-    """Poll what sets no event: other processes, and files that they write."""
-    give_up = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < give_up, f"{what} did not happen within {seconds} s"
-        time.sleep(0.02)
-
-
-@pytest.fixture(name="wait_until")
-def _wait_until():
-    return wait_until
-
-
 def commands_with(mark):
     """Processes that have the mark in their command line, and are no zombies."""
     found = []
@@ -149,7 +136,7 @@ class DaskProcesses:
 
     @property
     def file(self):
-        wait_until(self._file.exists, START_SECONDS, "the scheduler's file")
+        wait_until(self._file.exists, "the scheduler's file")
         return str(self._file)
 
     def kill_worker(self, pid):
@@ -199,7 +186,7 @@ def start_dask(tmp_path_factory):
 
 def pid_file(path):
     """The number in a file that a worker writes."""
-    wait_until(lambda: path.exists() and path.read_text().strip().isdigit(), 30, f"{path.name}")
+    wait_until(lambda: path.exists() and path.read_text().strip().isdigit(), path.name)
     return int(path.read_text())
 
 

@@ -11,6 +11,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.interviewers import RefusingInterviewer
 from attractor_nb.model.events import RunWarning, StageOutput, StageStarted
 from attractor_nb.storage.stored_run import read_run
+from tests.waiting import wait_until
 
 TOOL = 'b [shape=parallelogram, tool_command="{command}"{more}] start -> b -> done'
 MODEL = 'a [prompt="Say it"{more}] start -> a -> done'
@@ -64,7 +65,7 @@ def stage_keys(client):
     return client.run_on_scheduler(lambda dask_scheduler: [key for key in dask_scheduler.tasks if "stage" in key])
 
 
-def test_tasks_that_have_ended_are_let_go_of_together(make, client, wait_until, monkeypatch):
+def test_tasks_that_have_ended_are_let_go_of_together(make, client, monkeypatch):
     monkeypatch.setattr("attractor_nb.workers.clusters.HELD_SECONDS", 60)
     said = []
     send = client._send_to_scheduler
@@ -78,7 +79,7 @@ def test_tasks_that_have_ended_are_let_go_of_together(make, client, wait_until, 
     wait_until(lambda: not stage_keys(client))
 
 
-def test_a_task_that_has_ended_is_let_go_of_when_no_other_follows(make, client, wait_until):
+def test_a_task_that_has_ended_is_let_go_of_when_no_other_follows(make, client):
     body = 'a [prompt="Say it"] b [shape=hexagon, label="Go on?"] start -> a -> b b -> done [label="Yes"]'
     pipeline = make(body, backend=str.upper, executor=client.get_executor())
     run = pipeline.run(durability="none", interviewer="deferred")
@@ -105,13 +106,13 @@ def test_output_arrives_while_the_worker_is_at_work(make, client, tmp_path):
     assert result.context["tool.output"] == "begun\nover\n"
 
 
-def test_stopping_a_run_ends_its_command_on_the_worker(make, client, tmp_path, wait_until, commands_with):
+def test_stopping_a_run_ends_its_command_on_the_worker(make, client, tmp_path, commands_with):
     command = f"touch {tmp_path}/begun; sleep 4714"
     run = make(tool(command), executor=client.get_executor()).run(logs_root="run")
-    wait_until((tmp_path / "begun").exists, 30)
+    wait_until((tmp_path / "begun").exists)
     run.cancel()
-    assert run.result(20).status == "interrupted"
-    wait_until(lambda: not commands_with("sleep 4714"), 3, "the end of the command")
+    assert run.result(60).status == "interrupted"
+    wait_until(lambda: not commands_with("sleep 4714"), "the end of the command")
 
 
 def killed(make, cluster, client, folder, more, pid_file, **options):
@@ -128,14 +129,14 @@ def killed(make, cluster, client, folder, more, pid_file, **options):
 
 
 def test_a_killed_workers_stage_is_run_again_where_its_rule_says_so(
-    make, cluster, client, tmp_path, pid_file, wait_until, commands_with
+    make, cluster, client, tmp_path, pid_file, commands_with
 ):
     result = killed(make, cluster, client, tmp_path, ", idempotent=true", pid_file)
     assert (result.status, result.reason) == ("success", "")
     assert len((tmp_path / "begun").read_text().split()) == 2
     (warning,) = [event.message for event in events(result) if isinstance(event, RunWarning)]
     assert re.fullmatch(r"b: worker \S+ was lost, and \S+ began it anew \(on_interrupted=rerun\)", warning)
-    wait_until(lambda: not commands_with("sleep 4713"), 10, "the end of what the killed worker ran")
+    wait_until(lambda: not commands_with("sleep 4713"), "the end of what the killed worker ran")
 
 
 def test_a_killed_workers_command_is_begun_once_unless_somebody_wants_it_again(
@@ -168,9 +169,7 @@ def test_a_client_in_place_of_its_executor_is_told_what_to_give(make, client):
     assert caught.value.hint == "pass client.get_executor()"
 
 
-def test_a_dead_scheduler_ends_the_run_in_bounded_time_and_no_run_begins_on_it(
-    make, clusters, tmp_path, wait_until, commands_with
-):
+def test_a_dead_scheduler_ends_the_run_in_bounded_time_and_no_run_begins_on_it(make, clusters, tmp_path, commands_with):
     cluster = clusters[1]
     with Client(scheduler_file=cluster.file, timeout="60s", set_as_default=False) as client:
         client.wait_for_workers(1, timeout=60)
@@ -179,12 +178,12 @@ def test_a_dead_scheduler_ends_the_run_in_bounded_time_and_no_run_begins_on_it(
         make(MODEL.format(more=""), executor=executor).run(wait=True, durability="none")  # imports what it takes
         command = f"touch {tmp_path}/begun; sleep 4715"
         run = make(tool(command, ", idempotent=true"), executor=executor).run(**options)
-        wait_until((tmp_path / "begun").exists, 30)
+        wait_until((tmp_path / "begun").exists)
         cluster.stop_scheduler()
         result = run.result(60)
         assert result.status == "fail"
         assert "stage b has no worker" in result.reason or "takes no task" in result.reason
-        wait_until(lambda: not commands_with("sleep 4715"), 30, "the end of the command")
+        wait_until(lambda: not commands_with("sleep 4715"), "the end of the command")
         again = make(MODEL.format(more=""), executor=executor).run(logs_root="again", worker_wait="1s")
         assert "the executor did not start" in again.result(60).reason
 

@@ -12,6 +12,7 @@ import pytest
 
 from attractor_nb.model.events import StageStarted
 from attractor_nb.storage.stored_run import read_run
+from tests.waiting import wait_until
 
 MORTAL = (
     "echo $PPID >> {folder}/begun; [ $(wc -l < {folder}/begun) -gt 1 ] || {{ echo $PPID > {folder}/pid; sleep 4716; }}"
@@ -31,9 +32,7 @@ def kill_in_the_middle(make, executor, folder, pid_file, more=", idempotent=true
 
 
 @pytest.mark.parametrize("make_pool", [new_pool, lambda: loky.get_reusable_executor(1)], ids=["processes", "loky"])
-def test_a_killed_workers_stage_is_run_again_in_a_new_pool(
-    make, tmp_path, pid_file, make_pool, wait_until, commands_with
-):
+def test_a_killed_workers_stage_is_run_again_in_a_new_pool(make, tmp_path, pid_file, make_pool, commands_with):
     made = []
 
     def executor():
@@ -74,14 +73,14 @@ if __name__ == "__main__":
 """
 
 
-def test_a_killed_coordinator_leaves_no_command_with_the_workers(tmp_path, wait_until, commands_with):
+def test_a_killed_coordinator_leaves_no_command_with_the_workers(tmp_path, commands_with):
     program = tmp_path / "coordinator.py"
     program.write_text(COORDINATOR)
     process = subprocess.Popen([sys.executable, program, tmp_path], start_new_session=True)
     try:
-        wait_until((tmp_path / "begun").exists, 60, "the stage")
+        wait_until((tmp_path / "begun").exists, "the stage")
         assert commands_with("sleep 4717")
     finally:
         process.kill()
         process.wait()
-    wait_until(lambda: not commands_with("sleep 4717"), 10, "the end of the command")
+    wait_until(lambda: not commands_with("sleep 4717"), "the end of the command")

@@ -16,7 +16,7 @@ def test_what_is_said_before_the_connection_is_there_is_heard_first():
         lifeline = SocketLifeline(SimpleNamespace(lifeline=listening.path, id="t1"))
         lifeline.say("stdout", "begun\n")
         holding = asyncio.ensure_future(lifeline.hold(lambda: None))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             first = await heard.get()
             lifeline.say("stdout", "over\n")
             second = await heard.get()

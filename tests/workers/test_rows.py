@@ -19,6 +19,7 @@ from attractor_nb.redaction import MARK, learn
 from attractor_nb.storage import returned_rows as brought_rows
 from attractor_nb.storage.log.event_lines import decode_line
 from attractor_nb.storage.stored_run import read_run
+from tests.waiting import wait_until
 
 MODEL = 'a [prompt="Say $n"] start -> a -> done'
 TOOL = 'b [shape=parallelogram, tool_command="{command}"{more}] start -> b -> done'
@@ -348,17 +349,15 @@ def test_a_worker_killed_in_the_middle_of_a_map_costs_no_row(make, tmp_path, pid
         pool.shutdown()
 
 
-def test_cancelling_a_map_ends_its_rows_on_the_workers_and_a_resume_finishes_it(
-    make, threads, tmp_path, wait_until, commands_with
-):
+def test_cancelling_a_map_ends_its_rows_on_the_workers_and_a_resume_finishes_it(make, threads, tmp_path, commands_with):
     body = tool(f"[ -e {tmp_path}/go ] || {{ touch {tmp_path}/begun; sleep 4720; }}")
     pipeline = make(body, executor=threads)
     run = pipeline.map(ROWS[:1], map_dir="map")
-    wait_until((tmp_path / "begun").exists, 30)
+    wait_until((tmp_path / "begun").exists)
     run.cancel()
-    result = run.result(20)
+    result = run.result(60)
     assert (result.status, result[0].status) == ("interrupted", "interrupted")
-    wait_until(lambda: not commands_with("sleep 4720"), 3, "the end of the command")
+    wait_until(lambda: not commands_with("sleep 4720"), "the end of the command")
     (tmp_path / "go").touch()
     assert pipeline.resume_map(result).result(30).status == "success"
 

@@ -16,6 +16,7 @@ from attractor_nb.model.events import ModelCallEnded, RunWarning, StageOutput, S
 from attractor_nb.redaction import MARK
 from attractor_nb.workers import perform, task
 from attractor_nb.workers import stage_output as brought
+from tests.waiting import wait_until
 
 TOOL = 'b [shape=parallelogram, tool_command="{command}"{more}] start -> b -> done'
 MODEL = 'a [prompt="Say it"{more}] start -> a -> done'
@@ -210,7 +211,7 @@ def test_a_custom_handler_that_does_not_say_so_stays_here(make, processes):
     assert result.context["pid"] == os.getpid()
 
 
-def test_output_arrives_while_the_worker_is_at_work(make, pool, tmp_path, wait_until):
+def test_output_arrives_while_the_worker_is_at_work(make, pool, tmp_path):
     heard = threading.Event()
     said = []
 
@@ -230,12 +231,12 @@ def test_output_arrives_while_the_worker_is_at_work(make, pool, tmp_path, wait_u
     wait_until(lambda: "".join(said) == "begun\nover\n", what="the rest of the output")
 
 
-def test_stopping_a_run_ends_its_command_on_the_worker(make, pool, tmp_path, wait_until, commands_with):
+def test_stopping_a_run_ends_its_command_on_the_worker(make, pool, tmp_path, commands_with):
     run = make(tool(f"touch {tmp_path}/begun; sleep 4712"), executor=pool).run(logs_root="run")
-    wait_until((tmp_path / "begun").exists, 30)
+    wait_until((tmp_path / "begun").exists)
     run.cancel()
-    assert run.result(20).status == "interrupted"
-    wait_until(lambda: not commands_with("sleep 4712"), 3, "the end of the command")
+    assert run.result(60).status == "interrupted"
+    wait_until(lambda: not commands_with("sleep 4712"), "the end of the command")
 
 
 def test_files_over_the_limits_stay_there_and_are_named(make, threads, monkeypatch):

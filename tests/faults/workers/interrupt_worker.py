@@ -38,7 +38,7 @@ from attractor_nb.storage.stored_run import has_event_log, read_run
 
 PACKAGE = str(Path(attractor_nb.__file__).parent) + os.sep
 MAIN = threading.main_thread().ident
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 60.0
 
 
 class Interrupter:
@@ -242,7 +242,7 @@ def left_open(root):
 
 
 def left_running(effects):
-    """What of the commands still runs, and their watchdogs, in a process that lives on; nobody waits long."""
+    """What of the commands still runs, and their watchdogs, in a process that lives on."""
     give_up = time.monotonic() + PATIENCE_SECONDS
     while (found := commands(effects)) and time.monotonic() < give_up:
         time.sleep(0.01)  # the end of a stranger's process is no event

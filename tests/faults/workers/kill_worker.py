@@ -53,7 +53,7 @@ BECOME_SUBREAPER = 36
 LONG = 10_000
 OF_EACH_RUN = {"sub.run_id", "stack.child.run_id", "stack.child.logs_root", "stack.child.cycle"}
 """Keys of a context that are others in every run."""
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 """How long descendants may take to end; nobody waits that long unless one never does."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from pathlib import Path
 
@@ -143,9 +144,10 @@ def test_a_very_long_word_is_shortened_in_the_message() -> None:
         "quotes",
     ],
 )
-@pytest.mark.timeout(20)
 def test_hostile_texts_are_refused_with_a_position_and_never_a_recursion_error(text: str) -> None:
+    began = time.process_time()
     assert refused(text).span is not None
+    assert time.process_time() - began < 2, "a tenth of it on a machine with nothing else to do"
 
 
 def test_groups_may_nest_as_deep_as_the_limit_says_and_no_deeper() -> None:

@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from attractor_nb.backends.llm.tools import mcp_servers as servers
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError, UntrustedSource
 from attractor_nb.source import SourceText
+from tests.waiting import is_alive, wait_for_end, wait_until
 
 pytest.importorskip("mcp")
 SERVER = Path(__file__).with_name("mcp_server.py")
@@ -29,20 +29,6 @@ def pids(monkeypatch, tmp_path):
     log = tmp_path / "pids.txt"
     monkeypatch.setenv("SERVER_PIDS", str(log))
     return lambda: [int(line) for line in log.read_text().splitlines()] if log.exists() else []
-
-
-def is_alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def gone(numbers, seconds=10):
-    deadline = time.monotonic() + seconds
-    while any(map(is_alive, numbers)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not any(map(is_alive, numbers))
 
 
 def run(user, allowed="mcp:files/*", *, command=COMMAND, graph="", attributes="", **options):
@@ -74,7 +60,7 @@ def test_a_model_calls_a_tool_of_a_server_that_ends_with_the_run(tool_user, pids
     ]
     assert kept(result.logs_root)[0]["result"] == "remember the milk"
     assert len(pids()) == 1
-    assert gone(pids(), 1)
+    wait_for_end(*pids())
 
 
 def test_all_tools_of_a_server(tool_user, pids):
@@ -121,7 +107,7 @@ def test_what_a_server_answers_is_bounded(tool_user, pids):
 def test_a_tool_that_takes_too_long_is_told_to_the_model(tool_user, pids):
     (said,) = told(tool_user, ("files_slow", {}), graph=', mcp.files.timeout="300ms"')
     assert said == "files/slow: no answer within 0.3 s"
-    assert gone(pids())
+    wait_for_end(*pids())
 
 
 def test_a_server_that_dies_is_told_to_the_model_and_then_fails_the_stage(tool_user, pids, kept):
@@ -132,7 +118,7 @@ def test_a_server_that_dies_is_told_to_the_model_and_then_fails_the_stage(tool_u
     assert "the disk is on fire" in result.reason
     assert "the disk is on fire" in user.told[0]
     assert len(kept(result.logs_root)) == 2
-    assert gone(pids())
+    wait_for_end(*pids())
 
 
 def test_the_next_attempt_starts_it_anew(tool_user, pids):
@@ -147,7 +133,7 @@ def test_the_next_attempt_starts_it_anew(tool_user, pids):
     result, _ = run(user, attributes=', max_retries=1, retry_policy="none"')
     assert result.status == "success", result.reason
     assert len(pids()) == 2
-    assert gone(pids())
+    wait_for_end(*pids())
 
 
 STARTS = {
@@ -182,12 +168,10 @@ def test_a_cancelled_run_ends_the_server_and_what_it_started(tool_user, pids):
     pipeline = Pipeline(SOURCE.format(COMMAND, "", "mcp:files/*", ""), backend=user)
 
     run = pipeline.run(logs_root="run", durability="fast", trust=True, wait=False)
-    deadline = time.monotonic() + 60
-    while not user.told and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: user.told, "the first answer")
     run.cancel()
     assert run.result(30).status == "interrupted"
-    assert gone([*pids(), int(user.told[0])])
+    wait_for_end(*pids(), int(user.told[0]))
 
 
 PROGRAM = """
@@ -212,14 +196,12 @@ def test_no_server_outlives_a_program_that_is_killed(number, pids, kept, tmp_pat
     code = PROGRAM.format(folder=str(SERVER.parent), conftest=str(SERVER.with_name("conftest.py")), source=source)
     program = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.DEVNULL)
     calls = tmp_path / "run" / "work" / "tool_calls.jsonl"
-    deadline = time.monotonic() + 60
-    while not (calls.exists() and calls.read_text().endswith("\n")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: calls.exists() and calls.read_text().endswith("\n"), "the first call")
     child = int(kept(tmp_path / "run")[0]["result"])
     assert is_alive(child)
     os.kill(program.pid, number)
     program.wait(30)
-    assert gone([*pids(), child], 20)
+    wait_for_end(*pids(), child)
 
 
 # What is run has to be trusted

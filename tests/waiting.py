@@ -1,0 +1,32 @@
+"""Waits for what tells nobody of itself: other processes, and files that they write.
+
+No deadline here is a promise of speed, since the machine may be slow: it ends a test that would wait for ever.
+"""
+
+import time
+from pathlib import Path
+
+PATIENCE_SECONDS = 60.0
+STEP_SECONDS = 0.02
+
+
+def wait_until(look, what="it"):
+    """What ``look`` finds, once it finds something."""
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while not (found := look()):
+        assert time.monotonic() < give_up, f"{what} did not happen within {PATIENCE_SECONDS:.0f} s"
+        time.sleep(STEP_SECONDS)
+    return found
+
+
+def is_alive(pid):
+    """Whether a process runs; one that has ended does not, even if nobody has reaped it yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_for_end(*pids):
+    """Wait until processes have ended."""
+    wait_until(lambda: not any(map(is_alive, pids)), f"the end of {pids}")
