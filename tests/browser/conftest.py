@@ -244,7 +244,7 @@ def open_view(driver: ModuleType, tmp_path: Path) -> Iterator[Callable[..., View
             )
             view = ViewPage(stack.enter_context(driver.new_page(width=width, height=height, dark=dark, scale=scale)))
             view.page.goto(file.as_uri())
-            view.page.wait_for_function("() => 'end' in window", timeout=10_000)
+            view.page.wait_for_function("() => 'end' in window")
             return view
 
         yield open_

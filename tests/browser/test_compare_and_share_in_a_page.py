@@ -59,11 +59,11 @@ def test_an_exported_run_opens_without_a_network_and_scrubs(driver, tmp_path, da
     with driver.new_page(dark=dark, offline=True) as page:
         opened = Opened(page, file)
         slider = page.get_by_role("slider")
-        slider.wait_for(timeout=10_000)
+        slider.wait_for()
         assert "state-success" in page.locator(".ad-drawing [data-node=done]").get_attribute("class")
         page.locator(".ad-drawing [data-node=write]").click()
         page.get_by_role("tab", name="Response").click()
-        page.locator(".al-inspector .pr-shown", has_text="(write of run)").first.wait_for(timeout=5_000)
+        page.locator(".al-inspector .pr-shown", has_text="(write of run)").first.wait_for()
         opened.shoot(f"exported-run{'-dark' if dark else ''}")
         slider.focus()
         page.keyboard.press("Home")
@@ -95,7 +95,7 @@ def test_a_click_on_the_drawing_of_two_runs_shows_both_sides(driver, tmp_path, d
         node = page.locator(".ad-drawing [data-node=write]")
         node.click()
         sides = page.locator(".ac-side")
-        sides.first.wait_for(timeout=5_000)
+        sides.first.wait_for()
         assert "(write of one)" in sides.nth(0).inner_text()
         assert "(write of two)" in sides.nth(1).inner_text()
         assert "did not come here" in page.locator(".ac-panel").inner_text()
@@ -189,7 +189,7 @@ def test_no_text_of_a_run_is_ever_executed(driver, tmp_path):
     for file in files:
         with driver.new_page(offline=True) as page:
             opened = Opened(page, file)
-            page.locator(".ad-drawing [data-node=n3]").wait_for(timeout=10_000)
+            page.locator(".ad-drawing [data-node=n3]").wait_for()
             page.evaluate(CLICK_EVERYTHING)
             assert page.evaluate("() => window.pwned") is None
             assert opened.dialogs == []

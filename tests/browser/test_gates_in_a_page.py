@@ -203,7 +203,7 @@ def test_a_kernel_that_takes_no_answer_is_named_with_the_way_on(open_view):
     asked = {**question(), "resume": 'Run.load("runs/x").resume()'}
     view = open_gates(open_view, asked)
     view.page.locator(".attractor-choice").first.click()
-    view.page.wait_for_function("document.querySelector('.ag-refusal').textContent !== ''", timeout=15_000)
+    view.page.wait_for_function("document.querySelector('.ag-refusal').textContent !== ''", timeout=60_000)
     words = view.page.locator(".ag-refusal").text_content()
     assert "busy, or was restarted" in words
     assert 'Run.load("runs/x").resume()' in words

@@ -354,9 +354,10 @@ HUNDRED = (
 )
 
 
-def test_typing_in_a_hundred_nodes_is_drawn_at_once(open_document):
+def test_typing_in_a_hundred_nodes_is_drawn_with_a_request_a_change(open_document):
     with open_document(HUNDRED) as document:
-        took = []
+        took, asked = [], []
+        document.page.on("request", lambda request: asked.append(request.url))
         for number in range(16):
             label = f"typed {number}"
             took.append(
@@ -374,6 +375,5 @@ def test_typing_in_a_hundred_nodes_is_drawn_at_once(open_document):
                 )
             )
         print("drawn after", [round(one) for one in took])
-        # The best of them: on a machine that does other work at the same time, their median measures that work.
-        # The goal is 100 ms in the median on a machine of its own, and is measured there: docs/jupyterlab.md.
-        assert min(took) < 300
+        # How soon is measured on a machine of its own: docs/jupyterlab.md.
+        assert sum(url.endswith("/edit") for url in asked) <= len(took) + 4

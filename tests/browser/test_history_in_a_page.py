@@ -141,7 +141,7 @@ def test_runs_under_way_are_asked_about_again_and_the_keyboard_keeps_its_place(o
     rows[0].update(status="running", is_live=True, is_deletable=False)
     view = open_view("history", VIEW, rows=rows, caption="runs", place="")
     assert view.page.locator(f"tr[data-run={rows[0]['key']}] button:last-child").is_disabled()
-    view.page.wait_for_function("() => window.sent.some(message => message.kind === 'refresh')", timeout=8000)
+    view.page.wait_for_function("() => window.sent.some(message => message.kind === 'refresh')", timeout=60_000)
     tag = view.page.locator("tr[data-run=well]").get_by_text("Tag")
     tag.focus()
     view.set("rows", rows[1:])
@@ -153,7 +153,7 @@ def test_a_kernel_that_is_gone_or_silent_is_told(open_view, table):
     assert view.page.locator(".ah-panel").is_hidden()
     view.page.locator("tr[data-run=well]").get_by_text("Open").click()
     view.page.wait_for_function(
-        "() => document.querySelector('.ah-panel').textContent.includes('busy or gone')", timeout=15000
+        "() => document.querySelector('.ah-panel').textContent.includes('busy or gone')", timeout=60_000
     )
     view.page.evaluate("() => window.host.lose()")
     assert "The kernel is gone." in view.page.locator(".ah-panel.is-error").text_content()

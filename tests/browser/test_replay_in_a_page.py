@@ -195,6 +195,8 @@ def test_a_click_into_the_strip_goes_there(open_view):
     assert view.page.locator(".ar-place").text_content() == "0 / 23"
 
 
+MOST_SECONDS_A_STEP = 0.1
+"""Of the processor: ten times what it takes."""
 SPEED = """() => {
   const slider = document.querySelector('.ar-slider'), times = [];
   const count = Number(slider.max);
@@ -212,7 +214,7 @@ SPEED = """() => {
 
 
 @pytest.mark.parametrize("size", [50, 200])
-def test_a_step_at_500_events_is_fast(open_view, size, record_property):
+def test_a_step_at_500_events_costs_little(open_view, size, driver, record_property):
     line = " -> ".join(["start", *(f"n{number}" for number in range(size - 2)), "done"])
     graph = parse_dot(f"digraph big {{ start [shape=Mdiamond] done [shape=Msquare] {line} }}")
     events = [PipelineStarted(name="big", id="r", sequence=1, time=1.0)]
@@ -235,7 +237,13 @@ def test_a_step_at_500_events_is_fast(open_view, size, record_property):
         replay=replay_of(graph, events[:500]),
         stages={},
     )
+    clock = driver.thread_clock(view.page)
+    before = clock()
     median, high, highest = view.page.evaluate(SPEED)
+    seconds = (clock() - before) / 120
     record_property("milliseconds", [median, high, highest])
-    print(f"{size} nodes: median {median:.1f} ms, 95 % {high:.1f} ms, highest {highest:.1f} ms")
-    assert median < 50
+    print(
+        f"{size} nodes: median {median:.1f} ms, 95 % {high:.1f} ms, highest {highest:.1f} ms; "
+        f"{1000 * seconds:.1f} ms of the processor"
+    )
+    assert seconds < MOST_SECONDS_A_STEP
