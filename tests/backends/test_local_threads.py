@@ -67,11 +67,11 @@ def test_another_mode_asks_afresh(asked):
 def test_a_thread_that_outgrows_the_window_is_made_to_fit_and_the_run_says_so(asked):
     long = LINE.replace("Name a colour.", "Name a colour. " * 100)
     run = Pipeline(long, backend=Local(max_tokens=50)).run()
-    assert run.result(20).status == "success"
+    assert run.result(60).status == "success"
     assert len(said(asked[2])) == 6, "a window of 4096 tokens has room for all"
     asked.clear()
     run = Pipeline(long, backend=Local(max_tokens=50, context_tokens=400)).run()
-    assert run.result(20).status == "success"
+    assert run.result(60).status == "success"
     roles = [role for role, _ in said(asked[2])]
     assert roles == ["system", *["user", "assistant"] * (len(roles) // 2 - 1), "user"]
     assert any(content.startswith(SUMMARY_TITLE) for _, content in said(asked[2]))
@@ -85,6 +85,6 @@ def test_a_thread_of_another_backend_is_refused(asked, tmp_path):
     root = RunDirectory(Disk(), tmp_path / "run")
     ThreadDirectory(Disk(), root, is_synced=False).save("t", "a:1.1", '{"session": "of an agent"}', after="")
     root.close()
-    result = pipeline.resume(tmp_path / "run").result(20)
+    result = pipeline.resume(tmp_path / "run").result(60)
     assert result.status == "fail"
     assert "thread 't' belongs to another backend" in result.reason

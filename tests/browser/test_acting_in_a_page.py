@@ -24,10 +24,10 @@ TEXT = """digraph demo { start [shape=Mdiamond] done [shape=Msquare]
 @pytest.fixture
 def waiting(tmp_path):
     run = Pipeline(TEXT, backend="simulated").run(logs_root=tmp_path / "run", interviewer="deferred")
-    run.wait_for_gate("gate", 20)
+    run.wait_for_gate("gate", 60)
     yield run
     run.cancel()
-    run.result(20)
+    run.result(60)
 
 
 @pytest.fixture

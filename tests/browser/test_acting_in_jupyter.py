@@ -20,7 +20,7 @@ talk = Pipeline("""digraph talk { graph [label="Talk", goal="tides"]
     start -> draft -> check -> gate
     gate -> done [label="[Y] Yes"] gate -> draft [label="[N] No"] }""")'''
 RUN = "review = talk.run(backend=answer)"
-ANSWER = 'review.wait_for_gate("gate", 20); review.answer("gate", "Yes"); print(review.result().status)'
+ANSWER = 'review.wait_for_gate("gate", 60); review.answer("gate", "Yes"); print(review.result().status)'
 
 
 def open_stage(notebook, node, within="[data-attractor-place]"):

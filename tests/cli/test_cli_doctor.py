@@ -115,13 +115,13 @@ def test_an_open_gate_is_said(run, tmp_path):
     gated = SOURCE.replace('[prompt="Prove"]', '[shape=hexagon, label="Good?"]')
     gated = re.sub(r"    tool .*\n", "", gated).replace("tool -> ", "")
     live = Pipeline(gated).run(logs_root=tmp_path / "gated", interviewer="deferred")
-    live.wait_for_gate("prove", 20)
+    live.wait_for_gate("prove", 60)
     found = diagnose_run(tmp_path / "gated")
     assert (found.open_gate, found.next_node, found.verdict) == ("prove", "prove", "healthy")
     assert found.owner["pid"]
     assert not found.is_resumable
     live.answer("prove", "done")
-    assert live.result(20).status == "success"
+    assert live.result(60).status == "success"
 
 
 def commands_of(text):

@@ -137,7 +137,7 @@ def test_the_summary_for_programs_has_usage_by_run_stage_and_attempt(tmp_path):
         "digraph { start [shape=Mdiamond] a [max_retries=1] done [shape=Msquare] start -> a -> done }", backend=answer
     )
     run = pipeline.run(logs_root=tmp_path / "run", clock=ManualClock())
-    result = run.result(20)
+    result = run.result(60)
     plain = summary_plain(run, result, Tally())
     assert plain["usage"] == (Usage(3) + spent).to_plain()
     (stage,) = [stage for stage in plain["stages"] if stage["id"] == "a"]

@@ -93,10 +93,10 @@ def test_the_question_is_answered_by_run_answer_as_any_other(cut):
     pipeline, root = cut()
     processes = FakeProcesses()
     run = pipeline.resume(root, interviewer="deferred", processes=processes)
-    gate = run.wait_for_gate("t", 20)
+    gate = run.wait_for_gate("t", 60)
     assert (gate.id, run.status) == ("t:1.1", "waiting")
     run.answer("t", "Run it again", answered_by="ann")
-    result = run.result(20)
+    result = run.result(60)
     assert (result.status, len(processes.commands)) == ("success", 1)
     assert processes.commands[0].env["ATTRACTOR_IDEMPOTENCY_KEY"] == f"{result.run_id}:t:1"
     status = json.loads((root / "t" / "status.json").read_text())
@@ -111,7 +111,7 @@ def test_the_question_is_answered_by_run_answer_as_any_other(cut):
 def test_what_was_decided_is_in_the_stages_own_status(cut, word, status):
     pipeline, root = cut()
     processes = FakeProcesses()
-    pipeline.resume(root, interviewer=lambda question: word, processes=processes).result(20)
+    pipeline.resume(root, interviewer=lambda question: word, processes=processes).result(60)
     written = json.loads((root / "t" / "status.json").read_text())
     assert (written["outcome"], written["attempt"], processes.commands) == (status, 1, [])
     assert "by callback" in written["notes"] + written.get("failure_reason", "")
@@ -122,13 +122,13 @@ def test_what_was_decided_is_in_the_stages_own_status(cut, word, status):
 def test_who_was_asked_and_stopped_is_asked_again_and_who_answered_is_not(cut):
     pipeline, root = cut()
     run = pipeline.resume(root, interviewer="deferred")
-    run.wait_for_gate("t", 20)
+    run.wait_for_gate("t", 60)
     run.cancel()
-    assert run.result(20).status == "interrupted"
+    assert run.result(60).status == "interrupted"
     again = pipeline.resume(root, interviewer="deferred")
-    assert again.wait_for_gate("t", 20).id == "t:1.1"
+    assert again.wait_for_gate("t", 60).id == "t:1.1"
     again.answer("t", "D")
-    assert again.result(20).status == "success"
+    assert again.result(60).status == "success"
     assert len(events(root, InterviewStarted)) == 2
 
 
@@ -152,16 +152,16 @@ def test_an_interviewer_that_breaks_down_leaves_the_question_open(cut):
     def broken(question):
         raise ConnectionError("chat is down")
 
-    result = pipeline.resume(root, interviewer=broken).result(20)
+    result = pipeline.resume(root, interviewer=broken).result(60)
     assert result.status == "fail"
     assert "nobody could be asked about it: ConnectionError: chat is down" in result.reason
-    assert pipeline.resume(root, interviewer=lambda question: "D").result(20).status == "success"
+    assert pipeline.resume(root, interviewer=lambda question: "D").result(60).status == "success"
 
 
 def test_auto_approval_never_repeats_a_command(cut):
     pipeline, root = cut()
     processes = FakeProcesses()
-    result = pipeline.resume(root, interviewer=AutoApproveInterviewer(), processes=processes).result(20)
+    result = pipeline.resume(root, interviewer=AutoApproveInterviewer(), processes=processes).result(60)
     assert processes.commands == []
     assert "recorded as failed by auto-approve" in result["t"].outcome.failure_reason
 
@@ -175,7 +175,7 @@ def test_a_gate_that_was_cut_off_puts_its_own_question_only(cut):
         asked.append(question.id)
         return "Y"
 
-    assert pipeline.resume(root, interviewer=person, on_interrupted="ask").result(20).status == "success"
+    assert pipeline.resume(root, interviewer=person, on_interrupted="ask").result(60).status == "success"
     assert asked == ["g:1"]
 
 
@@ -187,7 +187,7 @@ def test_a_model_stage_is_run_again_under_its_key_and_the_log_says_so(cut):
         return Outcome.success() if len(keys) > 1 else Outcome.retry("busy")
 
     pipeline, root = cut(body="a [max_retries=2{more}] start -> a -> m -> done", node_id="a", backend=work)
-    result = pipeline.resume(root, backend=work, clock=ManualClock()).result(20)
+    result = pipeline.resume(root, backend=work, clock=ManualClock()).result(60)
     assert result.status == "success"
     assert keys[:2] == [f"{result.run_id}:a:1"] * 2
     (resumed,) = events(root, PipelineResumed)
@@ -204,9 +204,9 @@ def test_a_stop_in_the_wait_between_two_attempts_leaves_nothing_ambiguous(make, 
     for event in run.events():
         if isinstance(event, StageRetrying):
             run.cancel()
-    assert run.result(20).status == "interrupted"
+    assert run.result(60).status == "interrupted"
     resumed = pipeline.resume(tmp_path / "run", processes=FakeProcesses())
-    assert resumed.result(20).status == "success"
+    assert resumed.result(60).status == "success"
     assert [event.attempt for event in events(tmp_path / "run", StageEnd) if event.name == "t"] == [1, 2]
 
 

@@ -428,8 +428,8 @@ def test_human_gates_wait_in_several_branches_at_once(tmp_path):
     opened = threading.Semaphore(0)
     pipeline.on_event(lambda event: opened.release() if isinstance(event, InterviewStarted) else None)
     run = pipeline.run(durability="fast")
-    assert opened.acquire(timeout=20)
-    assert opened.acquire(timeout=20)
+    assert opened.acquire(timeout=60)
+    assert opened.acquire(timeout=60)
     assert {gate.id for gate in run.gates} == {"fan/one/one:1", "fan/two/two:1"}
     run.answer("two", "Y")
     run.answer("one", "Y")

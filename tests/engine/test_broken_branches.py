@@ -68,7 +68,7 @@ def test_a_stage_whose_end_was_not_recorded_is_run_again(node, kind, tmp_path, m
     before, recorded = backend.asked[node], committed(place)
     assert recorded[node] == 0
     again = FunctionBackend(lambda node, prompt, context: backend.asked.update([node.id]) or node.id)
-    result = Pipeline(TEXT, backend=again).resume(place).result(20)
+    result = Pipeline(TEXT, backend=again).resume(place).result(60)
     assert result.status == "success"
     assert backend.asked[node] == before + 1
     assert committed(place) == Counter(["start", "fan", "a", "b", "c", "join", "done"])
@@ -86,6 +86,6 @@ def test_who_interrupts_just_behind_a_record_is_told_so_and_the_log_goes_on(node
             asyncio.run(pipeline.run_async(logs_root=place, checkpoint_every_stage=True))
     assert read_run(place).status == "interrupted"
     again = FunctionBackend(lambda node, prompt, context: backend.asked.update([node.id]) or node.id)
-    assert Pipeline(TEXT, backend=again).resume(place).result(20).status == "success"
+    assert Pipeline(TEXT, backend=again).resume(place).result(60).status == "success"
     assert backend.asked[node] == 1
     assert committed(place) == Counter(["start", "fan", "a", "b", "c", "join", "done"])

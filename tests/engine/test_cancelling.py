@@ -38,9 +38,9 @@ class Reached:
 
 def stop_at(pipeline, begun, **options):
     run = pipeline.run(**{"durability": "fast", **options})
-    assert begun.wait(20)
+    assert begun.wait(60)
     run.cancel()
-    return run, run.result(20)
+    return run, run.result(60)
 
 
 @pytest.mark.parametrize("more", ["", ", timeout=60s"], ids=["no_limit", "with_limit"])
@@ -74,9 +74,9 @@ def test_a_run_is_stopped_at_a_gate(make, is_inner_asked):
     run = make("g [shape=hexagon] start -> g -> done", interviewer=Asking() if is_inner_asked else "deferred").run(
         durability="fast"
     )
-    run.wait_for_gate("g", 20)
+    run.wait_for_gate("g", 60)
     run.cancel()
-    assert run.result(20).status == "interrupted"
+    assert run.result(60).status == "interrupted"
     assert run.gates == ()
 
 
@@ -86,7 +86,7 @@ def test_a_run_is_stopped_in_a_tool_and_the_command_is_ended(make, tmp_path):
     feed = run.events()
     next(event for event in feed if type(event).__name__ == "StageStarted" and event.name == "a")
     run.cancel()
-    assert run.result(20).status == "interrupted"
+    assert run.result(60).status == "interrupted"
 
 
 def test_a_run_is_stopped_between_two_attempts(make):
@@ -124,7 +124,7 @@ def test_a_run_is_stopped_while_its_backend_starts(make):
     pipeline = make(NODE.format(attrs=""), backend=Slow())
     run, result = stop_at(pipeline, reached.begun)
     assert (result.status, result.completed_nodes, closed) == ("interrupted", (), [True])
-    assert pipeline.resume(run, backend="simulated").result(20).status == "success"
+    assert pipeline.resume(run, backend="simulated").result(60).status == "success"
 
 
 def test_a_rushing_run_can_be_stopped(dot):
@@ -133,7 +133,7 @@ def test_a_rushing_run_can_be_stopped(dot):
     )
     run = pipeline.run(durability="none", max_steps=10**9)
     run.cancel()
-    assert run.result(20).status == "interrupted"
+    assert run.result(60).status == "interrupted"
 
 
 def test_a_run_that_is_stopped_at_once_frees_its_directory(make):
@@ -144,7 +144,7 @@ def test_a_run_that_is_stopped_at_once_frees_its_directory(make):
         return run
 
     run = asyncio.run(main())
-    assert run.resume().result(20).status == "success"
+    assert run.resume().result(60).status == "success"
 
 
 def test_a_resumed_run_that_is_stopped_at_once_loses_no_stage(make, tmp_path):
@@ -164,7 +164,7 @@ def test_a_resumed_run_that_is_stopped_at_once_loses_no_stage(make, tmp_path):
         assert run.status == "interrupted"
 
     asyncio.run(main())
-    assert pipeline.resume(tmp_path / "run").result(20).status == "success"
+    assert pipeline.resume(tmp_path / "run").result(60).status == "success"
 
 
 def test_a_stop_before_the_engine_has_begun_fails_no_stage(make, tmp_path):
@@ -173,7 +173,7 @@ def test_a_stop_before_the_engine_has_begun_fails_no_stage(make, tmp_path):
 
     async def block(prompt):
         busy.set()
-        free.wait(20)
+        free.wait(60)
         return "done"
 
     async def answer(prompt):
@@ -183,13 +183,13 @@ def test_a_stop_before_the_engine_has_begun_fails_no_stage(make, tmp_path):
     pipeline = make(NODE.format(attrs=""), backend=answer)
     pipeline.run(wait=True, logs_root=tmp_path / "run", stop_after=1)
     blocking = make(NODE.format(attrs=""), backend=block).run(durability="none")
-    assert busy.wait(20)
+    assert busy.wait(60)
     run = pipeline.resume(tmp_path / "run")
     run.cancel()
     free.set()
-    assert blocking.result(20).status == "success"
-    assert run.result(20).status == "interrupted"
-    assert run.resume().result(20).status == "success"
+    assert blocking.result(60).status == "success"
+    assert run.result(60).status == "interrupted"
+    assert run.resume().result(60).status == "success"
 
 
 async def _ended(run):
@@ -205,15 +205,15 @@ def test_the_stop_is_recorded_and_the_run_goes_on_from_there(make):
     run, result = stop_at(pipeline, reached.begun)
     assert [event.reason for event in run.events() if isinstance(event, PipelineInterrupted)] == ["cancelled"]
     assert load_checkpoint(result.logs_root).next_node == "a"
-    resumed = run.resume(backend="simulated").result(20)
+    resumed = run.resume(backend="simulated").result(60)
     assert resumed.completed_nodes == ("start", "a", "done")
 
 
 def test_stopping_a_run_that_has_ended_does_nothing(make):
     run = make("start -> done").run(durability="none")
-    result = run.result(20)
+    result = run.result(60)
     run.cancel()
-    assert run.result(20) is result
+    assert run.result(60) is result
 
 
 def test_cancelling_the_await_stops_the_run(make):
@@ -222,7 +222,7 @@ def test_cancelling_the_await_stops_the_run(make):
     async def main():
         run = make(NODE.format(attrs=""), backend=reached.coroutine).run(durability="fast", host="kernel")
         waiting = asyncio.ensure_future(_ended(run))
-        await asyncio.to_thread(reached.begun.wait, 20)
+        await asyncio.to_thread(reached.begun.wait, 60)
         waiting.cancel()
         await asyncio.wait({waiting})
         return run

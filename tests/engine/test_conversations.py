@@ -48,7 +48,7 @@ def talk(make, tmp_path):
     def start(body=LINE, replies=None, **options):
         talker = Talker(replies)
         run = make(body, backend=talker).run(logs_root=tmp_path / "run", **options)
-        run.result(20)
+        run.result(60)
         return talker, run
 
     return start
@@ -111,10 +111,10 @@ def test_ruling_21_threads_start_anew_after_a_restart(make, tmp_path):
 def test_a_rewound_run_does_not_hear_what_was_set_aside(talk):
     talker, run = talk()
     again = run.rewind("b")
-    again.result(20)
+    again.result(60)
     # the first stage has a summary in place of the conversation (5.3, step 6), so it is not in it either
     assert talker.heard[3:] == [("b", None), ("c", "a")]
-    again.rewind("c", visit=2).result(20)
+    again.rewind("c", visit=2).result(60)
     assert talker.heard[5:] == [("c", "a")], "the stage before it had a summary: nothing degrades twice"
 
 
@@ -136,7 +136,7 @@ def test_a_visit_that_was_cut_off_does_not_hear_itself_when_it_is_run_again(make
 
     asyncio.run(scenario())
     talker = Talker()
-    make(LINE, backend=talker).resume(root).result(20)
+    make(LINE, backend=talker).resume(root).result(60)
     assert talker.heard == [("a", ""), ("b", "a"), ("c", "a b")]
     assert "a:1.1" in json.loads((root / "threads/t.json").read_text())["entries"], "it stays as evidence"
 
@@ -145,7 +145,7 @@ def test_spec_5_3_after_a_resume_one_stage_is_degraded_and_the_next_finds_its_th
     talker = Talker()
     pipeline = make(LINE, backend=talker)
     pipeline.run(wait=True, logs_root=tmp_path / "run", stop_after=2)
-    pipeline.resume(tmp_path / "run").result(20)
+    pipeline.resume(tmp_path / "run").result(60)
     assert talker.heard == [("a", ""), ("b", None), ("c", "a")]
 
 
@@ -160,11 +160,11 @@ def test_spec_5_3_a_degraded_stage_that_is_cut_off_again_is_degraded_again(make,
         await asyncio.Event().wait()
 
     run = make(LINE, backend=Talker({"b": [hang]})).resume(root)
-    assert reached.wait(20)
+    assert reached.wait(60)
     run.cancel()
-    assert run.result(20).status == "interrupted"
+    assert run.result(60).status == "interrupted"
     talker = Talker()
-    make(LINE, backend=talker).resume(root).result(20)
+    make(LINE, backend=talker).resume(root).result(60)
     modes = [event.fidelity for event in read_run(root).events if isinstance(event, StageStarted)]
     assert talker.heard == [("b", None), ("c", "a")]
     assert [mode for mode in modes if mode] == ["full", "summary:high", "summary:high", "full"]
@@ -188,7 +188,7 @@ def test_a_branch_that_was_stopped_finds_what_it_had_said(make, tmp_path):
     pipeline = make(FAN, backend=talker)
     result = pipeline.run(wait=True, logs_root=tmp_path / "run", stop_after=2)
     while result.status == "paused":
-        result = pipeline.resume(tmp_path / "run", stop_after=1).result(20)
+        result = pipeline.resume(tmp_path / "run", stop_after=1).result(60)
     assert result.status == "success"
     heard = [entry for entry in talker.heard if entry[1]]
     assert set(heard) <= {("b", "a"), ("c", "a b"), ("c", "a"), ("d", "a"), ("e", "a")}
@@ -220,7 +220,7 @@ def test_a_thread_whose_file_is_gone_begins_anew_and_says_so(make, tmp_path):
     (root / "threads/t.json").unlink()
     talker = Talker()
     run = make(LINE, backend=talker).resume(root)
-    run.result(20)
+    run.result(60)
     assert talker.heard == [("b", None), ("c", "")]
     (warning,) = [event for event in run.events() if isinstance(event, RunWarning)]
     assert warning.message == "thread t begins anew: what a:1.1 had said is not in the run directory"
@@ -231,10 +231,10 @@ def test_a_damaged_thread_stops_the_run_which_can_go_on_without_it(make, tmp_pat
     make(LINE, backend=Talker()).run(wait=True, logs_root=root, stop_after=2)
     (root / "threads/t.json").write_text("{}")
     with pytest.raises(StorageError, match="is damaged") as caught:
-        make(LINE, backend=Talker()).resume(root).result(20)
+        make(LINE, backend=Talker()).resume(root).result(60)
     assert "remove it" in caught.value.hint
     (root / "threads/t.json").unlink()
-    assert make(LINE, backend=Talker()).resume(root).result(20).status == "success"
+    assert make(LINE, backend=Talker()).resume(root).result(60).status == "success"
 
 
 def test_a_thread_says_the_same_whether_it_is_read_from_the_checkpoint_or_the_log(make, tmp_path):
@@ -246,7 +246,7 @@ def test_a_thread_says_the_same_whether_it_is_read_from_the_checkpoint_or_the_lo
         if name == "log":
             for path in root.glob("checkpoint*.json"):
                 path.unlink()
-        pipeline.resume(root).result(20)
+        pipeline.resume(root).result(60)
         assert talker.heard == [("a", ""), ("b", None), ("c", "a")]
 
 

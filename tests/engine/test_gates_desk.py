@@ -90,11 +90,11 @@ def test_an_answer_that_comes_at_once_is_logged_after_its_question():
 
 def test_ruling_23_of_several_threads_the_first_answer_wins(make):
     run = make(GATE.format(more=""), interviewer="deferred").run(durability="fast")
-    run.wait_for_gate("g", timeout=20)
+    run.wait_for_gate("g", timeout=60)
     begin, outcomes = threading.Barrier(8), []
 
     def hand_in(key):
-        begin.wait(20)
+        begin.wait(60)
         try:
             run.answer("g", key)
         except AlreadyAnswered:
@@ -106,8 +106,8 @@ def test_ruling_23_of_several_threads_the_first_answer_wins(make):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
-    result = run.result(20)
+        thread.join(60)
+    result = run.result(60)
     (winner,) = (outcome for outcome in outcomes if outcome != "late")
     assert outcomes.count("late") == 7
     assert result.completed_nodes[2] == {"Y": "ship", "N": "fix"}[winner]

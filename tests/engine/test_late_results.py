@@ -6,7 +6,7 @@ from attractor_nb.model.outcome import Outcome
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.stage import current_stage
 
-LIMIT_SECONDS = 20
+LIMIT_SECONDS = 60
 SOURCE = """digraph g {
     start [shape=Mdiamond] work [type=custom, timeout="200ms", max_retries=1] done [shape=Msquare]
     start -> work -> done

@@ -77,7 +77,7 @@ def test_ruling_21_a_run_that_was_stopped_after_a_restart_goes_on_there(make, tm
     pipeline = restarting(make, [1, 3])
     stopped = pipeline.run(wait=True, logs_root=tmp_path / "run", stop_after=stop_after)
     assert stopped.status == "paused"
-    result = pipeline.resume(tmp_path / where).result(20)
+    result = pipeline.resume(tmp_path / where).result(60)
     assert result.status == "success"
     assert result.completed_nodes == ("a", "b", "done")
 
@@ -93,7 +93,7 @@ def test_ruling_21_a_restart_that_was_cut_off_before_its_first_record_begins_at_
     for path in fresh.glob("manifest*"):  # as it was made: it knew of no record yet
         manifest = unseal(path.read_bytes())
         path.write_bytes(seal({**manifest, "log_sequence": 0}))
-    result = pipeline.resume(tmp_path / "run").result(20)
+    result = pipeline.resume(tmp_path / "run").result(60)
     assert result.status == "success"
     assert result.completed_nodes == ("a", "b", "done")
     assert result.context["ticket"] == "42"
@@ -136,7 +136,7 @@ def test_ruling_18_the_log_of_a_restart_alone_knows_what_came_before(make, tmp_p
     pipeline.run(wait=True, logs_root=tmp_path / "run", stop_after=4)
     for path in tmp_path.rglob("checkpoint*"):
         path.unlink()
-    result = pipeline.resume(tmp_path / where, max_restarts=1).result(20)
+    result = pipeline.resume(tmp_path / where, max_restarts=1).result(60)
     assert result.status == "fail"
     assert "max_restarts=1" in result.reason
 
@@ -152,7 +152,7 @@ def test_ruling_21_the_links_hold_after_the_whole_directory_was_moved(make, tmp_
             for path in tmp_path.rglob(pattern):
                 path.unlink()
     assert Run.load(tmp_path / where).logs_root == tmp_path / "new/restart-2"
-    result = pipeline.resume(tmp_path / where).result(20)
+    result = pipeline.resume(tmp_path / where).result(60)
     assert (result.status, result.logs_root) == ("success", tmp_path / "new/restart-2")
     assert not (tmp_path / "run").exists()
 
@@ -167,14 +167,14 @@ def rewinding(make, tmp_path, rounds):
         return Outcome.success(context_updates={"round": left.pop(0)} if node.id == "b" else {})
 
     run = make(body, backend=answer).run(logs_root=tmp_path / "run")
-    assert run.result(20).status == "success"
+    assert run.result(60).status == "success"
     return run, calls
 
 
 def test_ruling_21_a_rewind_after_a_restart_works_in_the_directory_where_the_run_is(make, tmp_path):
     run, calls = rewinding(make, tmp_path, [1, 3, 3])
     del calls[:]
-    result = run.rewind("a").result(20)
+    result = run.rewind("a").result(60)
     assert result.logs_root == tmp_path / "run/restart-1"
     assert calls == ["a:3", "b:3"]
     assert result.completed_nodes == ("a", "b", "done")
@@ -185,7 +185,7 @@ def test_ruling_21_a_rewind_goes_back_behind_a_restart_and_restarts_anew(make, t
     run, calls = rewinding(make, tmp_path, [1, 3, 1, 3])
     del calls[:]
     again = run.pipeline.resume(tmp_path / where, rewind_to="prepare")
-    result = again.result(20)
+    result = again.result(60)
     assert calls == ["prepare:2", "a:3", "b:3", "a:4", "b:4"]
     assert result.logs_root == tmp_path / "run/restart-2"
     first, second = plain(tmp_path / "run/manifest.json"), plain(tmp_path / "run/restart-2/manifest.json")
@@ -198,7 +198,7 @@ def test_ruling_21_a_rewind_goes_back_behind_a_restart_and_restarts_anew(make, t
 
 def test_ruling_18_a_rewind_behind_a_restart_does_not_give_it_back(make, tmp_path):
     run, _ = rewinding(make, tmp_path, [1, 3, 1, 3])
-    result = run.rewind("prepare", max_restarts=1).result(20)
+    result = run.rewind("prepare", max_restarts=1).result(60)
     assert result.status == "fail"
     assert "max_restarts=1" in result.reason
     assert plain(tmp_path / "run/manifest.json")["restarted_as"] == ""
@@ -206,12 +206,12 @@ def test_ruling_18_a_rewind_behind_a_restart_does_not_give_it_back(make, tmp_pat
 
 def test_ruling_21_a_directory_that_was_set_aside_does_not_go_on(make, tmp_path):
     run, _ = rewinding(make, tmp_path, [1, 3, 1, 3])
-    run.rewind("prepare", stop_after=1).result(20)
+    run.rewind("prepare", stop_after=1).result(60)
     for name in ("resume", "rewind"):
         with pytest.raises(RunError, match="set aside") as caught:
             run.pipeline.resume(tmp_path / "run/restart-1", rewind_to="a" if name == "rewind" else None)
         assert str(tmp_path / "run") in caught.value.hint
-    assert run.pipeline.resume(tmp_path / "run").result(20).logs_root == tmp_path / "run/restart-2"
+    assert run.pipeline.resume(tmp_path / "run").result(60).logs_root == tmp_path / "run/restart-2"
     with pytest.raises(RunError, match="set aside"):
         run.pipeline.resume(tmp_path / "run/restart-1")
 
@@ -233,7 +233,7 @@ def test_what_was_spent_before_a_restart_is_shown_wherever_the_run_goes_on(make,
     pipeline = make(LOOP, backend=answer)
     pipeline.run(wait=True, logs_root=tmp_path / "run", stop_after=4)
     run = pipeline.resume(tmp_path / "run")
-    result = run.result(20)
+    result = run.result(60)
     assert result.usage == Usage(40, cost_usd=2.0)
     assert run["a"].usage == result["a"].usage == Usage(20, cost_usd=1.0)
     assert run.view.usage == result.usage

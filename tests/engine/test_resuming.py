@@ -198,7 +198,7 @@ def stopped(pipeline, tmp_path, after=2, **more):
 def test_a_resume_is_told_in_the_log(make, tmp_path):
     pipeline = make("a b start -> a -> b -> done")
     run = pipeline.resume(stopped(pipeline, tmp_path))
-    run.result(20)
+    run.result(60)
     (resumed,) = (event for event in run.events() if isinstance(event, PipelineResumed))
     assert resumed.next_node == "b"
     sequences = [event.sequence for event in Run.load(tmp_path / "run").events()]
@@ -209,7 +209,7 @@ def test_a_resumed_run_keeps_its_id_and_inputs(make, tmp_path):
     pipeline = make("a b start -> a -> b -> done")
     root = stopped(pipeline, tmp_path, params={"ticket": "42"})
     before = Run.load(root)
-    result = pipeline.resume(root).result(20)
+    result = pipeline.resume(root).result(60)
     assert result.run_id == before.id
     assert result.context["ticket"] == "42"
 
@@ -217,7 +217,7 @@ def test_a_resumed_run_keeps_its_id_and_inputs(make, tmp_path):
 def test_the_first_model_stage_after_a_resume_degrades_full_fidelity_for_one_hop(make, tmp_path):
     pipeline = make("default_fidelity=full a b c start -> a -> b -> c -> done")
     run = pipeline.resume(stopped(pipeline, tmp_path))
-    run.result(20)
+    run.result(60)
     modes = {event.name: event.fidelity for event in run.events() if isinstance(event, StageStarted)}
     assert (modes["a"], modes["b"], modes["c"]) == ("full", "summary:high", "full")
 
@@ -240,7 +240,7 @@ def test_ruling_18_a_run_that_a_bound_ended_goes_on_with_a_higher_one(make, tmp_
     pipeline = make("a b start -> a -> b -> done")
     result = pipeline.run(wait=True, logs_root=tmp_path / "run", max_steps=2)
     assert (result.status, result.next_node) == ("fail", "b")
-    assert pipeline.resume(tmp_path / "run", max_steps=9).result(20).completed_nodes == ("start", "a", "b", "done")
+    assert pipeline.resume(tmp_path / "run", max_steps=9).result(60).completed_nodes == ("start", "a", "b", "done")
 
 
 def test_a_resume_warns_when_the_file_of_the_run_was_edited(make, tmp_path):
@@ -250,7 +250,7 @@ def test_a_resume_warns_when_the_file_of_the_run_was_edited(make, tmp_path):
     Pipeline(file).run(logs_root=root, stop_after=2, wait=True)
     file.write_text(make(CHANGED).to_dot())
     run = Run.load(root).resume()
-    assert run.result(20).status == "success"
+    assert run.result(60).status == "success"
     (warning,) = (event.message for event in run.events() if isinstance(event, RunWarning))
     assert warning.startswith(f"{file} has changed since this run began")
     assert 'on_graph_change="accept"' in warning
@@ -271,14 +271,14 @@ def test_ruling_29_a_changed_graph_is_refused_unless_told(make, tmp_path):
 def test_ruling_29_a_changed_graph_may_be_taken(make, tmp_path, choice, warnings):
     root = stopped(make("a b start -> a -> b -> done"), tmp_path)
     run = make(CHANGED).resume(root, on_graph_change=choice)
-    assert run.result(20).completed_nodes == ("start", "a", "b", "c", "done")
+    assert run.result(60).completed_nodes == ("start", "a", "b", "c", "done")
     assert len([event for event in run.events() if isinstance(event, RunWarning)]) == warnings
 
 
 def test_ruling_29_a_changed_graph_may_have_lost_nodes_and_edges(make, tmp_path):
     """Edges are found again by where they lead, not by their place in the text."""
     root = stopped(make("x y a b start -> x -> y -> a a -> b [weight=3] b -> done"), tmp_path, after=4)
-    result = make("b start -> b -> done").resume(root, on_graph_change="accept").result(20)
+    result = make("b start -> b -> done").resume(root, on_graph_change="accept").result(60)
     assert result.status == "success"
     assert result.completed_nodes == ("start", "x", "y", "a", "b", "done")
 
@@ -286,7 +286,7 @@ def test_ruling_29_a_changed_graph_may_have_lost_nodes_and_edges(make, tmp_path)
 def test_ruling_29_comments_and_layout_are_no_change(dot, make, tmp_path):
     root = stopped(make("a b start -> a -> b -> done"), tmp_path)
     again = Pipeline(dot("// a comment\n a\n\n b start->a->b->done"), backend=ScriptedBackend())
-    assert again.resume(root).result(20).status == "success"
+    assert again.resume(root).result(60).status == "success"
 
 
 def test_the_place_to_go_on_must_be_in_the_graph(make, tmp_path):
@@ -354,26 +354,26 @@ def test_a_command_that_was_cut_off_is_not_repeated_unasked(make, tmp_path):
 )
 def test_what_happens_to_a_command_that_was_cut_off_is_the_authors_choice(make, tmp_path, more, choice, status):
     pipeline, root = cut_off_in_a_tool(make, tmp_path, more)
-    assert pipeline.resume(root, on_interrupted=choice).result(20).status == status
+    assert pipeline.resume(root, on_interrupted=choice).result(60).status == status
 
 
 def test_a_resumed_gate_is_asked_again_until_it_is_answered(make, tmp_path):
     pipeline = make('g [shape=hexagon] start -> g g -> done [label="[Y] Yes"]', interviewer="deferred")
     run = pipeline.run(logs_root=tmp_path / "run")
-    run.wait_for_gate("g", 20)
+    run.wait_for_gate("g", 60)
     run.cancel()
-    run.result(20)
+    run.result(60)
     again = run.resume()
-    assert again.wait_for_gate("g", 20).id == "g:1"
+    assert again.wait_for_gate("g", 60).id == "g:1"
     again.answer("g", "Y")
-    assert again.result(20).status == "success"
+    assert again.result(60).status == "success"
 
 
 def test_the_checkpoint_of_a_waiting_gate_is_on_disk(make, tmp_path):
     run = make('a g [shape=hexagon] start -> a -> g g -> done [label="[Y] Yes"]', interviewer="deferred").run(
         logs_root=tmp_path / "run"
     )
-    run.wait_for_gate("g", 20)
+    run.wait_for_gate("g", 60)
     assert load_checkpoint(tmp_path / "run").next_node == "g"
     run.answer("g", "Y")
-    run.result(20)
+    run.result(60)

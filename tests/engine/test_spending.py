@@ -31,7 +31,7 @@ def test_failed_attempts_are_paid_for_too(make, tmp_path, has_checkpoint):
     if not has_checkpoint:
         for path in root.glob("checkpoint*"):
             path.unlink()
-    result = pipeline.resume(root).result(20)
+    result = pipeline.resume(root).result(60)
     assert result.usage == Usage(40, 20, 1.0, 4)
     assert result.usage_by_node == {"a": Usage(30, 15, 0.75, 3), "b": SPENT}
     assert result["a"].usage == result.usage_by_node["a"]

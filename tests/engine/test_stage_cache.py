@@ -180,7 +180,7 @@ def test_why_of_a_live_run_of_a_result_and_of_a_loaded_run_is_the_same(place):
     first = place.run(LINE, Asked())
     pipeline = Pipeline(LINE.replace('"Do."', '"Do it."'))
     run = pipeline.run(backend=Asked(), cache=place.cache, logs_root=place.root / "b", wait=False)
-    result = run.result(20)
+    result = run.result(60)
     loaded = Run.load(place.root / "b")
     assert run.why("a") == result.why("a") == loaded.why("a")
     assert run.why("a").changes == (InputChange("prompt", "Do.", "Do it."),)
@@ -257,7 +257,7 @@ def test_a_resume_takes_from_the_cache_too(place):
     pipeline = Pipeline(six())
     stopped = pipeline.run(wait=True, backend=Asked(), logs_root=place.root / "r", stop_after=3)
     assert stopped.status == "paused"
-    result = pipeline.resume(place.root / "r", backend=backend, cache=place.cache).result(20)
+    result = pipeline.resume(place.root / "r", backend=backend, cache=place.cache).result(60)
     assert result.status == "success"
     # The first two were executed without it; what they answered is what the others had carried.
     assert backend.nodes == []
@@ -706,7 +706,7 @@ def test_what_workers_answer_is_kept_here_and_not_asked_for_again(place):
 def test_a_rewound_stage_is_executed(place):
     root = place.run(LINE, Asked()).logs_root
     backend = Asked()
-    result = Run.load(root).rewind("a", backend=backend, cache=place.cache).result(20)
+    result = Run.load(root).rewind("a", backend=backend, cache=place.cache).result(60)
     assert (result.status, backend.nodes) == ("success", ["a"])
 
 

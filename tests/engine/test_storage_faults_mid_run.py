@@ -32,7 +32,7 @@ def gone_on(pipeline, root):
     if Run.load(root).status == "completed":
         return Run.load(root).result()
     try:
-        return pipeline.resume(root).result(20)
+        return pipeline.resume(root).result(60)
     except RunNotFound:  # the fault came before the first record: there is nothing to go on with
         return pipeline.run(wait=True, logs_root=root)
 
@@ -60,7 +60,7 @@ def test_a_full_disk_promises_a_resume_only_where_the_log_has_a_record(tmp_path,
     with pytest.raises(StorageError) as caught:
         pipeline.run(wait=True, logs_root=root, durability="fast", disk=disk)
     if "can then be resumed" in caught.value.hint:
-        assert pipeline.resume(root).result(20).status == "success"
+        assert pipeline.resume(root).result(60).status == "success"
         return
     assert "then start the run anew, for nothing of it was recorded" in caught.value.hint
     with pytest.raises(RunNotFound):
@@ -92,17 +92,17 @@ def test_the_awaiting_caller_gets_the_storage_error_too(tmp_path):
 def test_two_owners_are_refused_in_one_process(make, tmp_path):
     pipeline = make('g [shape=hexagon] start -> g g -> done [label="[Y] Yes"]', interviewer="deferred")
     run = pipeline.run(logs_root=tmp_path / "run")
-    run.wait_for_gate("g", 20)
+    run.wait_for_gate("g", 60)
     with pytest.raises(RunLocked):
         pipeline.resume(tmp_path / "run")
     run.answer("g", "Y")
-    assert run.result(20).status == "success"
+    assert run.result(60).status == "success"
 
 
 def test_two_owners_are_refused_across_processes(make, tmp_path):
     pipeline = make('g [shape=hexagon] start -> g g -> done [label="[Y] Yes"]', interviewer="deferred")
     run = pipeline.run(logs_root=tmp_path / "run")
-    run.wait_for_gate("g", 20)
+    run.wait_for_gate("g", 60)
     program = (
         "import sys; from attractor_nb import load_pipeline; from attractor_nb.errors import RunLocked\n"
         "try: load_pipeline(sys.argv[1]).resume(sys.argv[1], backend='simulated')\n"
@@ -116,7 +116,7 @@ def test_two_owners_are_refused_across_processes(make, tmp_path):
         env=_environment(),
     )
     run.answer("g", "Y")
-    run.result(20)
+    run.result(60)
     assert told.stdout.strip() == str(os.getpid()), told.stderr
 
 

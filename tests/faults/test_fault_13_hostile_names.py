@@ -150,9 +150,9 @@ def test_nothing_that_is_planted_leads_outside(tmp_path, outside, campaign, figu
         if when == "before the resume":
             pipeline.run(wait=True, logs_root=root, stop_after=2, durability="fast")
             put()
-            end = went(lambda pipeline=pipeline, root=root: pipeline.resume(root).result(20))
+            end = went(lambda pipeline=pipeline, root=root: pipeline.resume(root).result(60))
         else:
-            end = went(lambda pipeline=pipeline, root=root: pipeline.run(logs_root=root, durability="fast").result(20))
+            end = went(lambda pipeline=pipeline, root=root: pipeline.run(logs_root=root, durability="fast").result(60))
         planted += is_planted == [True]
         ends[end] = ends.get(end, 0) + 1
         assert pictured(outside) == before, (name, kind, when)

@@ -187,7 +187,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_one_or_the_other(tmp_path, 
         handlers = {"own": work, "next": lambda *_: (over.set(), Outcome.success())[1]}
         source = SOURCE.replace("work -> done", "work -> next")
         result = Pipeline(source, handlers=handlers).run(wait=True, logs_root=tmp_path / str(number), durability="fast")
-        agents[0].join(20)
+        agents[0].join(60)
         outcome = result.outcomes["work"]
         seen[outcome.status.value] += 1
         if outcome.status == "success":

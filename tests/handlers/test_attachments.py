@@ -171,7 +171,7 @@ def test_a_large_one_is_an_artifact_and_survives_a_resume(backend, tmp_path):
     pipeline.run(wait=True, params={"photo": data}, logs_root=tmp_path / "run", stop_after=1)
     assert list((tmp_path / "run" / "artifacts").glob("*.json"))
     assert len((tmp_path / "run" / "events.jsonl").read_text()) < 50_000
-    assert Run.load(tmp_path / "run").resume(backend=backend).result(20).status == "success"
+    assert Run.load(tmp_path / "run").resume(backend=backend).result(60).status == "success"
     assert backend.shown[0][0].data == data
 
 
@@ -294,7 +294,7 @@ def test_a_restart_after_a_resume_begins_with_a_large_one_again(backend, tmp_pat
     data = PNG + bytes(200_000)
     pipeline = Pipeline(graph, backend=backend)
     pipeline.run(wait=True, params={"photo": data}, logs_root=tmp_path / "run", stop_after=1)
-    result = pipeline.resume(tmp_path / "run").result(20)
+    result = pipeline.resume(tmp_path / "run").result(60)
     assert result.status == "success", result.reason
     assert result.logs_root.name == "restart-1"
     assert backend.shown[0][0].data == data

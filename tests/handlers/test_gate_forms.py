@@ -66,7 +66,7 @@ def test_what_was_filled_in_is_in_the_context_whole_and_by_field(tmp_path):
 
 def test_a_call_fills_in_the_form_and_is_told_what_is_wrong(tmp_path):
     run = pipeline().run(logs_root=tmp_path / "run", interviewer="deferred")
-    gate = run.wait_for_gate("review", timeout=20)
+    gate = run.wait_for_gate("review", timeout=60)
     assert [entry.name for entry in gate.question.form.fields] == ["score", "findings", "risk"]
     with pytest.raises(AnswerRefused) as refused:
         run.answer("review", "A", form={"score": 11})
@@ -78,7 +78,7 @@ def test_a_call_fills_in_the_form_and_is_told_what_is_wrong(tmp_path):
     run.answer("review", "approve", form=FILLED)
     with pytest.raises((AlreadyAnswered, NoSuchGate), match=r"review"):
         run.answer("review", "A", form=FILLED)
-    assert run.result(timeout=20).context["human.gate.form.score"] == 8
+    assert run.result(timeout=60).context["human.gate.form.score"] == 8
     events = list(Run.load(run.logs_root).events())
     (asked,) = [event for event in events if isinstance(event, InterviewStarted)]
     (answered,) = [event for event in events if isinstance(event, InterviewCompleted)]
@@ -88,9 +88,9 @@ def test_a_call_fills_in_the_form_and_is_told_what_is_wrong(tmp_path):
 
 def test_after_the_end_an_answer_is_told_what_became_of_the_gate(tmp_path):
     run = pipeline().run(logs_root=tmp_path / "run", interviewer="deferred")
-    run.wait_for_gate("review", timeout=20)
+    run.wait_for_gate("review", timeout=60)
     run.answer("review", "A", form=FILLED, answered_by="ann")
-    run.result(timeout=20)
+    run.result(timeout=60)
     with pytest.raises(AlreadyAnswered, match=r"gate review has been answered already: \[A\] Approve, by ann"):
         run.answer("review", "R", form=FILLED)
     with pytest.raises(NoSuchGate) as late:
@@ -110,21 +110,21 @@ def test_an_answer_that_the_log_has_is_taken_by_the_resume_with_its_form(tmp_pat
 
 def test_a_gate_under_way_is_asked_again_with_its_form_after_a_resume(tmp_path):
     run = pipeline().run(logs_root=tmp_path / "run", interviewer="deferred")
-    run.wait_for_gate("review", timeout=20)
+    run.wait_for_gate("review", timeout=60)
     run.cancel()
-    assert run.result(timeout=20).status == "interrupted"
+    assert run.result(timeout=60).status == "interrupted"
     again = pipeline().resume(tmp_path / "run", interviewer="deferred")
-    assert again.wait_for_gate("review", timeout=20).question.form.name == "Review"
+    assert again.wait_for_gate("review", timeout=60).question.form.name == "Review"
     again.answer("review", "A", form=FILLED)
-    assert again.result(timeout=20).context["human.gate.form.score"] == 8
+    assert again.result(timeout=60).context["human.gate.form.score"] == 8
 
 
 def test_a_secret_that_is_filled_in_is_in_no_record(tmp_path):
     secret = "sk-ant-api03-" + "a" * 80 + "AA"
     run = pipeline().run(logs_root=tmp_path / "run", interviewer="deferred")
-    run.wait_for_gate("review", timeout=20)
+    run.wait_for_gate("review", timeout=60)
     run.answer("review", "A", form={**FILLED, "risk": secret})
-    result = run.result(timeout=20)
+    result = run.result(timeout=60)
     assert secret not in str(dict(result.context.snapshot()))
     assert secret not in (tmp_path / "run" / "events.jsonl").read_text("utf-8")
 
@@ -202,10 +202,10 @@ def reviewed(tmp_path, more, response="the plan", **options):
         logs_root=tmp_path / "run", interviewer="deferred"
     )
     try:
-        return run.wait_for_gate("review", timeout=20).question.metadata.get("review", [])
+        return run.wait_for_gate("review", timeout=60).question.metadata.get("review", [])
     finally:
         run.cancel()
-        run.result(timeout=20)
+        run.result(timeout=60)
 
 
 def test_the_latest_response_is_laid_before_the_reviewer(tmp_path):
@@ -245,10 +245,10 @@ def test_what_is_shown_is_capped_and_says_so(tmp_path):
 def test_material_is_seen_without_a_directory_too():
     run = pipeline().run(interviewer="deferred", durability="none")
     try:
-        review = run.wait_for_gate("review", timeout=20).question.metadata["review"]
+        review = run.wait_for_gate("review", timeout=60).question.metadata["review"]
     finally:
         run.cancel()
-        run.result(timeout=20)
+        run.result(timeout=60)
     assert review[0]["text"] == "the plan"
     assert json.dumps(review)
 

@@ -82,7 +82,7 @@ def test_run_starts_the_run_and_binds_its_handle(shell):
     handle = run(shell, f"%%attractor hello --run\n{HELLO}")
     assert isinstance(handle, Run)
     assert shell.user_ns["hello_run"] is handle
-    assert handle.result(timeout=20).is_success
+    assert handle.result(timeout=60).is_success
 
 
 def test_run_does_not_start_a_pipeline_with_errors(shell):
@@ -136,7 +136,7 @@ def test_a_name_that_is_no_identifier_is_refused(shell, capsys):
 
 def test_the_line_magic_runs_a_pipeline_by_name(shell):
     run(shell, f"%%attractor hello\n{HELLO}")
-    assert run(shell, "%attractor_run hello --param x=1").result(timeout=20).context["x"] == 1
+    assert run(shell, "%attractor_run hello --param x=1").result(timeout=60).context["x"] == 1
 
 
 def test_a_misspelt_pipeline_is_suggested(shell, capsys):

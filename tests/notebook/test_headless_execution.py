@@ -23,7 +23,7 @@ digraph review {
   gate -> plan [label="[R] Redo"]
 }""",
     "run = review.run()",
-    "run.wait_for_gate('gate', timeout=20)\nrun.answer('gate', 'approve').stage",
+    "run.wait_for_gate('gate', timeout=60)\nrun.answer('gate', 'approve').stage",
     "await run",
     "run['gate'].outcome.preferred_label",
 )

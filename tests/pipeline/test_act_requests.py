@@ -9,7 +9,7 @@ from attractor_nb.pipeline.run_actions import ActionDesk
 
 GOES_ON = "The run goes on: stop it, or wait until it has ended or asks a person."
 
-WAIT = 20
+WAIT = 60
 TEXT = """digraph demo { graph [goal="tides"] start [shape=Mdiamond] done [shape=Msquare]
   draft [prompt="Draft $goal ${tone}"] check [prompt="Check"] count [shape=parallelogram, tool_command="echo 3"]
   start -> draft -> check -> count -> done }"""

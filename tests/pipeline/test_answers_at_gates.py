@@ -19,7 +19,7 @@ from attractor_nb.server.answers.gate_answers import all_questions, take_answer
 from attractor_nb.server.desk import RunDesk
 from attractor_nb.server.requests import Answer
 
-LIMIT_SECONDS = 20
+LIMIT_SECONDS = 60
 GATE = """digraph g {
     start [shape=Mdiamond] gate [shape=hexagon] yes no done [shape=Msquare]
     start -> gate

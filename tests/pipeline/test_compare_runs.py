@@ -69,11 +69,11 @@ def test_a_fork_differs_from_its_parent_only_where_it_went_another_way(tmp_path)
     a = Pipeline(text, backend=FunctionBackend(lambda node, prompt, context: scored(node))).run(
         logs_root=tmp_path / "a"
     )
-    a.result(20)
+    a.result(60)
     fork = a.fork("check", context={"more": 1}, logs_root=tmp_path / "fork")
-    fork.result(20)
+    fork.result(60)
     again = fork.fork("check", logs_root=tmp_path / "again")
-    again.result(20)
+    again.result(60)
     assert a.id in (fork["write"].prompt or "")
     assert diff(a, fork).is_same is False  # the value that was given
     assert [pair.differences for pair in diff(a, fork).steps if pair.node != "check"] == [()] * 4
@@ -102,13 +102,13 @@ def test_no_form_of_a_comparison_names_a_run_or_its_directory(tmp_path, monkeypa
         text, backend=FunctionBackend(lambda node, prompt, _: f"heard {prompt}"), pipelines={"child": child}
     )
     runs = [pipeline.run(logs_root="a")]
-    runs[0].wait(20)
+    runs[0].wait(60)
     if "fork" not in other:
         runs.append(pipeline.run(logs_root="b"))
     for name in ["b", "c"][: other.count("fork")]:
         runs.append(runs[-1].fork("bad", logs_root=name))
-        runs[-1].wait(20)
-    runs[-1].wait(20)
+        runs[-1].wait(60)
+    runs[-1].wait(60)
     found = diff(runs[0], runs[-1])
     assert found.is_same, found.details()
     shown = [str(found), found.details(), found.to_html(), found.to_svg()]
@@ -187,7 +187,7 @@ def test_no_view_of_a_past_run_is_given_a_secret(tmp_path):
     backend = FunctionBackend(lambda node, prompt, context: Outcome.fail("no hunter-seven"))
     runs = [Pipeline(text, backend=backend).run(logs_root=tmp_path / name) for name in "ab"]
     for each in runs:
-        each.wait(20)
+        each.wait(60)
     redact_also("hunter-seven")  # known later than it was stored
     values = {
         "replay": runs[0].replay().values(),

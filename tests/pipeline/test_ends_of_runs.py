@@ -16,7 +16,7 @@ from attractor_nb.runtime.handles.event_fold import Followed
 from attractor_nb.runtime.handles.handle import Work
 from attractor_nb.runtime.handles.hosts import HostedTask
 
-LIMIT_SECONDS = 20
+LIMIT_SECONDS = 60
 SOURCE = """digraph g {
     start [shape=Mdiamond] work [type=custom] done [shape=Msquare]
     start -> work -> done

@@ -12,7 +12,7 @@ SOURCE = """digraph g {
     start [shape=Mdiamond] work [type=custom] done [shape=Msquare]
     start -> work -> done
 }"""
-LIMIT_SECONDS = 20
+LIMIT_SECONDS = 60
 
 
 def pipeline_with(handler, source=SOURCE, **options):

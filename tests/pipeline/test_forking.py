@@ -51,7 +51,7 @@ def counting(calls):
 def parent(make, counting, tmp_path):
     """A run of a loop that has ended: a, b, a, b."""
     run = make(LOOP, backend=counting).run(logs_root=tmp_path / "parent", params={"ticket": "T-1"})
-    run.result(20)
+    run.result(60)
     return run
 
 
@@ -59,7 +59,7 @@ def test_a_fork_goes_on_from_before_a_visit_and_leaves_its_parent_as_it_is(paren
     before = content(parent.logs_root)
     del calls[:]
     fork = parent.fork("b", visit=1, context={"b": 4, "note": "other"})
-    result = fork.result(20)
+    result = fork.result(60)
     assert content(parent.logs_root) == before
     assert result.completed_nodes == ("start", "a", "b", "done")
     assert (result.context["b"], result.context["note"], result.context["ticket"]) == (5, "other", "T-1")
@@ -69,20 +69,20 @@ def test_a_fork_goes_on_from_before_a_visit_and_leaves_its_parent_as_it_is(paren
 
 def test_without_changes_it_does_again_what_its_parent_did(parent):
     fork = parent.fork("b", visit=1)
-    assert fork.result(20).completed_nodes == parent.result().completed_nodes
-    assert parent.fork("b").result(20).visits == {"start": 1, "a": 2, "b": 2, "done": 1}
+    assert fork.result(60).completed_nodes == parent.result().completed_nodes
+    assert parent.fork("b").result(60).visits == {"start": 1, "a": 2, "b": 2, "done": 1}
 
 
 def test_the_changed_prompt_holds_for_that_node_from_there_on(parent, calls):
     del calls[:]
-    parent.fork("a", visit=1, prompt="Do it better").result(20)
+    parent.fork("a", visit=1, prompt="Do it better").result(60)
     asked = [(key.split(":")[1], prompt.endswith("Do it better")) for key, prompt in calls]
     assert asked == [("a", True), ("b", False), ("a", True), ("b", False)]
 
 
 def test_its_log_is_whole_and_says_where_it_comes_from(parent):
     fork = parent.fork("b", visit=2, context={"b": 0}, prompt="other", stop_after=1)
-    fork.result(20)
+    fork.result(60)
     stored = read_run(fork.logs_root)
     assert [event.sequence for event in stored.events] == list(range(1, len(stored.events) + 1))
     assert {event.run_id for event in stored.events} == {fork.id}
@@ -101,20 +101,20 @@ def test_its_log_is_whole_and_says_where_it_comes_from(parent):
 
 def test_what_it_spends_is_its_own(parent):
     fork = parent.fork("b", visit=2, max_tokens_total=15)
-    result = fork.result(20)
+    result = fork.result(60)
     assert (result.status, result.usage.total_tokens, fork.view.usage.total_tokens) == ("success", 10, 10)
     assert Run.load(fork.logs_root).result().usage.total_tokens == 10
 
 
 def test_steps_and_visits_count_on_the_whole_way(parent):
-    result = parent.fork("b", visit=2, max_steps=4).result(20)
+    result = parent.fork("b", visit=2, max_steps=4).result(60)
     assert result.status == "fail"
     assert "max_steps" in result.reason
 
 
 def test_it_has_the_evidence_of_the_way_and_nothing_of_what_came_later(parent):
     fork = parent.fork("b", visit=2, stop_after=1, backend=lambda *_: Outcome.fail("stop here"))
-    fork.result(20)
+    fork.result(60)
     shutil.rmtree(parent.logs_root)
     loaded = Run.load(fork.logs_root)
     assert (loaded["a"].response, loaded["a"].visits) == ("a 2", 2)
@@ -125,27 +125,27 @@ def test_it_has_the_evidence_of_the_way_and_nothing_of_what_came_later(parent):
 
 def test_a_visit_in_the_middle_has_the_files_of_that_visit(parent):
     fork = parent.fork("b", visit=1, stop_after=1, context={"b": 9})
-    fork.result(20)
+    fork.result(60)
     assert fork["a"].response == "a 1"
     assert not (fork.logs_root / "a/visits").exists()
 
 
 def test_a_fork_can_be_resumed_rewound_and_forked(parent):
     fork = parent.fork("b", visit=1, stop_after=1)
-    assert fork.result(20).status == "paused"
+    assert fork.result(60).status == "paused"
     resumed = fork.resume(stop_after=None)
-    assert resumed.result(20).completed_nodes[-1] == "done"
-    assert resumed.rewind("a", visit=1).result(20).status == "success"
+    assert resumed.result(60).completed_nodes[-1] == "done"
+    assert resumed.rewind("a", visit=1).result(60).status == "success"
     again = resumed.fork("b")
-    assert again.result(20).status == "success"
+    assert again.result(60).status == "success"
     assert read_run(again.logs_root).manifest["fork_of"]["run_id"] == fork.id
 
 
 def test_a_fork_of_a_rewound_run_has_the_way_that_was_taken(parent):
     rewound = parent.rewind("b", visit=1)
-    rewound.result(20)
+    rewound.result(60)
     fork = rewound.fork("a")
-    assert fork.result(20).completed_nodes == ("start", "a", "b", "a", "b", "done")
+    assert fork.result(60).completed_nodes == ("start", "a", "b", "a", "b", "done")
     assert Run.load(fork.logs_root).result().completed_nodes == fork.result().completed_nodes
 
 
@@ -155,25 +155,25 @@ def test_a_running_parent_is_forked_up_to_its_last_commit(make, tmp_path):
     def answer(node, prompt, context):
         if node.id == "c" and not reached.is_set():
             reached.set()
-            go_on.wait(20)
+            go_on.wait(60)
         return node.id
 
     parent = make(LINE, backend=answer).run(logs_root=tmp_path / "parent")
     try:
-        assert reached.wait(20)
+        assert reached.wait(60)
         fork = parent.fork("c")
-        assert fork.result(20).status == "success"
+        assert fork.result(60).status == "success"
         assert parent.status == "running"
     finally:
         go_on.set()
-    assert parent.result(20).status == "success"
+    assert parent.result(60).status == "success"
 
 
 def test_after_branches_the_fork_has_their_files_and_results(make, counting, tmp_path):
     parent = make(FAN, backend=counting).run(logs_root=tmp_path / "parent")
-    parent.result(20)
+    parent.result(60)
     fork = parent.fork("after")
-    result = fork.result(20)
+    result = fork.result(60)
     assert result.status == "success"
     assert result.context["parallel.results"] == parent.result().context["parallel.results"]
     assert list((fork.logs_root / "branches").rglob("response.md"))
@@ -191,9 +191,9 @@ def test_a_fork_behind_a_restart_begins_with_that_directory(make, tmp_path):
         return node.id
 
     parent = make(RESTARTING, backend=answer).run(logs_root=tmp_path / "parent", max_restarts=3)
-    assert parent.result(20).status == "success"
+    assert parent.result(60).status == "success"
     fork = parent.fork("b", runs_dir=tmp_path / "runs")
-    assert fork.result(20).completed_nodes[-1] == "done"
+    assert fork.result(60).completed_nodes[-1] == "done"
     assert fork.logs_root.parent == tmp_path / "runs"
     assert Run.load(fork.logs_root).result().status == "success"
 
@@ -205,9 +205,9 @@ def test_large_values_and_threads_are_there(make, tmp_path):
         return str(len(context.get("book", "")))
 
     parent = make(LINE, backend=answer).run(logs_root=tmp_path / "parent")
-    parent.result(20)
+    parent.result(60)
     fork = parent.fork("b")
-    fork.result(20)
+    fork.result(60)
     shutil.rmtree(parent.logs_root)
     assert len(Run.load(fork.logs_root).result().context["book"]) == 200_000
 
@@ -217,7 +217,7 @@ def test_another_pipeline_goes_on_with_it(parent, dot, counting):
     with pytest.raises(GraphChanged):
         parent.fork("b", pipeline=other, on_graph_change="error")
     fork = parent.fork("b", visit=2, pipeline=other)
-    assert fork.result(20).completed_nodes[-2:] == ("extra", "done")
+    assert fork.result(60).completed_nodes[-2:] == ("extra", "done")
     assert "extra" in (fork.logs_root / "pipeline.dot").read_text()
 
 
@@ -250,7 +250,7 @@ def test_what_cannot_be_forked_is_refused_and_leaves_nothing(parent, how, error,
 def test_a_place_that_is_taken_is_refused(parent, tmp_path):
     (tmp_path / "there").mkdir()
     fork = parent.fork("b", logs_root=tmp_path / "there")
-    fork.result(20)
+    fork.result(60)
     with pytest.raises(StorageError, match="there already") as caught:
         parent.fork("b", logs_root=tmp_path / "there")
     assert caught.value.hint
@@ -258,7 +258,7 @@ def test_a_place_that_is_taken_is_refused(parent, tmp_path):
 
 def test_a_run_of_which_nothing_is_stored_cannot_be_forked(make):
     run = make(LINE).run(durability="none")
-    run.result(20)
+    run.result(60)
     with pytest.raises(RunError, match="stored"):
         run.fork("a")
 
@@ -268,12 +268,12 @@ def test_commands_of_a_stranger_are_asked_about(tmp_path, dot, monkeypatch):
     source = tmp_path / "theirs.dot"
     source.write_text(dot('a [shape=parallelogram, tool_command="echo hi"] start -> a -> done'))
     run = Pipeline(source).run(logs_root=tmp_path / "parent", trust=True)
-    run.result(20)
+    run.result(60)
     moved = tmp_path / "moved"
     shutil.move(run.logs_root, moved)
     with pytest.raises(UntrustedSource):
         Run.load(moved).fork("a")
-    assert Run.load(moved).fork("a", trust=True, runs_dir=tmp_path / "runs").result(20).status == "success"
+    assert Run.load(moved).fork("a", trust=True, runs_dir=tmp_path / "runs").result(60).status == "success"
 
 
 def test_a_stored_source_without_its_key_is_refused_before_anybody_is_asked_to_trust_it(tmp_path, dot):
@@ -288,7 +288,7 @@ def test_a_stored_source_without_its_key_is_refused_before_anybody_is_asked_to_t
 def test_a_rewind_takes_values_and_a_prompt_as_a_fork_does(parent, calls):
     del calls[:]
     run = parent.rewind("b", visit=1, context={"b": 7}, prompt="Do it otherwise")
-    result = run.result(20)
+    result = run.result(60)
     assert result.completed_nodes == ("start", "a", "b", "done")
     assert result.context["b"] == 8
     assert [prompt.endswith("Do it otherwise") for _, prompt in calls] == [True]
@@ -297,10 +297,10 @@ def test_a_rewind_takes_values_and_a_prompt_as_a_fork_does(parent, calls):
 
 def test_changes_of_a_rewind_hold_after_a_resume_from_the_log_alone(parent, calls):
     run = parent.rewind("a", visit=1, context={"b": 3}, prompt="Otherwise", stop_after=1)
-    run.result(20)
+    run.result(60)
     for checkpoint in parent.logs_root.glob("checkpoint*"):
         checkpoint.unlink()
-    result = parent.pipeline.resume(parent.logs_root, stop_after=None).result(20)
+    result = parent.pipeline.resume(parent.logs_root, stop_after=None).result(60)
     assert (result.context["b"], result.completed_nodes) == (4, ("start", "a", "b", "done"))
     with pytest.raises(OptionError, match="not of which node"):
         parent.pipeline.resume(parent.logs_root, context={"b": 3})
@@ -308,7 +308,7 @@ def test_changes_of_a_rewind_hold_after_a_resume_from_the_log_alone(parent, call
 
 def test_a_damaged_manifest_is_made_again_from_the_log(parent):
     fork = parent.fork("b", visit=1, stop_after=1)
-    fork.result(20)
+    fork.result(60)
     for name in ("manifest.json", "manifest.previous.json"):
         (fork.logs_root / name).unlink(missing_ok=True)
     stored = read_run(fork.logs_root)

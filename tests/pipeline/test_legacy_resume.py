@@ -45,7 +45,7 @@ def checkpoint(tmp_path):
 )
 def test_an_older_run_goes_on_where_it_stood(make, checkpoint, current, completed, context, path):
     old = checkpoint(current, completed, context=context)
-    result = make(BODY).resume(old).result(20)
+    result = make(BODY).resume(old).result(60)
     assert (result.status, result.completed_nodes) == ("success", path)
     assert result.logs_root != old
 
@@ -57,14 +57,14 @@ def test_its_outcomes_and_visits_are_taken_over(make, checkpoint):
         context={"outcome": "success"},
         logs=[{"node": "a", "outcome": "partial_success", "timestamp": 1.0}],
     )
-    result = make(BODY).resume(old).result(20)
+    result = make(BODY).resume(old).result(60)
     assert result.node_outcomes["a"] == "partial_success"
     assert result.visits["a"] == 1
 
 
 def test_a_dead_end_of_an_older_run_fails_in_words(make, checkpoint):
     old = checkpoint("a", ["start", "a"], context={"outcome": "partial_success"})
-    result = make(BODY.replace("outcome=success", "context.go=yes")).resume(old).result(20)
+    result = make(BODY.replace("outcome=success", "context.go=yes")).resume(old).result(60)
     assert result.status == "fail"
     assert "no matching edge from a" in result.reason
 
@@ -76,7 +76,7 @@ def test_an_older_run_of_another_graph_is_refused(make, checkpoint):
 
 def test_an_older_run_goes_on_in_a_named_directory(make, checkpoint, tmp_path):
     backend = ScriptedBackend()
-    result = make(BODY, backend=backend).resume(checkpoint("b", ["start", "a"]), logs_root=tmp_path / "new").result(20)
+    result = make(BODY, backend=backend).resume(checkpoint("b", ["start", "a"]), logs_root=tmp_path / "new").result(60)
     assert result.logs_root == tmp_path / "new"
     assert [call.node_id for call in backend.calls] == ["b"]
 
@@ -91,7 +91,7 @@ def test_a_damaged_older_checkpoint_is_named(make, tmp_path):
 def test_a_run_that_lost_what_the_older_one_had_is_not_gone_on_with_as_if_it_had_nothing(make, checkpoint, current):
     old = checkpoint(current, [], context={"ticket": "42"})
     pipeline = make(BODY)
-    root = pipeline.resume(old, stop_after=1, durability="fast").result(20).logs_root
+    root = pipeline.resume(old, stop_after=1, durability="fast").result(60).logs_root
     with pytest.raises(RunError, match="no log has what that held"):
         pipeline.resume(root, rewind_to=current)
     for path in root.glob("checkpoint*"):
@@ -99,16 +99,16 @@ def test_a_run_that_lost_what_the_older_one_had_is_not_gone_on_with_as_if_it_had
     with pytest.raises(RunError, match="holds what that had") as caught:
         pipeline.resume(root)
     assert str(old) in caught.value.hint
-    assert pipeline.resume(old).result(20).context["ticket"] == "42"
+    assert pipeline.resume(old).result(60).context["ticket"] == "42"
 
 
 def test_a_restart_of_a_run_that_went_on_from_an_older_one_stands_for_itself(make, checkpoint):
     old = checkpoint("a", [], context={"ticket": "42"})
     pipeline = make('a b start -> a -> b b -> a [condition="outcome=success", loop_restart=true] b -> done')
-    root = pipeline.resume(old, stop_after=3, durability="fast").result(20).logs_root
+    root = pipeline.resume(old, stop_after=3, durability="fast").result(60).logs_root
     assert root.name == "restart-1"
     for path in root.glob("checkpoint*"):
         path.unlink()
-    result = pipeline.resume(root, max_restarts=1, durability="fast").result(20)
+    result = pipeline.resume(root, max_restarts=1, durability="fast").result(60)
     assert "max_restarts=1" in result.reason
     assert "ticket" not in result.context

@@ -17,14 +17,14 @@ HOSTILE = '<script>alert(1)</script> & "quoted" \u202e'
 def family(make, tmp_path):
     """A run, two forks of it, one of which was forked and went back itself."""
     run = make(LINE).run(runs_dir=tmp_path)
-    run.result(20)
+    run.result(60)
     first = run.fork("a", context={"tests": 3})
-    first.result(20)
+    first.result(60)
     second = run.fork("b", prompt="other")
-    second.result(20)
+    second.result(60)
     grandchild = first.fork("b")
-    grandchild.result(20)
-    first.rewind("b").result(20)
+    grandchild.result(60)
+    first.rewind("b").result(60)
     return run, first, second, grandchild
 
 
@@ -67,9 +67,9 @@ def test_restarts_and_what_a_rewind_took_back(make, tmp_path):
     body = """a b start -> a -> b  b -> a [condition="context.left=again", loop_restart=true]
     b -> done [condition="context.left!=again"]"""
     run = make(body, backend=answer).run(runs_dir=tmp_path / "runs", max_restarts=3)
-    run.result(20)
+    run.result(60)
     assert "└─ ↻ restarted at a" in str(lineage(run))
-    run.rewind("start", visit=1).result(20)
+    run.rewind("start", visit=1).result(60)
     assert "↶ restarted at a   set aside" in str(lineage(run))
 
 
@@ -83,10 +83,10 @@ def test_a_parent_that_is_gone_leaves_its_fork_as_the_oldest(family):
 def test_forks_of_one_second_stand_in_the_order_in_which_they_began(make, tmp_path):
     clock = ManualClock(1_700_000_000.2)
     run = make(LINE).run(runs_dir=tmp_path, clock=clock)
-    run.result(20)
+    run.result(60)
     for node, name in (("b", "3"), ("a", "2"), ("b", "1")):  # neither by place in the parent nor by name
         clock.jump(0.1)
-        run.fork(node, logs_root=tmp_path / name, context={f"fork{name}": 1}, clock=clock).result(20)
+        run.fork(node, logs_root=tmp_path / name, context={f"fork{name}": 1}, clock=clock).result(60)
     changed = [line.rpartition("changed: ")[2] for line in str(lineage(run)).splitlines()[1:]]
     assert changed == ["fork3", "fork2", "fork1"]
 
@@ -95,7 +95,7 @@ def test_what_has_no_kin_is_said(tmp_path, make):
     with pytest.raises(RunError, match="holds no run"):
         lineage(tmp_path)
     run = make(LINE).run(durability="none")
-    run.result(20)
+    run.result(60)
     with pytest.raises(RunError):
         lineage(run)
 

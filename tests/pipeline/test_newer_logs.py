@@ -67,7 +67,7 @@ def test_a_run_with_an_unknown_event_is_listed_and_looked_at(paused):
 def test_a_run_with_an_unknown_event_is_not_gone_on_with(paused):
     rewrite(paused, 4, type="StageDreamt")
     with pytest.raises(RunError, match="record 4 of its log is a StageDreamt") as caught:
-        pipeline().resume(paused).result(20)
+        pipeline().resume(paused).result(60)
     assert "update attractor_nb" in caught.value.hint
 
 
@@ -75,7 +75,7 @@ def test_a_newer_form_of_the_log_is_said_in_words(paused):
     rewrite(paused, 1, schema_version=2)
     assert [row.status for row in runs(paused.parent)] == ["paused"]
     with pytest.raises(RunError, match="its log has form 2, and this one knows form 1"):
-        pipeline().resume(paused).result(20)
+        pipeline().resume(paused).result(60)
 
 
 def test_what_a_newer_form_says_otherwise_is_no_damage_of_the_disk(paused):

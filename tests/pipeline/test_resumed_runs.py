@@ -12,7 +12,7 @@ from attractor_nb.model.outcome import Outcome
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.run import Run
 
-LIMIT_SECONDS = 20
+LIMIT_SECONDS = 60
 LOOP = """digraph g {
     start [shape=Mdiamond] work [type=custom] again done [shape=Msquare]
     start -> work
@@ -207,14 +207,14 @@ def test_ruling_18_bounds_given_to_the_run_hold_for_its_resume(make, tmp_path):
     pipeline = make(LINE)
     ended = pipeline.run(wait=True, logs_root=tmp_path / "run", max_steps=2, max_duration="1h")
     assert ended.bound == "max_steps"
-    again = pipeline.resume(tmp_path / "run").result(20)
+    again = pipeline.resume(tmp_path / "run").result(60)
     assert (again.bound, again.completed_nodes) == ("max_steps", ended.completed_nodes)
-    raised = pipeline.resume(tmp_path / "run", max_steps=3).result(20)
+    raised = pipeline.resume(tmp_path / "run", max_steps=3).result(60)
     assert (raised.bound, len(raised.completed_nodes)) == ("max_steps", 3)
     manifest = json.loads((tmp_path / "run/manifest.json").read_text())
     assert manifest["bounds"] == {"max_steps": 3, "max_duration": "1h"}
-    assert pipeline.resume(tmp_path / "run").result(20).bound == "max_steps"
-    assert pipeline.resume(tmp_path / "run", max_steps=50).result(20).status == "success"
+    assert pipeline.resume(tmp_path / "run").result(60).bound == "max_steps"
+    assert pipeline.resume(tmp_path / "run", max_steps=50).result(60).status == "success"
 
 
 def test_ruling_18_bounds_hold_in_a_restart_directory_too(make, tmp_path):
@@ -223,7 +223,7 @@ def test_ruling_18_bounds_hold_in_a_restart_directory_too(make, tmp_path):
     pipeline = make(body)
     ended = pipeline.run(wait=True, logs_root=tmp_path / "run", max_restarts=2, max_steps=40)
     assert ended.bound == "max_restarts"
-    again = pipeline.resume(tmp_path / "run").result(20)
+    again = pipeline.resume(tmp_path / "run").result(60)
     assert (again.bound, again.logs_root) == ("max_restarts", ended.logs_root)
 
 
@@ -231,11 +231,11 @@ def test_ruling_18_bounds_hold_in_a_restart_directory_too(make, tmp_path):
 def test_what_is_a_runs_own_is_refused_by_its_resume(make, tmp_path, name):
     pipeline = make(LINE)
     run = pipeline.run(logs_root=tmp_path / "run", stop_after=2)
-    run.result(20)
+    run.result(60)
     given = {"params": {"ticket": "43"}, "logs_root": tmp_path / "other", "runs_dir": tmp_path}[name]
     for resume in (run.resume, lambda **more: run.rewind("a", **more)):
         with pytest.raises(OptionError, match=f"{name} is given") as caught:
             resume(**{name: given})
         assert caught.value.hint
     assert not (tmp_path / "other").exists()
-    assert run.resume().result(20).status == "success"
+    assert run.resume().result(60).status == "success"

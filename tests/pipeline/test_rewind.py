@@ -48,7 +48,7 @@ def calls():
 def line(make, calls, tmp_path):
     """A run of three stages that has ended."""
     run = make(LINE, backend=counting(calls)).run(logs_root=tmp_path / "run")
-    run.result(20)
+    run.result(60)
     return run
 
 
@@ -57,21 +57,21 @@ def events_of(root, kind):
 
 
 def test_a_completed_run_goes_on_from_before_a_visit(line, calls):
-    result = line.rewind("b").result(20)
+    result = line.rewind("b").result(60)
     assert result.status == "success"
     assert result.completed_nodes == ("start", "a", "b", "c", "done")
     assert calls == ["a:1", "b:1", "c:1", "b:2", "c:2"]
 
 
 def test_the_context_is_as_it_was_there(line, calls):
-    result = line.rewind("b").result(20)
+    result = line.rewind("b").result(60)
     assert (result.context["calls.b"], result.context["calls.c"]) == (1, 1)
 
 
 def test_a_new_visit_has_a_number_and_so_a_key_that_was_never_used(line, calls):
     again = line.rewind("b")
-    again.result(20)
-    again.rewind("b").result(20)
+    again.result(60)
+    again.rewind("b").result(60)
     assert calls == ["a:1", "b:1", "c:1", "b:2", "c:2", "b:3", "c:3"]
     assert len(set(calls)) == len(calls)
 
@@ -86,20 +86,20 @@ def test_a_visit_that_was_cut_off_keeps_its_number_too(make, tmp_path, calls):
         StageStarted(name="c", visit=1, sequence=read_run(tmp_path / "run").events[-1].sequence + 1), is_synced=True
     )
     store.close()
-    pipeline.resume(tmp_path / "run", rewind_to="b").result(20)
+    pipeline.resume(tmp_path / "run", rewind_to="b").result(60)
     assert calls == ["a:1", "b:1", "b:2", "c:2"]
 
 
 def test_what_was_spent_stays_spent(line):
     before = line.result().usage.total_tokens
-    result = line.rewind("b").result(20)
+    result = line.rewind("b").result(60)
     assert (before, result.usage.total_tokens) == (30, 50)
     assert result.view.usage.total_tokens == 50
     assert Run.load(result.logs_root).result().usage.total_tokens == 50
 
 
 def test_ruling_18_a_budget_counts_what_was_set_aside(line):
-    result = line.rewind("a", max_tokens_total=45).result(20)
+    result = line.rewind("a", max_tokens_total=45).result(60)
     assert result.status == "fail"
     assert "max_tokens_total" in result.reason
 
@@ -109,18 +109,18 @@ def test_ruling_18_steps_and_visits_count_on_the_way_taken(line):
     run = line
     for _ in range(3):
         run = run.rewind("b", max_steps=5, max_node_visits=1)
-        assert run.result(20).status == "success"
+        assert run.result(60).status == "success"
 
 
 def test_nothing_is_erased(line, tmp_path):
     before = (tmp_path / "run/events.jsonl").read_bytes()
-    line.rewind("b").result(20)
+    line.rewind("b").result(60)
     assert (tmp_path / "run/events.jsonl").read_bytes().startswith(before)
     assert (tmp_path / "run/b/visits/1.1/response.md").read_text().startswith("b 1")
 
 
 def test_the_record_says_what_was_set_aside(line, tmp_path):
-    line.rewind("b").result(20)
+    line.rewind("b").result(60)
     (rewound,) = events_of(tmp_path / "run", PipelineRewound)
     assert (rewound.node, rewound.visit, rewound.stages) == ("b", 1, 3)
     assert rewound.description == "rewound to b, visit 1: 3 stages set aside"
@@ -128,7 +128,7 @@ def test_the_record_says_what_was_set_aside(line, tmp_path):
 
 def test_the_run_shows_the_way_that_was_taken(line, tmp_path):
     run = line.rewind("b", stop_after=1)
-    run.result(20)
+    run.result(60)
     for shown in (run, Run.load(tmp_path / "run")):
         assert "c" not in shown.view.nodes
         assert shown["c"].outcome is None
@@ -139,9 +139,9 @@ def test_the_run_shows_the_way_that_was_taken(line, tmp_path):
 
 def test_files_of_a_visit_that_was_set_aside_are_not_shown_as_the_stages(make, tmp_path, calls):
     run = looping(make, calls).run(logs_root=tmp_path / "run")
-    run.result(20)
+    run.result(60)
     again = run.rewind("b", visit=1, stop_after=1, backend=lambda *_: Outcome.fail("stop here"))
-    again.result(20)
+    again.result(60)
     for shown in (again, Run.load(tmp_path / "run")):
         assert shown["a"].response.startswith("a 1")
         assert shown["a"].visits == 1
@@ -175,9 +175,9 @@ def looping(make, calls, **options):
 )
 def test_in_a_loop_a_visit_is_named_by_its_number(make, tmp_path, calls, node, visit, expected):
     run = looping(make, calls).run(logs_root=tmp_path / "run")
-    run.result(20)
+    run.result(60)
     del calls[:]
-    result = run.rewind(node, visit=visit).result(20)
+    result = run.rewind(node, visit=visit).result(60)
     assert calls == expected
     assert result.completed_nodes == ("start", "a", "b", "a", "b", "done")
     assert result.visits["a"] == 2
@@ -185,24 +185,24 @@ def test_in_a_loop_a_visit_is_named_by_its_number(make, tmp_path, calls, node, v
 
 def test_a_rewind_behind_a_rewind_knows_only_the_visits_of_the_way(make, tmp_path, calls):
     run = looping(make, calls).run(logs_root=tmp_path / "run")
-    run.result(20)
+    run.result(60)
     again = run.rewind("b", visit=1)
-    again.result(20)
+    again.result(60)
     with pytest.raises(RunError, match="no visit 2 of b") as caught:
         again.rewind("b", visit=2)
     assert caught.value.hint == "visits of b: 3, 4"
-    assert again.rewind("b", visit=3).result(20).completed_nodes[-1] == "done"
+    assert again.rewind("b", visit=3).result(60).completed_nodes[-1] == "done"
 
 
 def test_a_failed_run_can_go_back_and_end_well(make, tmp_path):
     pipeline = make("a b start -> a -> b -> done", {"b": [Outcome.fail("no"), Outcome.success()]})
     run = pipeline.run(logs_root=tmp_path / "run")
-    assert run.result(20).status == "fail"
+    assert run.result(60).status == "fail"
     with pytest.raises(RunError, match="failed for good") as caught:
         run.resume()
     assert "run.rewind('b')" in caught.value.hint
     assert f"`attractor-nb resume {tmp_path / 'run'} --from b`" in caught.value.hint
-    assert run.rewind("b").result(20).status == "success"
+    assert run.rewind("b").result(60).status == "success"
     manifest = json.loads((tmp_path / "run/manifest.json").read_text())
     assert manifest["status"] == "completed"
 
@@ -211,8 +211,8 @@ def test_retries_and_goal_gates_begin_as_they_were(make, tmp_path):
     body = "a [max_retries=1] b [goal_gate=true, retry_target=a] start -> a -> b -> done"
     replies = {"b": [Outcome.fail("no"), Outcome.success(), Outcome.fail("no"), Outcome.success()]}
     run = make(f'on_fail="continue" {body}', replies).run(logs_root=tmp_path / "run")
-    first = run.result(20)
-    again = run.rewind("b", visit=1).result(20)
+    first = run.result(60)
+    again = run.rewind("b", visit=1).result(60)
     assert again.completed_nodes == first.completed_nodes
     assert again.node_outcomes == first.node_outcomes
 
@@ -225,11 +225,11 @@ GATE = (
 def test_an_answer_after_the_place_is_asked_for_again_and_one_before_is_not(make, tmp_path):
     asked = ScriptedInterviewer({"gate": ["Y", "N"]})
     run = make(GATE, interviewer=asked).run(logs_root=tmp_path / "run")
-    assert run.result(20).completed_nodes[-2] == "b"
+    assert run.result(60).completed_nodes[-2] == "b"
     run = run.rewind("b")
-    assert run.result(20).completed_nodes[-2] == "b"
+    assert run.result(60).completed_nodes[-2] == "b"
     assert len(asked.questions) == 1
-    result = run.rewind("gate").result(20)
+    result = run.rewind("gate").result(60)
     assert len(asked.questions) == 2
     assert "b" not in result.completed_nodes
 
@@ -237,39 +237,39 @@ def test_an_answer_after_the_place_is_asked_for_again_and_one_before_is_not(make
 def test_a_question_that_was_open_is_closed(make, tmp_path):
     pipeline = make(GATE, interviewer="deferred")
     run = pipeline.run(logs_root=tmp_path / "run")
-    old = run.wait_for_gate("gate", timeout=20)
+    old = run.wait_for_gate("gate", timeout=60)
     run.cancel()
-    run.result(20)
+    run.result(60)
     again = run.rewind("a", stop_after=1)
-    again.result(20)
+    again.result(60)
     assert again.gates == ()
     assert "gate" not in again.view.nodes
     new = again.resume()
-    assert new.wait_for_gate("gate", timeout=20).id != old.id
+    assert new.wait_for_gate("gate", timeout=60).id != old.id
     new.answer("gate", "N")
-    assert new.result(20).status == "success"
+    assert new.result(60).status == "success"
 
 
 def test_a_graph_that_was_changed_must_be_accepted(make, dot, line):
     changed = Pipeline(dot(LINE.replace("c start", "c [prompt=New] start")), backend=lambda *_: "new")
     with pytest.raises(GraphChanged):
         changed.resume(line.logs_root, rewind_to="c")
-    result = changed.resume(line.logs_root, rewind_to="c", on_graph_change="accept").result(20)
+    result = changed.resume(line.logs_root, rewind_to="c", on_graph_change="accept").result(60)
     assert result["c"].response == "new"
 
 
 def test_the_way_remembers_which_graph_it_was_of(make, dot, line):
     """Behind the place where the new graph took over, the old one goes on unasked."""
     changed = Pipeline(dot(LINE.replace("c start", "c [prompt=New] start")), backend=lambda *_: "new")
-    changed.resume(line.logs_root, rewind_to="c", on_graph_change="accept").result(20)
+    changed.resume(line.logs_root, rewind_to="c", on_graph_change="accept").result(60)
     with pytest.raises(GraphChanged):
         line.rewind("c")
-    assert line.rewind("b").result(20).status == "success"
+    assert line.rewind("b").result(60).status == "success"
 
 
 def test_a_node_that_is_unknown_is_answered_with_the_nearest(make, tmp_path):
     run = make("review start -> review -> done").run(logs_root=tmp_path / "run")
-    run.result(20)
+    run.result(60)
     with pytest.raises(OptionError, match=r"did you mean.*review"):
         run.rewind("reviw")
 
@@ -277,7 +277,7 @@ def test_a_node_that_is_unknown_is_answered_with_the_nearest(make, tmp_path):
 def test_what_cannot_be_gone_back_to_changes_nothing(make, tmp_path):
     body = "a b c start -> a  a -> b [label=x]  a -> c [weight=5]  b -> done  c -> done"
     run = make(body).run(logs_root=tmp_path / "run")
-    run.result(20)
+    run.result(60)
     before = (tmp_path / "run/events.jsonl").read_bytes(), (tmp_path / "run/manifest.json").read_bytes()
     with pytest.raises(RunError, match="never visited b") as caught:
         run.rewind("b")
@@ -294,13 +294,13 @@ def test_what_cannot_be_gone_back_to_changes_nothing(make, tmp_path):
 
 def test_a_run_that_is_live_is_not_rewound(make, tmp_path):
     run = make(GATE, interviewer="deferred").run(logs_root=tmp_path / "run")
-    run.wait_for_gate("gate", timeout=20)
+    run.wait_for_gate("gate", timeout=60)
     with pytest.raises(RunError, match="waiting"):
         run.rewind("a")
     with pytest.raises(RunLocked):
         run.pipeline.resume(tmp_path / "run", rewind_to="a")
     run.answer("gate", "N")
-    assert run.result(20).status == "success"
+    assert run.result(60).status == "success"
 
 
 def test_a_run_of_the_older_layout_has_no_log_to_go_back_in(make, tmp_path):
@@ -313,21 +313,21 @@ def test_a_run_of_the_older_layout_has_no_log_to_go_back_in(make, tmp_path):
     with pytest.raises(RunError, match="older layout"):
         pipeline.resume(old, rewind_to="a")
     run = pipeline.resume(old)
-    run.result(20)
+    run.result(60)
     with pytest.raises(RunError, match="older layout"):
         run.rewind("a")
 
 
 def test_a_rewind_to_the_start_begins_with_the_inputs(make, tmp_path, calls):
     run = make(LINE, backend=counting(calls)).run(logs_root=tmp_path / "run", params={"ticket": "42"})
-    run.result(20)
-    result = run.rewind("start").result(20)
+    run.result(60)
+    result = run.rewind("start").result(60)
     assert (result.context["ticket"], result.context["calls.a"]) == ("42", 1)
 
 
 def test_listeners_hear_of_it_before_the_run_goes_on(line):
     heard = []
-    line.rewind("b", observers=[heard.append]).result(20)
+    line.rewind("b", observers=[heard.append]).result(60)
     assert [event.type for event in heard][:2] == ["PipelineRewound", "PipelineResumed"]
 
 
@@ -335,7 +335,7 @@ def test_a_bound_that_was_raised_and_a_kill_leave_a_run_that_did_not_fail(make, 
     """The end that a resume took back does not come back with the next reading of the log."""
     pipeline = make(LINE)
     assert pipeline.run(wait=True, logs_root=tmp_path / "run", max_steps=2).status == "fail"
-    pipeline.resume(tmp_path / "run", stop_after=1, max_steps=50).result(20)
+    pipeline.resume(tmp_path / "run", stop_after=1, max_steps=50).result(60)
     for path in (tmp_path / "run").glob("checkpoint*"):
         path.unlink()
     loaded = Run.load(tmp_path / "run").result()
@@ -467,11 +467,11 @@ def read_run_without_checkpoint(root):
 
 
 def test_a_resume_without_a_checkpoint_goes_on_where_the_rewind_led(line, tmp_path, calls):
-    line.rewind("b", stop_after=1).result(20)
+    line.rewind("b", stop_after=1).result(60)
     for path in (tmp_path / "run").glob("checkpoint*"):
         path.unlink()
     del calls[:]
-    result = line.pipeline.resume(tmp_path / "run").result(20)
+    result = line.pipeline.resume(tmp_path / "run").result(60)
     assert calls == ["c:2"]
     assert result.context["calls.c"] == 1
     (resumed,) = events_of(tmp_path / "run", PipelineResumed)[-1:]
@@ -480,7 +480,7 @@ def test_a_resume_without_a_checkpoint_goes_on_where_the_rewind_led(line, tmp_pa
 
 def test_what_a_rewind_sets_aside_was_spent_and_every_view_says_the_same(line, tmp_path):
     again = line.rewind("b")
-    result = again.result(20)
+    result = again.result(60)
     assert result.usage_by_node["b"] == Usage(20, unpriced=2)
     assert again["b"].usage == result["b"].usage == Run.load(tmp_path / "run")["b"].usage
     assert again["b"].usage == result.usage_by_node["b"]
@@ -505,16 +505,16 @@ def killed_in_the_middle(make, tmp_path):
 def test_ruling_18_a_rewind_counts_the_calls_of_an_attempt_that_a_kill_cut_off(make, tmp_path):
     pipeline, root = killed_in_the_middle(make, tmp_path)
     again = pipeline.resume(root, rewind_to="a")
-    result = again.result(20)
+    result = again.result(60)
     assert result.usage.total_tokens == 10 + 120 + 30  # a; what b had asked; all three again
     assert result.usage_by_node["b"].total_tokens == 130
     assert result.view.usage == result.usage == Run.load(root).view.usage
-    assert again.rewind("c").result(20).usage.total_tokens == 170  # and not twice
+    assert again.rewind("c").result(60).usage.total_tokens == 170  # and not twice
 
 
 def test_ruling_18_a_replay_of_it_counts_them_once(make, tmp_path):
     pipeline, root = killed_in_the_middle(make, tmp_path)
-    result = pipeline.resume(root, rewind_to="a").result(20)
+    result = pipeline.resume(root, rewind_to="a").result(60)
     replay = Run.load(root).replay()
     assert so_far(replay.at(len(replay)).view) == result.usage
 
@@ -573,7 +573,7 @@ def test_ruling_21_nobody_goes_on_in_a_restart_while_a_rewind_to_before_it_is_re
 
     disk = RivalDisk(rival)
     again = restarted.resume(tmp_path / "run", rewind_to="prepare", visit=1, disk=disk)
-    assert again.result(20).status == "success"
+    assert again.result(60).status == "success"
     assert disk.told == ["refused", "refused"]
     assert rival() == "in"
     with pytest.raises(RunError, match="was set aside"):
@@ -593,7 +593,7 @@ def test_a_rewind_to_before_a_restart_that_was_taken_over_meanwhile_is_not_recor
         tmp_path / "run", rewind_to="prepare", visit=1, disk=RivalDisk(rival, b'"status": "resumed"')
     )
     with pytest.raises(RunLocked):
-        again.result(20)
+        again.result(60)
     assert events_of(tmp_path / "run", PipelineRewound) == []
     (new_owner,) = new_owners
     new_owner.check_owner()

@@ -26,28 +26,28 @@ GATE = 'g [shape=hexagon] start -> g g -> done [label="[Y] Yes"]'
 
 def test_a_run_returns_at_once_and_its_result_can_be_waited_for(make):
     go = threading.Event()
-    run = make("a start -> a -> done", backend=lambda prompt: str(go.wait(20))).run(durability="none")
+    run = make("a start -> a -> done", backend=lambda prompt: str(go.wait(60))).run(durability="none")
     assert (run.status, run.is_done) == ("running", False)
     with pytest.raises(TimeoutError, match="it goes on"):
         run.result(0.01)
     go.set()
-    assert run.result(20) is run.result(20)
+    assert run.result(60) is run.result(60)
     assert (run.status, run.is_done) == ("completed", True)
 
 
 def test_a_waiting_run_says_so_and_shows_its_gate(make):
     run = make(GATE, interviewer="deferred").run(durability="none")
-    gate = run.wait_for_gate(timeout=20)
+    gate = run.wait_for_gate(timeout=60)
     assert (run.status, gate.stage, gate.question.options[0].key) == ("waiting", "g", "Y")
     assert "gate `g` waits for an answer" in str(run)
     assert run.answer("g", "Y").id == gate.id
-    assert run.result(20).status == "success"
+    assert run.result(60).status == "success"
 
 
 def test_waiting_for_a_gate_ends_with_the_run(make):
     run = make("start -> done").run(durability="none")
     with pytest.raises(NoSuchGate, match="was not reached"):
-        run.wait_for_gate("g", timeout=20)
+        run.wait_for_gate("g", timeout=60)
 
 
 @pytest.mark.parametrize("host", ["thread", "kernel"])
@@ -118,22 +118,22 @@ def test_an_unknown_stage_suggests_the_nearest(make):
 
 def test_a_live_run_shows_the_stages_that_are_done(make):
     run = make(f"a {GATE.replace('start -> g', 'start -> a -> g')}", {"a": "early"}, interviewer="deferred").run()
-    run.wait_for_gate("g", 20)
+    run.wait_for_gate("g", 60)
     assert run["a"].response == "early"
     assert run["g"].outcome is None
     assert "status waiting" in run.details()
     assert run.to_svg().startswith("<svg")
     run.answer("g", "Y")
-    run.result(20)
+    run.result(60)
 
 
 def test_a_run_under_way_cannot_be_resumed(make):
     run = make(GATE, interviewer="deferred").run()
-    run.wait_for_gate("g", 20)
+    run.wait_for_gate("g", 60)
     with pytest.raises(RunError, match="is waiting"):
         run.resume()
     run.answer("g", "Y")
-    run.result(20)
+    run.result(60)
 
 
 def test_a_presenter_is_shown_every_run_until_it_is_taken_away(make):
@@ -177,19 +177,19 @@ def test_a_running_run_can_be_looked_at_from_its_directory(make, tmp_path):
     run = make(f"a {GATE.replace('start -> g', 'start -> a -> g')}", interviewer="deferred").run(
         logs_root=tmp_path / "run"
     )
-    run.wait_for_gate("g", 20)
+    run.wait_for_gate("g", 60)
     other = Run.load(tmp_path / "run")
     assert (other.status, other.is_done, other["a"].visits) == ("running", False, 1)
     with pytest.raises(NoSuchGate) as caught:
         other.answer("g", "Y")
     assert caught.value.hint
     run.answer("g", "Y")
-    run.result(20)
+    run.result(60)
 
 
 def test_a_loaded_run_can_be_resumed(make):
     paused = make("a start -> a -> done").run(wait=True, stop_after=1)
-    assert Run.load(paused.logs_root).resume(backend="simulated").result(20).status == "success"
+    assert Run.load(paused.logs_root).resume(backend="simulated").result(60).status == "success"
 
 
 def test_nothing_is_loaded_from_nowhere(tmp_path):
@@ -251,11 +251,11 @@ def test_a_checkpoint_that_is_not_there_yet_is_said(tmp_path):
 
 def test_the_result_of_a_run_that_runs_elsewhere_is_not_here_yet(make):
     run = make(GATE, interviewer="deferred").run()
-    run.wait_for_gate("g", 20)
+    run.wait_for_gate("g", 60)
     with pytest.raises(RunError, match="runs elsewhere"):
         Run.load(run.logs_root).result(1)
     run.answer("g", "Y")
-    run.result(20)
+    run.result(60)
 
 
 def test_a_backend_that_cannot_start_fails_in_words(make):

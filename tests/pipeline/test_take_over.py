@@ -14,7 +14,7 @@ GATED = 'g [shape=hexagon] start -> g g -> done [label="[Y] Yes"]'
 def waiting(make, tmp_path):
     """A run that waits at its gate."""
     run = make(GATED, interviewer="deferred").run(logs_root=tmp_path / "run")
-    run.wait_for_gate("g", 20)
+    run.wait_for_gate("g", 60)
     yield run
     run.cancel()
 
@@ -33,7 +33,7 @@ def test_a_take_over_that_is_refused_leaves_the_run_to_its_owner(make, tmp_path,
         make(body).resume(tmp_path / "run", take_over=True, **options)
     assert read_owner(tmp_path / "run") == before
     waiting.answer("g", "Y")
-    assert waiting.result(20).status == "success"
+    assert waiting.result(60).status == "success"
 
 
 def test_a_take_over_of_a_run_that_is_only_beginning_leaves_it_to_its_owner(make, tmp_path):
@@ -48,7 +48,7 @@ def test_a_take_over_of_a_run_that_is_only_beginning_leaves_it_to_its_owner(make
 
 
 def test_a_take_over_that_may_go_on_takes_the_run(make, tmp_path, waiting):
-    result = make(GATED, interviewer="auto").resume(tmp_path / "run", take_over=True).result(20)
+    result = make(GATED, interviewer="auto").resume(tmp_path / "run", take_over=True).result(60)
     assert result.status == "success"
     with pytest.raises(RunLocked):
-        waiting.result(20)
+        waiting.result(60)

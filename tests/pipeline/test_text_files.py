@@ -178,7 +178,7 @@ def test_a_run_directory_goes_on_without_the_files(file, folder, tmp_path):
     Pipeline(file).run(logs_root=tmp_path / "run", stop_after=1, wait=True)
     (folder / "prompts" / "plan.md").unlink()
     file.unlink()
-    result = Run.load(tmp_path / "run").resume().result(20)
+    result = Run.load(tmp_path / "run").resume().result(60)
     assert result.status == "success"
     assert AS_SENT.strip() in result["plan"].prompt
 
@@ -189,7 +189,7 @@ def test_a_resume_warns_of_a_changed_file_of_a_text(file, folder, tmp_path):
     assert same.pipeline.graph.nodes["plan"].prompt == AS_SENT
     (folder / "prompts" / "plan.md").write_text("Plan less.")
     run = same.resume()
-    assert AS_SENT.strip() in run.result(20)["plan"].prompt
+    assert AS_SENT.strip() in run.result(60)["plan"].prompt
     (warning,) = (event.message for event in run.events() if isinstance(event, RunWarning))
     assert warning.startswith(f"{file} has changed since this run began, or a file of its texts")
 
@@ -197,7 +197,7 @@ def test_a_resume_warns_of_a_changed_file_of_a_text(file, folder, tmp_path):
 def test_a_resume_is_quiet_when_nothing_has_changed(file, tmp_path):
     Pipeline(file).run(logs_root=tmp_path / "run", stop_after=1, wait=True)
     run = Run.load(tmp_path / "run").resume()
-    assert run.result(20).status == "success"
+    assert run.result(60).status == "success"
     assert not [event for event in run.events() if isinstance(event, RunWarning)]
 
 

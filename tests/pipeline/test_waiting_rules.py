@@ -30,18 +30,18 @@ def waiting_rule():
 @pytest.mark.usefixtures("waiting_rule")
 def test_a_blocking_wait_at_a_gate_is_refused_and_the_gate_stays_open(make):
     run = make(GATE).run(durability="none")
-    run.wait_for_gate("g", 20)
+    run.wait_for_gate("g", 60)
     with pytest.raises(GateWouldBlock, match="waiting here"):
-        run.result(20)
+        run.result(60)
     run.answer("g", "Y")
-    assert run.result(20).status == "success"
+    assert run.result(60).status == "success"
 
 
 @pytest.mark.usefixtures("waiting_rule")
 def test_an_await_at_a_gate_is_refused_too(make):
     async def main():
         run = make(GATE).run(durability="none")
-        await asyncio.to_thread(run.wait_for_gate, "g", 20)
+        await asyncio.to_thread(run.wait_for_gate, "g", 60)
         try:
             with pytest.raises(GateWouldBlock, match="awaiting here"):
                 await run
@@ -60,26 +60,26 @@ def test_a_gate_that_the_runs_own_interviewer_is_being_asked_about_is_waited_for
 
     class Slow(SequentialInterviewer):
         async def ask(self, question):
-            await asyncio.to_thread(asked.wait, 20)
+            await asyncio.to_thread(asked.wait, 60)
             return Answer(value="Y")
 
     interviewer = RecordingInterviewer(Slow()) if is_recorded else Slow()
     run = make(GATE).run(durability="none", interviewer=interviewer)
-    run.wait_for_gate("g", 20)
+    run.wait_for_gate("g", 60)
     with pytest.raises(TimeoutError):
         run.result(0.05)
     asked.set()
-    assert run.result(20).status == "success"
+    assert run.result(60).status == "success"
 
 
 @pytest.mark.usefixtures("waiting_rule")
 def test_a_gate_that_is_left_to_others_is_refused_through_a_recording_too(make):
     run = make(GATE).run(durability="none", interviewer=RecordingInterviewer(DeferredInterviewer()))
-    run.wait_for_gate("g", 20)
+    run.wait_for_gate("g", 60)
     with pytest.raises(GateWouldBlock, match="waiting here"):
-        run.result(20)
+        run.result(60)
     run.answer("g", "Y")
-    assert run.result(20).status == "success"
+    assert run.result(60).status == "success"
 
 
 def test_the_rules_of_a_presenter_go_with_it():

@@ -253,7 +253,7 @@ def test_the_trace_of_a_resumed_run_links_to_the_earlier_one(tmp_path, provider,
     pipeline.run(wait=True, logs_root=tmp_path / "run", stop_after=2, tracer=provider)
     (before,) = named(exporter.get_finished_spans(), "invoke_workflow line")
     exporter.clear()
-    pipeline.resume(tmp_path / "run", tracer=provider).result(20)
+    pipeline.resume(tmp_path / "run", tracer=provider).result(60)
     (after,) = named(exporter.get_finished_spans(), "invoke_workflow line")
     assert [link.context.span_id for link in after.links] == [before.context.span_id]
     assert after.context.trace_id != before.context.trace_id
@@ -296,9 +296,9 @@ def test_a_stage_from_the_cache_says_so(provider, exporter, tmp_path):
 def test_what_was_under_way_when_the_run_was_stopped_is_cut_off(provider, exporter):
     gate = Pipeline(LINE.replace("a b", 'a [shape=hexagon, label="Go on?"] b'), backend="simulated")
     run = gate.run(durability="none", tracer=provider, interviewer="deferred")
-    run.wait_for_gate("a", 20)
+    run.wait_for_gate("a", 60)
     run.cancel()
-    run.result(20)
+    run.result(60)
     spans = {span.name: span.attributes.get("attractor.outcome") for span in exporter.get_finished_spans()}
     assert spans["stage a"] == "cut_off"
     assert spans["invoke_workflow line"] == "interrupted"

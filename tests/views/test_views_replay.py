@@ -48,10 +48,10 @@ def summed(replay, count):
 def run_of(kind, folder):
     body = {"loop": LOOP, "rewound": LOOP, "fan": FAN}[kind]
     run = Pipeline(FRAME.format(body=body), backend=counted).run(logs_root=folder / "run", params={"who": "me"})
-    run.result(20)
+    run.result(60)
     if kind == "rewound":
         run = run.rewind("b", visit=1)
-        run.result(20)
+        run.result(60)
     return run
 
 
@@ -119,7 +119,7 @@ def test_frames_are_json_and_hold_neither_secrets_nor_whole_books(tmp_path):
         FRAME.format(body="a start -> a -> done"), backend=ScriptedBackend({"a": [f"{long} hunter2-the-password"]})
     )
     run = pipeline.run(logs_root=tmp_path / "run")
-    run.result(20)
+    run.result(60)
     text = json.dumps(replay_of(run.graph, read_run(run.logs_root).events))
     assert "hunter2" not in text
     assert len(text) < 5 * VALUE_CHARS

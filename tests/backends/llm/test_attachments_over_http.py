@@ -84,7 +84,7 @@ def test_of_a_model_that_nobody_knows_there_is_a_warning(serve, tmp_path):
     server = serve()
     backend = ProviderBackend("my-model", base_url=server.base_url("openai"), provider="openai")
     run = Pipeline(GRAPH, backend=backend).run(params=GIVEN, logs_root=tmp_path / "run")
-    assert run.result(20).status == "success"
+    assert run.result(60).status == "success"
     (warning,) = (event.message for event in run.events() if isinstance(event, RunWarning))
     assert warning == "look: nobody can tell whether openai:my-model is shown images and documents"
 

@@ -31,7 +31,7 @@ def test_a_thread_that_outgrows_the_window_is_made_to_fit_and_the_run_says_so(se
     server = serve(*(reply(text) for text in ("Red.", "Blue.", "Red was.")))
     dot = LINE.format(attrs=", llm.context_tokens=400", first="Name a colour. " * 80)
     run = Pipeline(dot, backend=backend_for(server, shape)).run(durability="fast")
-    assert run.result(20).status == "success"
+    assert run.result(60).status == "success"
     assert SUMMARY_TITLE in json.dumps(server.asked[2].body)
     assert len(json.dumps(server.asked[2].body)) < len(json.dumps(server.asked[0].body)) + 500
     warnings = [event.message for event in run.events() if isinstance(event, RunWarning)]
