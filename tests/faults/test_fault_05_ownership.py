@@ -97,7 +97,6 @@ def test_an_owner_frozen_at_any_operation_is_robbed_and_loses_everywhere_when_it
             assert taker["path"] == PATH, where
         if "locked_by" in taker:
             assert taker["locked_by"] == facts["owner"], where
-            assert taker["refused_after"] < 5.0, where  # its patience is 0.65 s; the rest is the machine's
             assert set(taker["status"]) <= {"running"}, where
         recorded = {tuple(map(str, commit)) for commit in taker["commits"]}
         assert not [effect for effect in facts["done"] if tuple(effect[:3]) in recorded], where
@@ -128,7 +127,6 @@ def test_an_owner_robbed_in_the_middle_of_a_stage_notices_by_itself_and_its_comm
     assert facts["thawed"]["ended"] == "RunLocked"
     assert not facts["is_changed"]
     assert facts["commands_alive"] == []
-    assert facts["seconds"] < 10
     figures.record(
         5,
         f"the owner of a {kind} stage {how}, robbed" + (", thawed" if how == "frozen" else ""),

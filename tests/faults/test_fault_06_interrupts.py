@@ -1,9 +1,10 @@
 """Fault 6: Ctrl-C or Stop at any line of ours, once and twice.
 
 SIGINT reaches the main thread just before a line of the package is executed, in whichever thread that is
-(``workers/interrupt_worker.py``). After the first the caller is back within a second, with no child alive, no
-lock and no descriptor left, and the run is recorded as interrupted; a second one leaves at once. A fresh
-process goes on to the same end as without, and nothing that was recorded is executed again (``kill_judge.py``).
+(``workers/interrupt_worker.py``). After the first the caller is back, with no child alive, no lock and no
+descriptor left, and the run is recorded as interrupted; a second one leaves at once. How soon is a figure, and no
+verdict. A fresh process goes on to the same end as without, and nothing that was recorded is executed again
+(``kill_judge.py``).
 """
 
 from __future__ import annotations
@@ -34,9 +35,6 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 HOSTS = ("thread", "kernel", "loop")
-PROMPT_SECONDS = 1.0
-OVERLOAD_SECONDS = 5.0
-"""What one prompt in twenty may take, and one of a few, on a machine that does other things as well."""
 FOLLOWS = (1, 5, 30, 100, 300)
 """How many lines of ours after the first interrupt the second one comes."""
 PATIENCE_SECONDS = 60
@@ -98,10 +96,6 @@ class Tally:
     def check(self):
         assert not self.violations, "\n".join(self.violations[:20])
         assert self.interrupts >= self.cases * 0.9, "interrupts were not sent"
-        for seconds in (self.seconds, self.after_second):
-            late = [value for value in seconds if value > PROMPT_SECONDS]
-            assert len(late) <= max(1, len(seconds) // 20)
-            assert not seconds or max(seconds) < OVERLOAD_SECONDS, max(seconds)
 
     def __str__(self):
         text = f"{self.cases} of {self.cases} right, {self.interrupts} interrupts, {self.stopped} runs stopped"
@@ -299,6 +293,13 @@ tail -f /dev/null >/dev/null 2>&1 & setsid tail -f /dev/null >/dev/null 2>&1 &
 echo began >ready
 wait
 """
+PROGRAM = """
+import sys
+from attractor_nb.cli import main
+from attractor_nb.runtime.handles import handle, hosts
+handle.STOP_SECONDS = hosts.STOP_SECONDS = 1000.0  # what would wait until it gives up waits for ever
+sys.exit(main())
+"""
 SIGNALS = {
     "INT": [signal.SIGINT],
     "INT-INT": [signal.SIGINT, signal.SIGINT],
@@ -334,7 +335,7 @@ def test_the_command_is_interrupted_while_a_tool_runs(tmp_path, figures, numbers
     (tmp_path / "it.dot").write_text(COMMAND)
     (tmp_path / "tool.sh").write_text(TOOL)
     os.mkfifo(tmp_path / "ready")
-    command = [sys.executable, "-m", "attractor_nb"]
+    command = [sys.executable, "-c", PROGRAM]
     environment = {**os.environ, "CAMPAIGN_FOLDER": str(tmp_path)}
     process = subprocess.Popen(
         [*command, "run", "it.dot", "--trust", "--logs-root", "out"],
@@ -358,7 +359,6 @@ def test_the_command_is_interrupted_while_a_tool_runs(tmp_path, figures, numbers
     assert not marked(str(tmp_path))
     status = read_run(tmp_path / "out").status
     assert status == "interrupted" or (len(numbers) > 1 and status == "abandoned")
-    assert seconds < OVERLOAD_SECONDS
     resumed = subprocess.run(
         [*command, "resume", "out", "--trust", "--on-interrupted", "rerun", "--json"],
         cwd=tmp_path,
