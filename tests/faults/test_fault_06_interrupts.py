@@ -350,7 +350,10 @@ def test_the_command_is_interrupted_while_a_tool_runs(tmp_path, figures, numbers
     sent = time.monotonic()
     for number in numbers:
         process.send_signal(number)
-    said, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    try:
+        said, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    finally:
+        process.kill()  # what hangs does not outlive its test
     seconds = time.monotonic() - sent
     assert process.returncode == 130, said
     assert "Traceback" not in said
