@@ -25,14 +25,20 @@ TICKS = os.sysconf("SC_CLK_TCK")
 def tree_seconds() -> float:
     """CPU seconds of this process, of the children it has reaped and of its live descendants."""
     own = os.times()
-    return own.user + own.system + own.children_user + own.children_system + sum(map(_descendant_seconds, _children("self")))
+    return (
+        own.user
+        + own.system
+        + own.children_user
+        + own.children_system
+        + sum(map(_descendant_seconds, _children("self")))
+    )
 
 
 def _children(pid: int | str) -> list[int]:
     found: list[int] = []
     try:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            found += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
+            found += map(int, children.read_text().split())
     except OSError:
         return found
     return found
@@ -97,7 +103,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def table(path: Path, rows: int) -> str:
     """The costs as text: CPU seconds by folder, by fixture and by test."""
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    parts: dict[str, dict[str, list[float]]] = {"folder": defaultdict(list), "fixture": defaultdict(list), "test": defaultdict(list)}
+    parts: dict[str, dict[str, list[float]]] = {
+        "folder": defaultdict(list),
+        "fixture": defaultdict(list),
+        "test": defaultdict(list),
+    }
     for line in lines:
         name = line["name"]
         parts[line["kind"]][name.partition("[")[0] if line["kind"] == "test" else name].append(line["cpu"])

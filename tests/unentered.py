@@ -57,7 +57,9 @@ def unentered(entered: dict[str, set[int]]) -> list[Branch]:
     for file in sorted(PACKAGE.rglob("*.py")):
         path = str(file.relative_to(PACKAGE))
         lines = entered.get(path, set())
-        found += [branch for branch in error_branches(file.read_text(encoding="utf-8"), path) if branch.line not in lines]
+        found += [
+            branch for branch in error_branches(file.read_text(encoding="utf-8"), path) if branch.line not in lines
+        ]
     return found
 
 

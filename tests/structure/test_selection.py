@@ -50,7 +50,9 @@ def suite(pytester):
 def test_the_summary_names_the_kinds_that_passed_and_counts_what_was_left_out(suite, workers):
     done = suite.runpytest_subprocess("-p", "no:randomly", "-m", "not campaign", "-n", str(workers))
     done.assert_outcomes(passed=2, deselected=0 if workers else 1)
-    done.stdout.fnmatch_lines(["protections: a kill 1", "1 tests of the campaign were left out: make test-all runs them"])
+    done.stdout.fnmatch_lines(
+        ["protections: a kill 1", "1 tests of the campaign were left out: make test-all runs them"]
+    )
 
 
 def test_a_run_of_all_tests_leaves_nothing_out(suite):
@@ -60,11 +62,13 @@ def test_a_run_of_all_tests_leaves_nothing_out(suite):
 
 
 def test_a_kind_whose_test_fails_is_not_named(suite):
-    suite.makepyfile(test_other="""
+    suite.makepyfile(
+        test_other="""
         import pytest
 
         @pytest.mark.kind("a server")
         def test_broken(): raise ValueError
-    """)
+    """
+    )
     done = suite.runpytest_subprocess("-p", "no:randomly")
     done.stdout.fnmatch_lines(["protections: a kill 1"])
