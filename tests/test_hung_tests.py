@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).parents[1]
 HUNG = """import time, pytest
 from tests import hung_tests
@@ -20,6 +22,7 @@ def test_fails_and_waits(unending):
 """
 
 
+@pytest.mark.campaign
 def test_a_failed_test_whose_fixture_never_ends_is_ended_with_the_place_where_it_waits(tmp_path):
     file = tmp_path / "test_hung.py"
     file.write_text(HUNG)

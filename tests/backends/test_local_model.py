@@ -303,6 +303,7 @@ def test_a_schema_that_is_no_json_is_left_to_the_reader_of_the_response(model):
 
 
 @pytest.mark.real_llm
+@pytest.mark.kind("a real model")
 def test_the_real_model_answers_streams_and_counts(tmp_path):
     async def use():
         backend = LocalModelBackend.installed()
@@ -326,6 +327,7 @@ def test_the_real_model_answers_streams_and_counts(tmp_path):
 
 
 @pytest.mark.real_llm
+@pytest.mark.campaign
 def test_the_real_model_gives_a_valid_verdict(tmp_path):
     async def use():
         backend = LocalModelBackend.installed()
@@ -342,6 +344,7 @@ def test_the_real_model_gives_a_valid_verdict(tmp_path):
 
 
 @pytest.mark.real_llm
+@pytest.mark.campaign
 def test_the_real_model_keeps_the_backend_contract_and_leaves_no_process():
     backend = LocalModelBackend.installed()
     asyncio.run(verify_backend(backend, Node("n", {"prompt": "Say hello.", "llm.max_tokens": 8})))
@@ -359,6 +362,7 @@ def test_on_a_busy_machine_the_model_takes_the_cores_that_are_free(monkeypatch, 
 
 
 @pytest.mark.real_llm
+@pytest.mark.campaign
 def test_one_thread_uses_one_core_and_gives_the_answer_of_two():
     async def ask(threads):
         backend = LocalModelBackend(threads=threads, max_tokens=48)
@@ -383,6 +387,7 @@ def is_model_server(process):
 
 
 @pytest.mark.real_llm
+@pytest.mark.campaign
 def test_cancelling_a_real_generation_ends_it():
     async def use():
         backend = LocalModelBackend.installed()

@@ -180,6 +180,7 @@ def _add(path, number):
         add_to_cassette(Disk(), path, Cassette("llm", (call(f"n{number}", visit + 1),)))
 
 
+@pytest.mark.campaign
 def test_processes_that_record_at_the_same_time_lose_nothing_of_each_other(tmp_path):
     path = tmp_path / "c.json"
     context = multiprocessing.get_context("spawn")

@@ -48,6 +48,7 @@ def test_what_could_come_next_is_offered(words, position, offered):
     assert asked(words, position) == offered
 
 
+@pytest.mark.campaign
 def test_ruling_34_the_inputs_that_the_file_declares_are_offered(tmp_path):
     file = tmp_path / "a.dot"
     file.write_text('digraph { inputs="ticket, tone=plain, product" }')

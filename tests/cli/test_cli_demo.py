@@ -45,6 +45,7 @@ def test_the_demo_visits_a_plan_a_tool_a_conditional_a_gate_and_the_exit(command
 
 @pytest.mark.real_llm
 @pytest.mark.timeout(600)
+@pytest.mark.kind("a real model")
 def test_the_demo_runs_on_the_real_model(command, tmp_path):
     ended = command("demo", "--json")
     summary = json.loads(ended.out)

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -136,6 +137,7 @@ def test_a_gate_is_answered_at_a_terminal(screen):
     assert "Good enough? → Approve (by you)" in opened.text
 
 
+@pytest.mark.kind("an interrupt")
 def test_ctrl_c_at_a_gate_stops_the_run_and_the_same_gate_asks_again(screen):
     opened = screen("run", "review.dot", "--logs-root", "out")
     opened.read_until("Good enough?", "Again")
@@ -157,6 +159,7 @@ def test_a_terminal_that_is_closed_never_approves(screen, command, sources):
     assert command("runs", "--runs-dir", ".", "--json").out.count('"completed"') == 0
 
 
+@pytest.mark.campaign
 def test_a_terminal_shows_colours_unless_no_color_is_set(screen):
     coloured = screen("run", "straight.dot")
     assert coloured.read_to_the_end() == 0
@@ -179,6 +182,7 @@ def test_a_terminal_shows_colours_unless_no_color_is_set(screen):
     ],
     ids=["picture", "findings", "findings-json", "error", "run", "help"],
 )
+@pytest.mark.campaign
 def test_a_reader_of_stdout_and_stderr_that_goes_away_is_no_error(
     started, sources, monkeypatch, arguments, code, is_unbuffered
 ):
@@ -276,13 +280,23 @@ SHOWING = [
 ]
 
 
-@pytest.fixture
-def hostile(tmp_path):
+@pytest.fixture(scope="module")
+def hostile_run(tmp_path_factory):
+    """The directory of a run whose texts steer a terminal, and the command that ran it."""
+    directory = tmp_path_factory.mktemp("hostile")
     text = HOSTILE.replace("ESC", "\x1b").replace("DEL", "\x7f").replace("C1", "\x9b").replace("BIDI", "\u202e")
-    (tmp_path / "hostile.dot").write_text(text)
+    (directory / "hostile.dot").write_text(text)
     command = [sys.executable, "-m", "attractor_nb", "run", "hostile.dot", "--trust", "--logs-root", "r"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    ran = subprocess.run(command, cwd=directory, capture_output=True, check=False)
     assert ran.returncode == 1
+    return directory, ran
+
+
+@pytest.fixture
+def hostile(hostile_run, tmp_path):
+    """A copy of it, and that command."""
+    directory, ran = hostile_run
+    shutil.copytree(directory, tmp_path, dirs_exist_ok=True)
     return tmp_path, ran
 
 
@@ -293,7 +307,11 @@ def test_ruling_38_a_run_shows_the_escapes_of_what_a_tool_wrote(hostile):
     assert r"\x1b]0;PWN\x07\x1b[2Jx\x7f\x9by\u202ez" in told
 
 
-@pytest.mark.parametrize("words", SHOWING, ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    "words",
+    [pytest.param(words, id=words[0], marks=() if words[0] == "watch" else pytest.mark.campaign) for words in SHOWING],
+)
+@pytest.mark.campaign
 def test_ruling_38_no_command_lets_a_text_steer_the_terminal(hostile, words):
     directory, _ = hostile
     screen = Screen(*words, directory=directory)
@@ -310,6 +328,7 @@ def test_ruling_38_no_command_lets_a_text_steer_the_terminal(hostile, words):
     assert not STEERING_LEFT.search((piped.stdout + piped.stderr).decode())
 
 
+@pytest.mark.campaign
 def test_ruling_38_json_escapes_by_itself_and_a_text_asked_for_is_raw_in_a_pipe(hostile):
     directory, _ = hostile
     ask = [sys.executable, "-m", "attractor_nb"]

@@ -34,6 +34,7 @@ def _source(tmp_path):
         "run straight.dot --simulate --durability fast --gates refuse -q",
     ],
 )
+@pytest.mark.campaign
 def test_plain_values_need_no_pydantic(words):
     said, _ = told(*words.split())
     assert said == {"code": 0, "pydantic": False}

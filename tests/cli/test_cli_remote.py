@@ -117,6 +117,7 @@ def test_the_limits_in_the_help_are_those_of_the_server(command):
     assert f"({DEFAULT_MAX_STREAMS})" in shown
 
 
+@pytest.mark.campaign
 def test_no_more_runs_are_taken_than_were_allowed(started, command, sources):
     process = started("serve", "--port", "0", "--runs-dir", "runs", "--max-runs", "1")
     url = process.stdout.readline().decode().strip()

@@ -151,6 +151,7 @@ def test_every_other_answer_runs_nothing(at_a_terminal, command, file, tmp_path,
     assert command("run", "build.dot").code == 2
 
 
+@pytest.mark.campaign
 def test_a_change_is_asked_about_with_a_diff(at_a_terminal, file, tmp_path):
     at_a_terminal(*RUN, answer=b"y\n")
     file.write_text(TEXT.replace("touch ", "echo evil; touch "))

@@ -91,6 +91,7 @@ def test_11_13_the_smoke_test_runs_with_an_llm_callback(tmp_path):
 
 @pytest.mark.real_llm
 @pytest.mark.timeout(600)
+@pytest.mark.campaign
 def test_11_13_the_smoke_test_runs_with_a_real_model(tmp_path):
     backend = LocalModelBackend()
     smoke(backend, tmp_path / "run")
@@ -126,6 +127,7 @@ class LocalModelOverHttp:
 
 @pytest.mark.real_llm
 @pytest.mark.timeout(600)
+@pytest.mark.campaign
 def test_11_13_the_smoke_test_runs_with_a_real_model_over_the_provider_backend(tmp_path):
     smoke(LocalModelOverHttp(), tmp_path / "run")
     assert (tmp_path / "run/plan/response.md").read_text().strip()

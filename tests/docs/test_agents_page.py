@@ -33,6 +33,7 @@ def test_the_pipeline_on_the_page_has_no_findings():
     assert not Pipeline(block("dot")).lint()
 
 
+@pytest.mark.campaign
 def test_the_command_on_the_page_runs(stubbed):
     command = shlex.split(re.search(r"^```\n(attractor-nb run .*)\n```", PAGE, re.MULTILINE)[1])
     done = subprocess.run(

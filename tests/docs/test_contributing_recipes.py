@@ -54,6 +54,7 @@ def followed(diff, copy):
 
 
 @pytest.mark.parametrize("title", CHANGES)
+@pytest.mark.campaign
 def test_a_recipe_that_changes_the_package_is_all_that_is_needed(title, tmp_path):
     for name in ("attractor_nb", "tests/docs"):
         shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))

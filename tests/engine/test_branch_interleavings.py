@@ -21,27 +21,33 @@ settlings, run_course, run_random = program.settlings, program.run_course, progr
 run_states = program.run_states
 SCRIPTS, MIXED = program.SCRIPTS, program.MIXED
 IS_FULL = os.environ.get("ATTRACTOR_CAMPAIGN") == "full"
-"""`make interleavings` takes all scripts where `make test` takes one."""
+"""`make interleavings` takes all scripts, a sample of the campaign one."""
 
 
 def named(settling):
     return f"{settling.join}-{settling.error}"
 
 
+FEW_SCRIPTS = [pytest.param(script, marks=() if script == MIXED else pytest.mark.campaign) for script in SCRIPTS]
+
+
 @pytest.mark.parametrize("settling", settlings(3), ids=named)
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", FEW_SCRIPTS)
 def test_every_order_of_three_branches_of_two_stages_comes_to_what_its_policy_says(script, settling):
     assert run_course(3, 2, script, settling) > 1
 
 
-@pytest.mark.parametrize(("branches", "stages", "orders"), [(1, 3, 1), (2, 3, 20), (4, 1, 24), (3, 3, 1680)])
+@pytest.mark.parametrize(
+    ("branches", "stages", "orders"),
+    [(1, 3, 1), (2, 3, 20), (4, 1, 24), pytest.param(3, 3, 1680, marks=pytest.mark.campaign)],
+)
 def test_all_orders_are_taken_when_nothing_is_cancelled(branches, stages, orders):
     every = 1 if orders < 100 else 8
     assert run_course(branches, stages, "all succeed", settlings(branches)[0], every=every) == orders
 
 
 @pytest.mark.parametrize("settling", settlings(3), ids=named)
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", FEW_SCRIPTS)
 def test_every_choice_in_every_state_comes_to_all_that_every_order_comes_to(script, settling):
     ends = set()
     orders = run_course(3, 2, script, settling, every=50, ends=ends)
@@ -60,6 +66,7 @@ def test_where_each_order_has_its_own_end_every_one_is_found():
     assert count < 200
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("settling", settlings(4), ids=named)
 @pytest.mark.parametrize("script", SCRIPTS if IS_FULL else [MIXED])
 def test_every_choice_in_every_state_of_four_branches_of_three_stages(script, settling):

@@ -64,6 +64,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("first", ["", "b63"], ids=["all run", "the first wins"])
+@pytest.mark.campaign
 def test_a_thousand_branches_leave_no_file_and_no_task_behind(tmp_path, first):
     """All of them to their ends; and 63 of them cancelled in mid-stage, 936 before they began."""
     nap = Nap(first)

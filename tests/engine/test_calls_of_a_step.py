@@ -93,10 +93,10 @@ def calls_of(pipeline, durability, place):
     ("make", "durability", "most"),
     [
         pytest.param(no_op, "none", 99, id="no_op"),
-        pytest.param(no_op, "fast", 136, id="no_op_on_disk"),
-        pytest.param(model, "none", 240, id="model"),
+        pytest.param(no_op, "fast", 136, id="no_op_on_disk", marks=pytest.mark.campaign),
+        pytest.param(model, "none", 240, id="model", marks=pytest.mark.campaign),
         pytest.param(model, "fast", 301, id="model_on_disk"),
-        pytest.param(branch, "none", 340, id="branch"),
+        pytest.param(branch, "none", 340, id="branch", marks=pytest.mark.campaign),
     ],
 )
 def test_a_step_calls_no_more_functions_than_this(make, durability, most, tmp_path):

@@ -2,6 +2,8 @@
 
 import errno
 
+import pytest
+
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, current_stage
 from attractor_nb.errors import StorageError
 from attractor_nb.testing import ManualClock
@@ -22,6 +24,7 @@ def answer(node, prompt, context):
     return Outcome(StageStatus.SUCCESS, preferred_label="anew" if is_first else "fine")
 
 
+@pytest.mark.campaign
 def test_the_directory_of_a_restart_is_free_after_every_fault(tmp_path):
     pipeline = Pipeline(RESTARTING, backend=answer)
     whole = FaultyDisk()

@@ -307,6 +307,7 @@ def test_a_child_run_takes_from_its_parents_cache(place):
     assert result.cached_nodes == ()  # the stage itself only ran its child
 
 
+@pytest.mark.campaign
 def test_two_processes_share_a_cache(place):
     program = (
         "import sys; from attractor_nb import Pipeline\n"

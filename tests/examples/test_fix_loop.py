@@ -58,6 +58,7 @@ def loop(project):
     return run
 
 
+@pytest.mark.campaign
 def test_the_agent_writes_the_tests_fail_it_is_asked_again_and_they_pass(loop, project):
     result = loop()
     assert result.status == "success", result.reason
@@ -67,10 +68,12 @@ def test_the_agent_writes_the_tests_fail_it_is_asked_again_and_they_pass(loop, p
     assert "FAILURES" in result["fix"].prompt
 
 
+@pytest.mark.campaign
 def test_the_agent_is_told_the_assertion_that_failed(loop):
     assert ASSERTION in loop()["fix"].prompt
 
 
+@pytest.mark.campaign
 def test_in_a_worktree_each_stage_that_changed_a_file_is_a_commit_and_the_project_stays(loop, project):
     result = loop(isolation="worktree")
     assert result.status == "success", result.reason

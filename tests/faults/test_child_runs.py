@@ -21,6 +21,7 @@ def live(root, life, kind):
 
 
 @pytest.mark.parametrize("kind", ["manager", "pipeline"])
+@pytest.mark.campaign
 def test_no_recorded_stage_of_a_child_is_run_again_after_a_kill(kind, tmp_path):
     root = tmp_path / "run"
     assert live(root, "new", kind).returncode == -signal.SIGKILL

@@ -89,7 +89,13 @@ def stage_of(operations, graph, node):
 )
 @pytest.mark.protects("attractor_nb/decisions/traversal.py", "context=changes,", instead="context={},")
 @pytest.mark.protects("attractor_nb/processes/descendants.py", "read -r group\n        read -r word", instead="exit")
-@pytest.mark.parametrize("graph", WITH_CHILDREN)
+@pytest.mark.parametrize(
+    "graph",
+    [
+        pytest.param(graph, marks=pytest.mark.kind("a kill") if graph == "branches" else pytest.mark.campaign)
+        for graph in WITH_CHILDREN
+    ],
+)
 def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, figures, graph):
     """Protected by: a recorded answer is taken in place of a question; what a failed attempt changed in the
     context is logged with it; a watchdog ends a dead run's tool.
@@ -126,6 +132,7 @@ def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, fi
     "attractor_nb/runtime/child_runs.py", "complete_end(pipeline, place, options, self._parent.seams)"
 )
 @pytest.mark.protects("attractor_nb/storage/child_directories.py", "sweep(disk, place.descriptor)")
+@pytest.mark.campaign
 def test_killed_around_the_beginning_and_the_end_of_a_child(kill_worker, campaign, figures):
     """Protected by: a child that never began begins in the directory that it has; of one that has ended the
     manifest says so; what was half written beside the source of a child is removed.
@@ -201,6 +208,7 @@ def not_of_the_seam(seen, counted_operations):
     instead="descriptor = Disk().create(temporary, parent)",
 )
 @pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.campaign
 def test_nothing_is_written_beside_the_storage_seam(preloaded_worker, tmp_path, figures, graph):
     """Protected by: the durable writer makes its files through the disk that it was given.
 
@@ -219,6 +227,7 @@ def test_nothing_is_written_beside_the_storage_seam(preloaded_worker, tmp_path, 
 
 @pytest.mark.protects("attractor_nb/storage/files/atomic.py", "disk.remove(second, parent)")
 @pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.campaign
 def test_killed_after_every_operation_that_the_c_library_sees(preloaded_worker, campaign, figures, tmp_path, graph):
     """Protected by: a temporary name of a file that has its final name already is removed, not renamed.
 
@@ -240,6 +249,7 @@ def test_killed_after_every_operation_that_the_c_library_sees(preloaded_worker, 
 
 
 @pytest.mark.protects("attractor_nb/storage/log/event_log.py", "os.lseek(self._descriptor, scan.offset, os.SEEK_SET)")
+@pytest.mark.campaign
 def test_killed_in_a_process_that_was_started_for_it(preloaded_worker, campaign, figures, tmp_path):
     """Protected by: a log is written on behind its last whole record.
 
@@ -261,6 +271,7 @@ def test_killed_in_a_process_that_was_started_for_it(preloaded_worker, campaign,
 
 @pytest.mark.protects("attractor_nb/runtime/handles/recorded_state.py", "context.restore(values, tuple(logs))")
 @pytest.mark.parametrize("graph", WITH_CHILDREN)
+@pytest.mark.campaign
 def test_killed_again_while_it_resumes_and_once_more(kill_worker, campaign, figures, graph):
     """Protected by: what the log says after the checkpoint is in the context again."""
     operations = counted(kill_worker, graph)
@@ -282,6 +293,7 @@ def test_killed_again_while_it_resumes_and_once_more(kill_worker, campaign, figu
     "attractor_nb/decisions/ambiguity.py", "return Outcome.fail(LOST_REASON, is_terminal=True)", instead='return ""'
 )
 @pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.campaign
 def test_a_stage_that_was_cut_off_is_never_repeated_under_fail(kill_worker, campaign, figures, graph):
     """Protected by: a cut-off attempt is recorded as failed in place of being run again.
 

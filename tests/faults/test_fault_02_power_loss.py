@@ -410,6 +410,7 @@ RENAMED = "        replace_file(disk, parent, name, data, is_synced=is_synced, k
     instead="if False and",
 )
 @pytest.mark.protects("attractor_nb/runtime/latest_state.py", "        _check_begun(stored)\n", instead="")
+@pytest.mark.campaign
 def test_a_power_loss_at_any_moment_of_a_run_loses_nothing_that_was_promised(record, memory_disk, campaign, figures):
     """Protected by the flush of each commit, the flushes before and after each rename, that of the run
     directory's own name, by reading a record that is lost by sectors as lost, and by not resuming a run whose
@@ -421,6 +422,7 @@ def test_a_power_loss_at_any_moment_of_a_run_loses_nothing_that_was_promised(rec
 
 @pytest.mark.timeout(1800)
 @pytest.mark.protects(ATOMIC, RENAMED + "        if is_synced:\n            disk.sync(parent)\n", instead=RENAMED)
+@pytest.mark.campaign
 def test_a_power_loss_around_a_restart_directory_loses_nothing_that_was_promised(
     record, memory_disk, campaign, figures
 ):
@@ -439,6 +441,7 @@ def test_a_power_loss_around_a_restart_directory_loses_nothing_that_was_promised
     "        except RunNotFound:  # it was cut off before its first record\n",
     instead="        except FileExistsError:\n",
 )
+@pytest.mark.campaign
 def test_a_power_loss_around_a_child_run_loses_nothing_that_was_promised(record, memory_disk, campaign, figures):
     """Protected by: a child whose first record is lost begins anew in its directory."""
     inspector = Inspector(record(NESTING), memory_disk)
@@ -453,6 +456,7 @@ def test_a_power_loss_around_a_child_run_loses_nothing_that_was_promised(record,
     "attempts.announce(effect.event, is_synced=True)",
     instead="attempts.announce(effect.event)",
 )
+@pytest.mark.campaign
 def test_a_power_loss_during_a_resume_loses_nothing_that_was_promised(record, memory_disk, campaign, figures):
     """The run was cut off in mid-way, and the power goes again while it goes on. Protected by the flush of each
     commit, and by asking for it."""
@@ -475,6 +479,7 @@ def test_a_power_loss_during_a_resume_loses_nothing_that_was_promised(record, me
 @pytest.mark.protects(
     LOG, "            if self._disk.write(self._descriptor, line) != len(line):", instead="            if not line:"
 )
+@pytest.mark.kind("a power loss")
 def test_a_fast_run_survives_a_kill_but_not_a_power_loss(record, memory_disk, figures):
     """The test of the test: without flushes the same images do lose promised records, and it is seen. A killed
     process loses nothing, because each record is handed to the system before it counts."""

@@ -75,6 +75,7 @@ def faults_at(number):
     instead="return False and any(",
 )
 @pytest.mark.parametrize("graph", STEPS)
+@pytest.mark.campaign
 def test_every_operation_fails(kill_worker, campaign, figures, graph):
     """Protected by: a refusal of the run's own directory stops the run and never becomes a failed stage."""
     operations = operations_of(kill_worker, graph)
@@ -103,6 +104,7 @@ def test_every_operation_fails(kill_worker, campaign, figures, graph):
 @pytest.mark.protects(
     "attractor_nb/storage/log/event_log.py", 'raise storage_error(error, "flush", self._path) from error'
 )
+@pytest.mark.kind("a failing disk")
 def test_every_flush_of_the_log_fails(kill_worker, campaign, figures):
     """Protected by: a flush that failed is never believed; what it should have flushed is taken back.
 
@@ -173,6 +175,7 @@ def test_a_disk_that_is_really_full(small_disk, figures):
 @pytest.mark.protects(
     "attractor_nb/storage/files/disk.py", "error.hint.replace(_RESUMABLE, anew)", instead="error.hint"
 )
+@pytest.mark.campaign
 def test_a_disk_that_is_really_full_before_the_first_record(small_disk, figures):
     """Protected by: where nothing was recorded, nobody is told to resume, and the place can be used anew."""
     place, _ = small_disk
@@ -234,6 +237,7 @@ def test_a_disk_that_becomes_read_only(small_disk, figures):
     'raise storage_error(error, "read", logs_root) from error\n    return True',
     instead="return False\n    return True",
 )
+@pytest.mark.campaign
 def test_a_run_directory_of_somebody_else(kill_worker, figures):
     """Protected by: a directory that may not be entered is not taken for one without a run."""
     with tempfile.TemporaryDirectory() as theirs:

@@ -67,6 +67,7 @@ def decisive_operations(operations):
 @pytest.mark.protects(
     "attractor_nb/storage/stages/stage_directories.py", "if is_first and self._is_taken_over:", instead="if False:"
 )
+@pytest.mark.campaign
 def test_an_owner_frozen_at_any_operation_is_robbed_and_loses_everywhere_when_it_thaws(
     work, campaign, figures, tmp_path, kind, durability
 ):
@@ -115,6 +116,7 @@ def test_an_owner_frozen_at_any_operation_is_robbed_and_loses_everywhere_when_it
 @pytest.mark.protects(
     "attractor_nb/runtime/wired_run.py", "                    task.cancel()\n", instead="                    pass\n"
 )
+@pytest.mark.campaign
 def test_an_owner_robbed_in_the_middle_of_a_stage_notices_by_itself_and_its_command_ends(
     work, figures, tmp_path, kind, how
 ):
@@ -138,6 +140,7 @@ def test_an_owner_robbed_in_the_middle_of_a_stage_notices_by_itself_and_its_comm
 @pytest.mark.protects(
     "attractor_nb/storage/log/lock.py", "            self._lock.acquire(poll_interval=0.01)", instead="            pass"
 )
+@pytest.mark.campaign
 def test_of_sixteen_processes_that_resume_one_run_one_gets_it_and_a_killed_owner_frees_it(
     work, campaign, figures, tmp_path
 ):

@@ -108,6 +108,7 @@ class Tally:
 
 @pytest.mark.protects("attractor_nb/interrupts.py", "signal.signal(signal.SIGINT, _take)")
 @pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.campaign
 def test_interrupted_before_any_line(interrupt_workers, campaign, figures, host):
     """Protected by: the first interrupt is held, and stops the engine where nothing is half done."""
     seen = counted(interrupt_workers[0], host)
@@ -128,6 +129,7 @@ def test_interrupted_before_any_line(interrupt_workers, campaign, figures, host)
 )
 @pytest.mark.protects("attractor_nb/runtime/handles/hosts.py", "for _ in range(2):", instead="for _ in range(1):")
 @pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.campaign
 def test_interrupted_twice(interrupt_workers, campaign, figures, host):
     """Protected by: a command is killed also when it is not yet known whether anything of it is alive.
 
@@ -152,6 +154,7 @@ def test_interrupted_twice(interrupt_workers, campaign, figures, host):
     "attractor_nb/engine/runner.py", "        if self._is_distrusted:\n            return\n", instead=""
 )
 @pytest.mark.parametrize("host", ["kernel", "loop"])
+@pytest.mark.campaign
 def test_interrupted_twice_while_branches_go_on(interrupt_workers, campaign, figures, host):
     """Protected by: a state that a branch left in the middle of a step is in no checkpoint.
 
@@ -168,6 +171,7 @@ def test_interrupted_twice_while_branches_go_on(interrupt_workers, campaign, fig
 
 
 @pytest.mark.protects("attractor_nb/engine/runner.py", 'return self._interrupted("cancelled")', instead="raise")
+@pytest.mark.campaign
 def test_interrupted_again_while_it_resumes(interrupt_workers, campaign, figures):
     """Protected by: a run that is cancelled says in its log that it was interrupted, and ends in order."""
     first = {"interrupt": {"place": ["processes/local.py", line_of("return bool(done)")], "nth": 1}}
@@ -180,6 +184,7 @@ def test_interrupted_again_while_it_resumes(interrupt_workers, campaign, figures
 
 
 @pytest.mark.protects("attractor_nb/runtime/launch.py", "interrupt.at_end(wired.behind.stop_for_nobody)")
+@pytest.mark.campaign
 def test_interrupted_while_the_handle_of_a_resumed_run_is_handed_over(interrupt_workers, figures):
     """Protected by: who is interrupted before he has the handle has the run stopped, whatever line it is."""
     first = {"interrupt": {"place": ["processes/local.py", line_of("return bool(done)")], "nth": 1}}
@@ -330,6 +335,7 @@ def marked(folder):
 )
 @pytest.mark.protects("attractor_nb/cli/run_execution.py", '("SIGTERM", "SIGHUP")', instead='("SIGWINCH",)')
 @pytest.mark.parametrize("numbers", SIGNALS.values(), ids=SIGNALS.keys())
+@pytest.mark.campaign
 def test_the_command_is_interrupted_while_a_tool_runs(tmp_path, figures, numbers):
     """Protected by: requests to end stop a run as Ctrl-C does; an interrupt stops the engine at once."""
     (tmp_path / "it.dot").write_text(COMMAND)
@@ -405,6 +411,7 @@ def interrupted_script(folder, number, *more):
 
 
 @pytest.mark.protects("attractor_nb/runtime/handles/hosts.py", "at_program_end(self._stop_jobs)", instead="pass")
+@pytest.mark.kind("an interrupt")
 def test_a_script_that_is_interrupted_between_start_and_wait_ends_its_run(tmp_path, campaign, figures):
     """Protected by: a program that ends stops the runs that nobody waits for, and says so."""
 

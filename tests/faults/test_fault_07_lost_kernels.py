@@ -115,6 +115,7 @@ def listed_at_the_terminal(driver, folder):
 
 @pytest.mark.protects("attractor_nb/processes/descendants.py", "read -r group\n        read -r word", instead="exit")
 @pytest.mark.parametrize("how", ["kill -9", "shutdown"])
+@pytest.mark.campaign
 def test_a_kernel_that_is_lost_while_a_tool_runs(driver, tmp_path, figures, how):
     """Protected by: a watchdog ends the commands of a process that is gone."""
     (tmp_path / "tool.sh").write_text(SCRIPT)
@@ -159,7 +160,13 @@ def test_a_kernel_that_is_lost_while_a_tool_runs(driver, tmp_path, figures, how)
 @pytest.mark.protects(
     "attractor_nb/engine/gates.py", "before = self._deadlines.pop(question.id, None)", instead="before = None"
 )
-@pytest.mark.parametrize("how", ["kill -9", "shutdown"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("kill -9", marks=pytest.mark.kind("a lost kernel")),
+        pytest.param("shutdown", marks=pytest.mark.campaign),
+    ],
+)
 def test_a_kernel_that_is_lost_while_a_gate_waits(driver, tmp_path, figures, how):
     """Protected by: a question that was put before keeps its deadline."""
     root = tmp_path / "out/one"

@@ -210,6 +210,7 @@ KINDS = {"text": 6, "bytes": 2, "notes": 4, "label": 3, "reason": 4}
 
 
 @pytest.mark.protects(CHECKS, 'return f"{text[:MAX_TEXT_CHARACTERS]}…', instead='return f"{text}…')
+@pytest.mark.campaign
 def test_a_handler_that_returns_100_mb_costs_a_few_copies_of_it_and_no_more(tmp_path, campaign, figures):
     """Protected by: texts of an outcome are cut before they are logged; large values become artifacts."""
     megabytes = campaign.count(sample=30, full=MEGABYTES)

@@ -163,6 +163,7 @@ def killed(case):
 @pytest.mark.protects(
     LOCAL, "asyncio.wait(waited, timeout=timeout_seconds,", instead="asyncio.wait(waited, timeout=None,"
 )
+@pytest.mark.campaign
 def test_at_its_timeout_a_program_and_all_it_started_end(tmp_path, campaign, figures):
     """Protected by: the time limit; KILL after TERM; what left the group is found by its mark, its session,
     and its parents.
@@ -197,6 +198,7 @@ def test_when_the_run_is_cancelled_a_program_and_all_it_started_end(tmp_path, ca
 
 
 @pytest.mark.protects(LOCAL, "            watchdog.watch(process.pid)", instead="            pass")
+@pytest.mark.kind("a process tree")
 def test_when_the_engine_is_killed_a_program_and_all_it_started_end(tmp_path, campaign, figures):
     """Protected by: the watchdog, which outlives us."""
     names = [name for name in PROGRAMS if name not in ENDS_BY_ITSELF]
@@ -254,6 +256,7 @@ def starts_processes(tree):
     "        result = await self._processes.run(",
     instead="        __import__('asyncio'); asyncio.create_subprocess_shell\n        result = await self._processes.run(",
 )
+@pytest.mark.campaign
 def test_nobody_else_starts_a_process(figures):
     """Protected by: a tool stage goes through ``processes``, and no module but those listed starts any."""
     package = Path(attractor_nb.__file__).parent

@@ -152,6 +152,7 @@ def test_retries_spend_no_more_than_the_bound(bound, value, tmp_path, figures):
 @pytest.mark.protects(
     "attractor_nb/decisions/limits/bounds.py", "    if steps >= bounds.max_steps:", instead="    if False:"
 )
+@pytest.mark.campaign
 def test_the_command_line_tells_how_to_go_on_from_a_bound(tmp_path):
     """From a fresh process. Protected by the comparison: without it the first command never ends so."""
     (tmp_path / "loop.dot").write_text(

@@ -38,6 +38,7 @@ def answers_in(root):
 """,
     instead="",
 )
+@pytest.mark.campaign
 def test_fifty_threads_answer_one_gate_and_one_wins(tmp_path, campaign, figures):
     """Protected by: under one lock an answer is looked for, logged and noted."""
     rounds, winners = campaign.count(sample=10, full=100), []

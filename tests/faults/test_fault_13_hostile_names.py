@@ -124,6 +124,7 @@ def test_each_id_has_a_directory_of_its_own_that_every_file_system_takes(tmp_pat
     "_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK",
     instead="_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW",
 )
+@pytest.mark.kind("a hostile file name")
 def test_nothing_that_is_planted_leads_outside(tmp_path, outside, campaign, figures):
     """Protected by: names are reached through open directories, without following links or waiting for pipes."""
     cases = [

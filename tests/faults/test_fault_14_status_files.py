@@ -155,6 +155,7 @@ def test_the_file_of_an_earlier_attempt_or_visit_is_never_read(tmp_path, figures
     "        if key.startswith(RESERVED_PREFIXES):",
     instead="        if False:",
 )
+@pytest.mark.campaign
 def test_a_file_that_is_replaced_while_it_is_read_is_one_or_the_other(tmp_path, campaign, figures):
     """Protected by: what is opened is no link, and what is believed is the text that was checked."""
     elsewhere = tmp_path / "elsewhere.json"

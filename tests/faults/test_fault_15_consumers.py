@@ -141,6 +141,7 @@ STAGES = 200
 
 
 @pytest.mark.protects(STREAM, "        self.thread.start()", instead="        self.feed.put = function")
+@pytest.mark.campaign
 def test_a_slow_consumer_costs_the_run_nothing(figures, monkeypatch):
     """Protected by: the function is called in its own thread, and not where the event is announced.
 

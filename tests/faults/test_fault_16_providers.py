@@ -99,6 +99,7 @@ async def answered(pieces):
 
 
 @pytest.mark.protects(STREAM, '        raise EOFError("the answer has no end")', instead="        pass")
+@pytest.mark.kind("a provider")
 def test_each_answer_is_classed_and_a_part_is_never_a_success(figures):
     """Protected by: an answer without its end is none."""
     wrong = {}

@@ -120,6 +120,7 @@ def exactly(value):
 @pytest.mark.protects(
     "attractor_nb/context.py", "key: value if is_plain(key, value) else self._checked(key, value)", instead="key: value"
 )
+@pytest.mark.campaign
 def test_a_resumed_run_sees_what_a_live_one_saw(figures, campaign):
     """Protected by: what is kept is a checked copy, never the caller's own object."""
     examples = campaign.count(sample=40, full=300)

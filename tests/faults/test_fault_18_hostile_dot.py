@@ -84,6 +84,7 @@ ROWS = {
 @pytest.mark.protects(
     "attractor_nb/languages/dot/parser.py", "if self._lexer.statements_left < 0:", instead="if False:"
 )
+@pytest.mark.campaign
 def test_each_row_is_read_or_refused_with_its_place(figures):
     """Protected by the bounds on depth and statements, and by the search for forbidden characters."""
     worst = 0.0
@@ -112,6 +113,7 @@ INSIDE = ("a=1,", "a=1\n", "a=1;\n", "a=1,a=2,", '"a"=1,', "/**/", "a=", "a ", "
 
 @pytest.mark.protects("attractor_nb/languages/dot/__init__.py", "and len(found) < MAX_FINDINGS", instead="")
 @pytest.mark.usefixtures("without_collector")
+@pytest.mark.campaign
 def test_a_megabyte_of_the_shortest_parts_is_read_within_its_time_with_few_findings(campaign, figures):
     """Protected by the bound on findings: one for each of a megabyte of repetitions takes seconds.
 
@@ -145,6 +147,7 @@ GROWING = {
     instead="spliced = list(first.parts); parts = parts[1:]",
 )
 @pytest.mark.usefixtures("without_collector")
+@pytest.mark.kind("hostile text")
 def test_time_grows_as_the_text_does(figures, monkeypatch):
     """Protected by repetitions that grow in place; copied for each part they take the square of the time, 256 times."""
     monkeypatch.setattr("attractor_nb.languages.condition.parser.MAX_CHARACTERS", MEGABYTE)
@@ -180,6 +183,7 @@ def test_a_megabyte_of_condition_or_stylesheet_is_refused_at_once(parse, path, t
 @pytest.mark.protects(
     "attractor_nb/languages/dot/parser.py", "statements_left -= count", instead="statements_left -= 9 * count"
 )
+@pytest.mark.campaign
 def test_a_pipeline_of_100_000_nodes_is_made_and_linted_within_its_time(campaign, figures):
     """Protected by a bound on statements that leaves room for them."""
     count = campaign.count(sample=30_000, full=100_000)

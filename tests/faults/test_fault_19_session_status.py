@@ -115,6 +115,7 @@ class Writer:
 
 @pytest.mark.timeout(600)
 @pytest.mark.protects("attractor_nb/sessions/tracker.py", "lock.acquire(poll_interval=_POLL_SECONDS)", instead="pass")
+@pytest.mark.campaign
 def test_of_many_writers_killed_at_random_no_acknowledged_update_is_lost(tmp_path, campaign, figures):
     """Protected by the kernel lock around each read, fold and write: it excludes, and dies with its holder."""
     count = campaign.count(sample=4, full=16)
@@ -177,6 +178,7 @@ def test_of_many_writers_killed_at_random_no_acknowledged_update_is_lost(tmp_pat
     instead="descriptor = disk.open_update(STATUS_NAME, directory.descriptor)\n"
     "    disk.truncate(descriptor, 0)\n    disk.write(descriptor, data)",
 )
+@pytest.mark.campaign
 def test_killed_at_each_operation_of_an_update_the_next_writer_gets_through_at_once(tmp_path, campaign, figures):
     """Protected by the durable writer: what is under way lies in a file of its own until the rename."""
     points = campaign.pick(range(operations_of_an_update(tmp_path) + 1), sample=4)
@@ -207,6 +209,7 @@ def test_killed_at_each_operation_of_an_update_the_next_writer_gets_through_at_o
     "replace_link(disk, base, ACTIVE_NAME, target, directory=path, is_synced=is_synced)",
     instead="disk.remove(ACTIVE_NAME, base)\n        disk.make_link(target, ACTIVE_NAME, base)",
 )
+@pytest.mark.campaign
 def test_a_creator_killed_at_any_operation_leaves_an_active_session(tmp_path, campaign, figures):
     """Protected by the rename of a new link over the old one; the schema's code removes the old one first."""
     first = create_session(tmp_path, "orchestrate", "a.md", [{"id": "001"}])

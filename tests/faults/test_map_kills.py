@@ -16,6 +16,7 @@ KILLS_AT_A_TIME = 40
     "if finished := _finished(pipeline, task, own, seams):",
     instead="if finished := None:",
 )
+@pytest.mark.campaign
 def test_a_map_that_is_killed_at_any_operation_comes_to_the_same_end(ask_worker, tmp_path, campaign, figures):
     """Protected by: the end of a row is completed whose process was killed as it ended; a row that has ended
     is read."""

@@ -16,6 +16,7 @@ KILLS_AT_A_TIME = 12
     instead="if False:",
 )
 @pytest.mark.parametrize("name", ["loop", "restart"])
+@pytest.mark.campaign
 def test_a_kill_at_any_operation_leaves_the_run_as_it_was_or_rewound(ask_worker, name, tmp_path, campaign, figures):
     """Protected by: the one record that makes the run stand there is durable before anything else of the
     rewind; and a checkpoint from behind the place it goes back to holds no more."""

@@ -187,6 +187,7 @@ def run_leaky(pipeline, planted, **options):
 )
 @pytest.mark.protects("attractor_nb/runtime/prepare/known_secrets.py", "    learn(secrets_among(os.environ))")
 @pytest.mark.protects("attractor_nb/logs.py", "logger.addFilter(_Redaction())")
+@pytest.mark.kind("a planted key")
 def test_no_planted_key_is_in_the_files_events_logs_and_views_of_a_run(
     leaky, leaking, planted, tmp_path, caplog, capfd, figures
 ):
@@ -228,6 +229,7 @@ def test_no_planted_key_is_in_the_files_events_logs_and_views_of_a_run(
 @pytest.mark.protects(
     "attractor_nb/runtime/result_making.py", "reason=redacted(ended.reason)", instead="reason=ended.reason"
 )
+@pytest.mark.campaign
 def test_a_run_that_stores_nothing_lets_no_key_out_either(planted, leaky, figures):
     run, result, seen, _ = run_leaky(leaky, planted, durability="none")
     broken = Pipeline(
@@ -365,6 +367,7 @@ def test_drawings_and_tables_of_a_graph_hold_no_key(planted, figures):
     "attractor_nb/cli/progress.py", "self._graph = redacted_graph(graph)", instead="self._graph = graph"
 )
 @pytest.mark.protects("attractor_nb/cli/entry.py", "    learn_environment()\n", instead="")
+@pytest.mark.campaign
 def test_the_command_line_prints_no_key(planted, tmp_path, figures):
     keys = {**planted.keys, "told": planted["environment"]}
     (tmp_path / "x.dot").write_text(LABELLED.format(**keys))

@@ -73,6 +73,7 @@ def spans_of(exporter):
     return "\n".join(span.to_json() for span in exporter.get_finished_spans())
 
 
+@pytest.mark.campaign
 def test_no_planted_key_is_in_what_model_calls_leave_behind(planted, model, tmp_path, monkeypatch, caplog, figures):
     """Threads, prompts, what was carried, calls of tools, hooks, cache, cassette, spans, estimates, events."""
     monkeypatch.chdir(tmp_path)

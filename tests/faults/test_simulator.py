@@ -53,6 +53,7 @@ ROUTING, GATES = "attractor_nb/decisions/routing.py", "attractor_nb/engine/gates
     "            self._save_checkpoint(is_forced=True)  # before the intent, which the log does not have yet\n        state.apply(effect.started)\n",
     instead="            state.apply(effect.started)\n            self._save_checkpoint(is_forced=True)\n        else:\n            state.apply(effect.started)\n",
 )
+@pytest.mark.campaign
 def test_random_runs_under_random_faults_come_to_the_same_end(figures):
     """Protected by the flush of each commit, by committing at all, by a visit that ends with its commit, by counting
     it once, by remembering gates that must be executed again, by never taking an edge whose condition is false,

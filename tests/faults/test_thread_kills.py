@@ -28,6 +28,7 @@ def saves(operations):
     'return f"{branch}/{node_id}:{visit}.{attempt}" if branch else f"{node_id}:{visit}.{attempt}"',
     instead='return "all"',
 )
+@pytest.mark.campaign
 def test_killed_around_each_operation_of_a_save(kill_worker, campaign, figures):
     """Protected by: what an attempt saves is an entry of its own, which counts when the log has its commit."""
     reference = kill_worker.judge(GRAPH, {})

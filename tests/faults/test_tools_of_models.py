@@ -104,6 +104,7 @@ ARGUMENTS = (
 @example(tool=TOOLS[0], arguments={"path": "link/victim"}, call_id="a")
 @example(tool=TOOLS[1], arguments={"path": "link/victim", "content": "mine"}, call_id="b")
 @given(tool=st.sampled_from(TOOLS), arguments=ARGUMENTS, call_id=st.text(max_size=30))
+@pytest.mark.campaign
 def test_whatever_a_model_sends_nothing_outside_is_touched_and_the_call_is_recorded(
     tmp_path_factory, tool, arguments, call_id
 ):
@@ -149,6 +150,7 @@ def test_nothing_that_a_model_wrote_becomes_part_of_a_hook(tmp_path):
     "hook",
     ["exit 3", "kill -9 $$", "kill -TERM $$", "no-such-program", "((", "sleep 60", "yes | head -c 80000000; exit 2"],
 )
+@pytest.mark.campaign
 def test_a_pre_hook_that_did_not_say_yes_means_no(tmp_path, hook):
     result, events = run(
         tmp_path,

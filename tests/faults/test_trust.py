@@ -253,6 +253,7 @@ def test_a_damaged_memory_trusts_nothing_and_fails_nothing(file, campaign, figur
 
 
 @pytest.mark.protects(TRUST_FILE, "with self._lock():", instead="with open(os.devnull):")
+@pytest.mark.campaign
 def test_writers_of_the_memory_do_not_lose_one_anothers_words(campaign, figures):
     """Protection: the memory is read and written under a lock."""
     writers, each = 4, campaign.count(sample=25, full=70)

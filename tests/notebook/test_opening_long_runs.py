@@ -38,6 +38,7 @@ def opened(kernel, code):
 
 
 @pytest.mark.parametrize("call", ["", ".replay()"], ids=["run", "replay"])
+@pytest.mark.campaign
 def test_the_picture_comes_first_and_what_is_sent_does_not_grow_with_the_run(kernel, call):
     kernel.run(MAKE)
     opened(kernel, f"Run.load('run20'){call}")
@@ -57,6 +58,7 @@ publisher.publish = watched
 """
 
 
+@pytest.mark.campaign
 def test_what_a_first_view_needs_is_imported_behind_its_picture(kernel):
     kernel.run(MAKE.replace("(20, 2000)", "(20,)").replace("wait=True", "wait=True, is_shown=False"))
     kernel.run(WATCH)

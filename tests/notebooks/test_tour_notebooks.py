@@ -285,6 +285,7 @@ def test_exercise_14_three_edits_touch_few_lines():
     assert ("think", "review") in [(edge.source, edge.target) for edge in editor.pipeline().graph.edges]
 
 
+@pytest.mark.campaign
 def test_exercise_15_what_the_killed_server_left_is_ended_by_another(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict = {"review": Pipeline(cell_source("15", "review"))}

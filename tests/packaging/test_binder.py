@@ -71,6 +71,7 @@ def test_repo2docker_picks_the_folder_up(repository, make_environment):
 
 @pytest.mark.installs
 @pytest.mark.timeout(900)
+@pytest.mark.campaign
 def test_the_tour_runs_in_an_environment_made_from_binder(repository, make_environment, tmp_path):
     """`make binder` runs all of the tour; `make test` one notebook for each group of packages that it wants."""
     version = (repository / "binder" / "runtime.txt").read_text().strip().removeprefix("python-")

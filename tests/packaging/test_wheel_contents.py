@@ -34,6 +34,7 @@ def test_the_wheel_holds_nothing_but_the_package_and_the_extension_of_jupyterlab
     assert f"{folder}package.json" in names
 
 
+@pytest.mark.campaign
 def test_jupyterlab_finds_the_extension_of_the_wheel_enabled_and_whole(wheel, names, repository_files, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)

@@ -9,6 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from types import BuiltinFunctionType
 
+import pytest
+
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.storage.log import event_lines
 from attractor_nb.storage.log.event_log import read_log
@@ -73,12 +75,14 @@ def cost_of_a_stage(place, *, before_resume=lambda directory: None):
     return tuple((many - few) / (MANY - FEW) for few, many in zip(totals[1], totals[2], strict=True))
 
 
+@pytest.mark.campaign
 def test_a_stage_behind_a_resume_costs_so_many_calls_and_none_of_the_system(tmp_path):
     calls, system_calls = cost_of_a_stage(tmp_path)
     assert calls <= 16
     assert system_calls == 0
 
 
+@pytest.mark.campaign
 def test_only_a_run_that_may_have_another_owner_has_its_stage_directories_swept(tmp_path):
     def exchange_lock(directory):
         lock = directory / LOCK_NAME

@@ -111,6 +111,7 @@ def chain(count):
     )
 
 
+@pytest.mark.campaign
 def test_fifty_stages_with_long_texts_stay_below_two_megabytes_and_the_page_says_what_was_cut(tmp_path):
     _, page = exported(tmp_path, text=chain(50), words="many words " * 5_000)
     assert len(page.encode()) <= 2_000_000

@@ -263,6 +263,7 @@ print(handle.result().status, flush=True)
 
 
 @pytest.mark.parametrize("kill_after", [1, 7, 18, 33])
+@pytest.mark.campaign
 def test_killed_in_the_middle_and_resumed_no_recorded_stage_runs_again(tmp_path, kill_after):
     """Kill -9 after so many prompts of 40; how each stage stood then is what the rows' logs say."""
     (tmp_path / "demo.dot").write_text(TWO_STAGES)
@@ -302,6 +303,7 @@ def _asked(directory: Path) -> Counter:
     return Counter((int(line.split()[0]), line.split()[1]) for line in lines)
 
 
+@pytest.mark.campaign
 def test_ctrl_c_leaves_everything_resumable(tmp_path):
     (tmp_path / "demo.dot").write_text(TWO_STAGES)
     program = PROGRAM.replace(

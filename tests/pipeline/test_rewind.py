@@ -437,6 +437,7 @@ def standing(pipeline, stored):
 
 @settings(max_examples=25, deadline=None)
 @given(pipeline=pipelines(), data=st.data())
+@pytest.mark.campaign
 def test_the_log_alone_says_what_checkpoint_and_tail_say(pipeline, data):
     """After any sequence of runs, stops, rewinds and resumes."""
     with tempfile.TemporaryDirectory() as folder:

@@ -43,6 +43,7 @@ def looked_at(run):
 
 @pytest.mark.parametrize("knows", ["nobody", "backend", "handler"])
 @pytest.mark.parametrize("is_looked_at", [False, True])
+@pytest.mark.campaign
 def test_a_run_that_nobody_holds_is_gone(tmp_path, knows, is_looked_at):
     run = ended_run(tmp_path, knows)
     if is_looked_at:

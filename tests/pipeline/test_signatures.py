@@ -207,12 +207,14 @@ def own_jedi_cache(tmp_path_factory):
         ("runs().where(tag='x', sin", "since="),
     ],
 )
+@pytest.mark.campaign
 def test_an_editor_that_only_reads_the_source_completes_options(call, expected, own_jedi_cache):
     text = f"from attractor_nb import Pipeline, run_pipeline, runs\ntext = ''\n{call}"
     names = [each.name for each in jedi.Script(text, path=ROOT / "example.py").complete()]
     assert expected in names
 
 
+@pytest.mark.campaign
 def test_a_type_checker_knows_results_and_refuses_misspelt_and_wrong_options(tmp_path):
     script = tmp_path / "example.py"
     script.write_text(

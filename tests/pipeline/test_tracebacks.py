@@ -174,6 +174,7 @@ def test_error_gives_the_exception_itself_and_of_a_loaded_run_where_its_text_is(
         run.error("plann")
 
 
+@pytest.mark.campaign
 def test_a_run_keeps_few_of_them(tmp_path):
     class Big:
         pass

@@ -75,6 +75,7 @@ def test_each_command_succeeds(arguments, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.kind("a server")
 def test_a_server_is_started_asked_and_answered_as_the_readme_says(tmp_path):
     """Its lines one by one, in a shell each; before the answer the question is waited for, as a person would."""
     (tmp_path / "examples").symlink_to(REPOSITORY / "examples")

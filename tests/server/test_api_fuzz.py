@@ -19,6 +19,7 @@ REQUESTS = 9 * len(OPERATIONS)  # some for each
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.campaign
 def test_a_sample_of_hostile_requests_is_answered_as_the_document_says():
     command = [sys.executable, str(HERE / "api_fuzz.py"), "--requests", str(REQUESTS), "--seed", "1"]
     ended = subprocess.run(command, capture_output=True, text=True)

@@ -74,6 +74,7 @@ def test_the_comparison_sees_what_is_missing_repeated_or_changed(root, client, s
     assert checked(whole, "failed").wrong == 1
 
 
+@pytest.mark.campaign
 def test_a_server_keeps_nothing_of_streams_that_have_ended(client, root, sources):
     def watch(number):
         run_id = client.submit(sources.plain)

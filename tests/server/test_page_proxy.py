@@ -17,6 +17,7 @@ TOKEN_VARIABLE = "ATTRACTOR_TOKEN"
 REPOSITORY = Path(__file__).parents[2]
 
 
+@pytest.mark.campaign
 def test_jupyter_finds_it_and_is_told_how_it_is_started_let_in_and_shown(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (found,) = entry_points(group="jupyter_serverproxy_servers", name="attractor-nb")

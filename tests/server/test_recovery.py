@@ -86,6 +86,7 @@ def decided(client, run_id):
     return until(lambda: "about to be" not in (line := lines_of(client)[run_id])["note"] and line)
 
 
+@pytest.mark.campaign
 def test_fifty_runs_at_their_gates_go_on_by_themselves(served, sources, root):
     ids = left_at_gates(served, sources, 50, durability="fast")
     with served() as client:
@@ -119,6 +120,7 @@ def test_requests_are_answered_while_runs_are_taken_up(served, serving, sources,
         until(lambda: set(waiting(client)) == set(ids))
 
 
+@pytest.mark.kind("a restarted server")
 def test_the_same_question_has_the_time_that_was_left(served, sources):
     source = sources.of(
         'review [shape=hexagon, label="Ship it?", human.timeout="600s", human.default_choice=done]\n'
@@ -134,6 +136,7 @@ def test_the_same_question_has_the_time_that_was_left(served, sources):
         assert (after["id"], after["deadline"]) == (before["id"], before["deadline"])
 
 
+@pytest.mark.campaign
 def test_a_stream_that_comes_back_early_goes_on_with_the_run(served, sources):
     [run_id] = left_at_gates(served, sources)
     with served() as client:
@@ -151,6 +154,7 @@ def test_a_stream_that_comes_back_early_goes_on_with_the_run(served, sources):
         assert kinds[-1] == "PipelineCompleted"
 
 
+@pytest.mark.campaign
 def test_who_wants_no_recovery_has_none(served, sources):
     [run_id] = left_at_gates(served, sources)
     with served(recover=False) as client:
@@ -162,6 +166,7 @@ def test_who_wants_no_recovery_has_none(served, sources):
         until(lambda: waiting(client).get(run_id))
 
 
+@pytest.mark.campaign
 def test_what_no_server_of_the_root_had_begun_is_left(served, root, tmp_path, sources):
     """A run of a program that was killed, a copy of a run, and a copy of a whole root."""
     import shutil
@@ -179,6 +184,7 @@ def test_what_no_server_of_the_root_had_begun_is_left(served, root, tmp_path, so
         assert lines_of(client)[f"{run_id}-copy"]["status"] == "abandoned"
 
 
+@pytest.mark.campaign
 def test_what_another_program_went_on_with_is_that_programs(served, root, sources):
     [run_id] = left_at_gates(served, sources)
     program = (
@@ -194,6 +200,7 @@ def test_what_another_program_went_on_with_is_that_programs(served, root, source
         assert (line["status"], waiting(client)) == ("abandoned", {})
 
 
+@pytest.mark.campaign
 def test_what_was_stopped_or_has_ended_stays_so(served, sources):
     with served() as client:
         done = client.submit(sources.plain)
@@ -212,6 +219,7 @@ def test_what_was_stopped_or_has_ended_stays_so(served, sources):
         assert before[stopped] == "interrupted"
 
 
+@pytest.mark.campaign
 def test_a_run_whose_commands_nobody_trusts_any_more_is_left(served, sources, monkeypatch, tmp_path):
     source = sources.of(
         'review [shape=hexagon, label="Ship it?"]\n touch [shape=parallelogram, tool_command="true"]\n'
@@ -234,6 +242,7 @@ def test_a_run_whose_commands_nobody_trusts_any_more_is_left(served, sources, mo
         assert client.post(f"/pipelines/{run_id}/resume", {"trust": refused["surface_hash"]}).status_code == 202
 
 
+@pytest.mark.campaign
 def test_a_run_that_kills_the_server_is_left_in_the_end_and_the_others_go_on(served, sources):
     source = sources.of(
         'wreck [shape=parallelogram, tool_command="kill -9 $PPID", idempotent=true]\n start -> wreck -> done'
@@ -259,6 +268,7 @@ def test_a_run_that_kills_the_server_is_left_in_the_end_and_the_others_go_on(ser
         assert client.process.poll() is None
 
 
+@pytest.mark.campaign
 def test_a_run_at_its_gate_may_be_taken_up_any_number_of_times(served, sources):
     [run_id] = left_at_gates(served, sources)
     for _ in range(MAX_TRIES + 2):
@@ -267,6 +277,7 @@ def test_a_run_at_its_gate_may_be_taken_up_any_number_of_times(served, sources):
             kill(client)
 
 
+@pytest.mark.campaign
 def test_two_servers_take_up_each_run_once(served, sources, root):
     ids = left_at_gates(served, sources, 12, durability="fast")
     with ThreadPoolExecutor(2) as pool, served() as one, served() as other:
@@ -291,6 +302,7 @@ def test_two_servers_take_up_each_run_once(served, sources, root):
         assert sum(isinstance(event, PipelineResumed) for event in events) == 1
 
 
+@pytest.mark.campaign
 def test_no_more_are_taken_up_than_there_is_room_for(served, sources):
     ids = left_at_gates(served, sources, 4)
     with served(max_runs=2) as client:
@@ -305,6 +317,7 @@ def test_no_more_are_taken_up_than_there_is_room_for(served, sources):
         until(lambda: set(waiting(client)) == set(ids) - set(first))
 
 
+@pytest.mark.campaign
 def test_a_person_goes_on_with_a_run_that_waits_for_its_turn(served, sources, monkeypatch, root, serving):
     from attractor_nb.server.recovery import Recovery
 
@@ -317,6 +330,7 @@ def test_a_person_goes_on_with_a_run_that_waits_for_its_turn(served, sources, mo
         assert "about to be" not in lines_of(client)[run_id]["note"]
 
 
+@pytest.mark.campaign
 def test_who_asks_for_what_was_just_done_is_not_refused(served, sources):
     [run_id] = left_at_gates(served, sources)
     with served() as client:

@@ -50,6 +50,7 @@ def client_of(client):
         one.http.close()
 
 
+@pytest.mark.kind("a killed server")
 def test_a_killed_server_loses_nothing(root, client_of, sources):
     with process(root, client_of) as (server, client, _):
         done = client.submit(sources.plain)
@@ -82,6 +83,7 @@ def test_a_killed_server_loses_nothing(root, client_of, sources):
         assert kinds == ["start", "review", "done"]
 
 
+@pytest.mark.campaign
 def test_what_lies_still_is_read_once_for_its_questions(root, client_of, sources, monkeypatch):
     with process(root, client_of) as (_, client, _):
         client.wait_for(client.submit(sources.gate), "InterviewStarted")
@@ -98,6 +100,7 @@ def test_what_lies_still_is_read_once_for_its_questions(root, client_of, sources
     assert len(read) == 2
 
 
+@pytest.mark.campaign
 def test_a_stream_goes_on_over_servers_that_are_killed(root, client_of, sources):
     """Killed in the rush, right behind an answer, and at a question: one consumer has the log, whole and once."""
     names = [f"n{i}" for i in range(12)]
@@ -141,6 +144,7 @@ def test_a_stream_goes_on_over_servers_that_are_killed(root, client_of, sources)
     assert [event.stage for event in events if event.type == "InterviewCompleted"] == ["one", "two"]
 
 
+@pytest.mark.campaign
 def test_a_server_that_is_told_to_end_leaves_runs_that_go_on(root, client_of, sources):
     with process(root, client_of) as (server, client, _):
         run_id = client.submit(sources.gate)
@@ -154,6 +158,7 @@ def test_a_server_that_is_told_to_end_leaves_runs_that_go_on(root, client_of, so
         assert (status["status"], status["is_resumable"]) == ("interrupted", True)
 
 
+@pytest.mark.campaign
 def test_a_stream_that_is_open_does_not_keep_a_server_from_ending(root, client_of, sources):
     with process(root, client_of) as (server, client, _):
         run_id = client.submit(sources.gate)
@@ -164,6 +169,7 @@ def test_a_stream_that_is_open_does_not_keep_a_server_from_ending(root, client_o
         assert server.wait(30) == 0
 
 
+@pytest.mark.campaign
 def test_two_servers_on_one_root_do_not_fight(root, client_of, sources, serving):
     with serving(root) as one, process(root, client_of) as (_, other, _):
         run_id = one.submit(sources.gate)
@@ -182,6 +188,7 @@ def test_two_servers_on_one_root_do_not_fight(root, client_of, sources, serving)
         assert other.ended(run_id)["outcome"] == "success"
 
 
+@pytest.mark.campaign
 def test_a_question_of_another_process_is_answered_in_place(root, client_of, sources, serving):
     with serving(root) as one, process(root, client_of) as (_, other, _):
         run_id = one.submit(sources.gate)
@@ -213,6 +220,7 @@ def test_of_many_resumes_at_once_one_goes_on(client, serving, root, sources):
     assert sorted(replies) == [202, 409, 409, 409, 409, 409]
 
 
+@pytest.mark.campaign
 def test_the_address_has_the_token_where_browsers_keep_it_to_themselves(root, client_of):
     with process(root, client_of) as (_, client, url):
         parts = urlsplit(url)

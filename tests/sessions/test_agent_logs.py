@@ -64,6 +64,7 @@ def test_a_killed_process_leaves_all_that_it_had_written(session):
     assert (session / "001.log").read_text() == "x" * 10 + "\n" + "y" * size + "\n"
 
 
+@pytest.mark.campaign
 def test_a_log_that_is_dropped_ends_with_its_process(session):
     say("dropped", stdout=open_agent_log(session, "001")).wait()
     gc.collect()

@@ -255,6 +255,7 @@ class SlowDisk(Disk):
         super().rename(*names)
 
 
+@pytest.mark.campaign
 def test_a_slow_disk_holds_nobody_up_and_what_came_meanwhile_is_written_in_one_go(tmp_path):
     disk = SlowDisk()
     recorder = SessionRecorder(tmp_path, disk=disk, interval_seconds=1000)

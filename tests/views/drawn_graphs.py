@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -254,3 +256,13 @@ def corpus() -> Iterator[tuple[str, str]]:
         yield from generated(kind).items()
     yield from examples().items()
     yield from HARD.items()
+
+
+QUICK_ROWS = {("examples", "auto"), ("skips", "dot"), ("nested", "auto"), ("clusters", "dot")}
+"""Of each kind of drawing one, and of each engine two: the others belong to the campaign."""
+
+
+def rows_of_drawings(families: tuple[str, ...], engines: tuple[str, ...]) -> list[Any]:
+    """Each family with each engine, as rows of a parametrised test."""
+    rows = [(family, engine) for family in families for engine in engines]
+    return [pytest.param(*row, marks=() if row in QUICK_ROWS else pytest.mark.campaign) for row in rows]

@@ -20,7 +20,7 @@ from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.layout import MARGIN
 from attractor_nb.views.layout.skeleton import skeleton_of
 from attractor_nb.views.scene import Direction
-from tests.views.drawn_graphs import HARD, KINDS, examples, generated, wide_fan_out
+from tests.views.drawn_graphs import HARD, KINDS, examples, generated, rows_of_drawings, wide_fan_out
 from tests.views.measured_drawings import Drawing, drawn, drawn_by_dot
 
 WIDEST = 1000.0
@@ -28,7 +28,7 @@ WIDEST = 1000.0
 ENGINES = ("auto", *(["dot"] if shutil.which("dot") else []))
 FAMILIES = (*KINDS, "examples", "hard cases")
 needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="compares with dot, which is not installed")
-for_all = pytest.mark.parametrize(("family", "engine"), [(family, engine) for family in FAMILIES for engine in ENGINES])
+for_all = pytest.mark.parametrize(("family", "engine"), rows_of_drawings(FAMILIES, ENGINES))
 
 
 @lru_cache

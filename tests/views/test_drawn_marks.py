@@ -20,14 +20,14 @@ from attractor_nb.studio.timeline.heat_view import Heat, NodeHeat
 from attractor_nb.views.drawings.overlay import Mark, Overlay
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.state import ChildView, EdgeState, NodeState, RunView
-from tests.views.drawn_graphs import HARD, KINDS, examples, generated, skipping_chain, wide_fan_out
+from tests.views.drawn_graphs import HARD, KINDS, examples, generated, rows_of_drawings, skipping_chain, wide_fan_out
 from tests.views.drawn_marks import Drawn, drawn
 
 REASON = "exit code 2: the command ended with words that are too long for a node"
 ENGINES = ("auto", *(["dot"] if shutil.which("dot") else []))
 FAMILIES = (*KINDS, "examples", "hard cases")
 LEGIBLE = 9.0
-for_all = pytest.mark.parametrize(("family", "engine"), [(family, engine) for family in FAMILIES for engine in ENGINES])
+for_all = pytest.mark.parametrize(("family", "engine"), rows_of_drawings(FAMILIES, ENGINES))
 NESTED = """digraph g {
   start [shape=Mdiamond]
   exit [shape=Msquare]
@@ -122,7 +122,9 @@ def test_texts_of_a_picture_can_be_read_in_a_cell(family, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("size", [10, 40, 100, 200, 500])
+@pytest.mark.parametrize(
+    "size", [10, 40, 100, *(pytest.param(size, marks=pytest.mark.campaign) for size in (200, 500))]
+)
 def test_the_marks_of_graphs_of_every_size_have_places_of_their_own(size, engine):
     graph = parse_dot(skipping_chain(size))
     drawing = drawn(render_svg(graph, engine=engine, **states_of(graph, str(size))))

@@ -89,6 +89,7 @@ def test_a_task_that_has_ended_is_let_go_of_when_no_other_follows(make, client):
     assert run.result(30).status == "success"
 
 
+@pytest.mark.campaign
 def test_output_arrives_while_the_worker_is_at_work(make, client, tmp_path):
     heard = threading.Event()
     said = []
@@ -139,6 +140,7 @@ def test_a_killed_workers_stage_is_run_again_where_its_rule_says_so(
     wait_until(lambda: not commands_with("sleep 4713"), "the end of what the killed worker ran")
 
 
+@pytest.mark.campaign
 def test_a_killed_workers_command_is_begun_once_unless_somebody_wants_it_again(
     make, cluster, client, tmp_path, pid_file
 ):
@@ -151,6 +153,7 @@ def test_a_killed_workers_command_is_begun_once_unless_somebody_wants_it_again(
     assert [event.attempt for event in events(result) if isinstance(event, StageStarted) and event.name == "b"] == [1]
 
 
+@pytest.mark.kind("a Dask worker")
 def test_a_killed_workers_command_that_nobody_is_asked_about_stops_the_run_resumable(
     make, cluster, client, tmp_path, pid_file
 ):
@@ -163,12 +166,14 @@ def test_a_killed_workers_command_that_nobody_is_asked_about_stops_the_run_resum
     assert resumed.status == "success"
 
 
+@pytest.mark.campaign
 def test_a_client_in_place_of_its_executor_is_told_what_to_give(make, client):
     with pytest.raises(OptionError, match="executor= received a Dask client") as caught:
         make(MODEL.format(more=""), executor=client).run(wait=True, durability="none")
     assert caught.value.hint == "pass client.get_executor()"
 
 
+@pytest.mark.campaign
 def test_a_dead_scheduler_ends_the_run_in_bounded_time_and_no_run_begins_on_it(make, clusters, tmp_path, commands_with):
     cluster = clusters[1]
     with Client(scheduler_file=cluster.file, timeout="60s", set_as_default=False) as client:
@@ -188,6 +193,7 @@ def test_a_dead_scheduler_ends_the_run_in_bounded_time_and_no_run_begins_on_it(m
         assert "the executor did not start" in again.result(60).reason
 
 
+@pytest.mark.campaign
 def test_all_workers_gone_in_the_middle_end_the_run_in_bounded_time(make, clusters, tmp_path, pid_file):
     cluster = clusters[2]
     with Client(scheduler_file=cluster.file, timeout="60s", set_as_default=False) as client:

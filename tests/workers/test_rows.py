@@ -328,6 +328,7 @@ def new_pool():
 MORTAL = "echo $ATTRACTOR_RUN_ID >> {folder}/begun; case $ATTRACTOR_RUN_ID in *-00001) [ -e {folder}/pid ] || {{ echo $PPID > {folder}/pid; sleep 4719; }};; esac"
 
 
+@pytest.mark.campaign
 def test_a_worker_killed_in_the_middle_of_a_map_costs_no_row(make, tmp_path, pid_file, commands_with):
     made = []
 

@@ -49,6 +49,7 @@ def stubs(monkeypatch, tmp_path):
     return Stubs(monkeypatch, log)
 
 
-@pytest.fixture(params=["claude", "codex", "gemini"])
+@pytest.fixture(params=["claude", *(pytest.param(name, marks=pytest.mark.campaign) for name in ("codex", "gemini"))])
 def agent(request):
+    """Each agent; `make test` runs the others in `test_agent_runs` alone."""
     return request.param

@@ -17,6 +17,12 @@ USAGE = {"claude": (1210, 40, 0.0125, 3), "codex": (1210, 40, None, 1), "gemini"
 MODELS = {"claude": "claude:claude-sonnet-4-5", "codex": "codex", "gemini": "gemini:auto"}
 
 
+@pytest.fixture(params=["claude", "codex", "gemini"])
+def agent(request):
+    """Every agent, in `make test` too."""
+    return request.param
+
+
 def line(attributes="", *, graph=""):
     """A pipeline of one stage."""
     return f"""digraph g {{ {graph} start [shape=Mdiamond]; exit [shape=Msquare]

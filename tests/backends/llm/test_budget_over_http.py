@@ -75,6 +75,7 @@ KILLED = """
 """
 
 
+@pytest.mark.campaign
 def test_calls_that_a_kill_cut_off_are_counted_as_asked_at_an_unknown_cost(serve, reply, backend_for, tmp_path):
     server = serve(reply(text="done", usage=(10, 5)), reply(text="done", ends="hang", after=1))
     source = tmp_path / "fan.dot"

@@ -47,6 +47,7 @@ def in_another_process(logs_root):
     )
 
 
+@pytest.mark.campaign
 def test_options_given_in_python_are_found_again_by_another_process(serve, reply, stop):
     first = serve(reply("Hello"))
     backend = ProviderBackend(

@@ -92,6 +92,7 @@ Pipeline(sys.argv[1]).run(wait=True, backend="llm", logs_root=sys.argv[2])
 """
 
 
+@pytest.mark.campaign
 def test_a_run_that_is_killed_while_it_asks_again_asks_that_again(serve, reply, source, tmp_path):
     server = serve(reply(CUT, finish="length"), reply("…", ends="hang"), reply('{"outcome": "success"}'))
     text = source(server, "openai", "verdict=json, goal_gate=true, max_retries=3")

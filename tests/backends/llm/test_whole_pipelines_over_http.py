@@ -204,7 +204,15 @@ class Played:
     model: str
 
 
-@pytest.fixture(scope="module", params=sorted(SHAPES))
+ROWS = [
+    pytest.param(
+        shape, marks=pytest.mark.kind("a pipeline over HTTP") if shape == "anthropic" else pytest.mark.campaign
+    )
+    for shape in sorted(SHAPES)
+]
+
+
+@pytest.fixture(scope="module", params=ROWS)
 def played(request, tmp_path_factory, program):
     """The pipeline of one form, from its beginning in the first process to its end in this one."""
     shape = request.param

@@ -37,6 +37,7 @@ def lookup():
 
 
 @pytest.mark.parametrize("shape", ["openai", "anthropic", "google"])
+@pytest.mark.campaign
 def test_a_provider_is_offered_and_asks_for_them(shape, serve, reply, models, lookup, tmp_path):
     server = serve(
         reply(tool_calls=[("lookup", {"order": "A-7"})]),

@@ -46,6 +46,7 @@ def told(tool_user, *calls, **options):
     return user.told
 
 
+@pytest.mark.kind("an MCP server")
 def test_a_model_calls_a_tool_of_a_server_that_ends_with_the_run(tool_user, pids, kept, tmp_path):
     (tmp_path / "note.txt").write_text("remember the milk")
     user = tool_user([("files_read_file", {"path": str(tmp_path / "note.txt")}), ("files_read_file", {"path": "/no"})])
@@ -63,12 +64,14 @@ def test_a_model_calls_a_tool_of_a_server_that_ends_with_the_run(tool_user, pids
     wait_for_end(*pids())
 
 
+@pytest.mark.campaign
 def test_all_tools_of_a_server(tool_user, pids):
     user = tool_user([])
     run(user)
     assert {"files_read_file", "files_where", "files_die"} <= set(user.offered)
 
 
+@pytest.mark.campaign
 def test_one_server_serves_all_stages_of_a_run(tool_user, pids):
     source = SOURCE.format(COMMAND, "", "mcp:files/where", "").replace(
         "start -> work -> exit", 'more [prompt="More.", allowed_tools="mcp:files/where"] start -> work -> more -> exit'
@@ -84,6 +87,7 @@ def test_a_server_that_no_stage_needs_is_not_started(tool_user, pids):
     assert pids() == []
 
 
+@pytest.mark.campaign
 def test_it_works_in_the_working_directory_with_named_variables_alone(tool_user, pids, monkeypatch, tmp_path):
     monkeypatch.setenv("A_NAME", "a value")
     monkeypatch.setenv("OTHER_API_KEY", "not for servers")
@@ -98,6 +102,7 @@ def test_it_works_in_the_working_directory_with_named_variables_alone(tool_user,
     assert said == [str(tmp_path / "project"), "a value", "not set"]
 
 
+@pytest.mark.campaign
 def test_what_a_server_answers_is_bounded(tool_user, pids):
     (said,) = told(tool_user, ("files_much", {"characters": 3_000_000}))
     assert len(said) < 51_000
@@ -110,6 +115,7 @@ def test_a_tool_that_takes_too_long_is_told_to_the_model(tool_user, pids):
     wait_for_end(*pids())
 
 
+@pytest.mark.campaign
 def test_a_server_that_dies_is_told_to_the_model_and_then_fails_the_stage(tool_user, pids, kept):
     user = tool_user([("files_die", {}), ("files_where", {})])
     result, _ = run(user, attributes=", max_retries=0")
@@ -121,6 +127,7 @@ def test_a_server_that_dies_is_told_to_the_model_and_then_fails_the_stage(tool_u
     wait_for_end(*pids())
 
 
+@pytest.mark.campaign
 def test_the_next_attempt_starts_it_anew(tool_user, pids):
     class Once(tool_user):
         async def run(self, node, prompt, context):
@@ -152,11 +159,13 @@ def test_a_server_that_does_not_start_fails_the_stage_and_says_why(command, tool
     assert STARTS[command] in result.reason
 
 
+@pytest.mark.campaign
 def test_a_server_that_prints_what_is_no_message_is_heard_all_the_same(tool_user, pids):
     (said,) = told(tool_user, ("files_variable", {"name": "NOTHING"}), command=f"echo hello; exec {COMMAND}")
     assert said == "not set"
 
 
+@pytest.mark.campaign
 def test_a_tool_that_the_server_has_not_is_said_with_the_nearest(tool_user, pids):
     result, _ = run(tool_user([]), "mcp:files/read_fiel")
     assert result.status == "fail"
@@ -189,6 +198,7 @@ Pipeline({source!r}, backend=user).run(logs_root="run", durability="fast", trust
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.campaign
 def test_no_server_outlives_a_program_that_is_killed(number, pids, kept, tmp_path):
     import subprocess
 
