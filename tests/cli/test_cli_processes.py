@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -280,23 +279,13 @@ SHOWING = [
 ]
 
 
-@pytest.fixture(scope="module")
-def hostile_run(tmp_path_factory):
-    """The directory of a run whose texts steer a terminal, and the command that ran it."""
-    directory = tmp_path_factory.mktemp("hostile")
-    text = HOSTILE.replace("ESC", "\x1b").replace("DEL", "\x7f").replace("C1", "\x9b").replace("BIDI", "\u202e")
-    (directory / "hostile.dot").write_text(text)
-    command = [sys.executable, "-m", "attractor_nb", "run", "hostile.dot", "--trust", "--logs-root", "r"]
-    ran = subprocess.run(command, cwd=directory, capture_output=True, check=False)
-    assert ran.returncode == 1
-    return directory, ran
-
-
 @pytest.fixture
-def hostile(hostile_run, tmp_path):
-    """A copy of it, and that command."""
-    directory, ran = hostile_run
-    shutil.copytree(directory, tmp_path, dirs_exist_ok=True)
+def hostile(tmp_path):
+    text = HOSTILE.replace("ESC", "\x1b").replace("DEL", "\x7f").replace("C1", "\x9b").replace("BIDI", "\u202e")
+    (tmp_path / "hostile.dot").write_text(text)
+    command = [sys.executable, "-m", "attractor_nb", "run", "hostile.dot", "--trust", "--logs-root", "r"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert ran.returncode == 1
     return tmp_path, ran
 
 

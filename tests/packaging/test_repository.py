@@ -97,8 +97,8 @@ def test_a_machine_without_apt_is_told_what_the_tests_need(repository, tmp_path)
 @pytest.mark.parametrize(
     "script",
     [
-        *("apt-install", "each-part", "find-python", "install", "make-venv", "run", "run-tests"),
-        *("system-packages", "test-versions"),
+        *("apt-install", "each-part", "find-python", "install", "make-venv", "part", "run", "run-tests"),
+        *("system-packages", "test-all", "test-versions", "tree-hash"),
     ],
 )
 def test_scripts_are_executable(repository, script):
@@ -116,6 +116,56 @@ def test_the_parts_after_one_that_fails_are_made_and_the_summary_names_both(repo
     assert parts == [["good", "passed"], ["bad", "FAILED"], ["good", "passed"]]
 
 
+@pytest.fixture
+def checkout(repository, tmp_path):
+    """A git checkout with the scripts of the campaign and two parts, `good` and `bad`; `bad` passes once `mended` is there."""
+    scripts = tmp_path / ".ci"
+    scripts.mkdir()
+    for name in ("part", "test-all", "tree-hash"):
+        shutil.copy(repository / ".ci" / name, scripts)
+    (tmp_path / ".gitignore").write_text("passed/\nmade\n")
+    (tmp_path / "Makefile").write_text(
+        "good:\n\t@echo good >>made\nbad:\n\t@echo bad >>made; test -e mended.ok\n"
+        "passed/%:\n\t@.ci/part make $(notdir $@) $@\n"
+    )
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def campaign(checkout, *parts, **variables):
+    command = [".ci/test-all", "make", "passed", *parts]
+    done = subprocess.run(command, cwd=checkout, env={**os.environ, **variables}, capture_output=True, text=True)
+    return done.returncode, done.stdout, sorted((checkout / "made").read_text().split())
+
+
+def test_the_campaign_goes_on_with_the_parts_that_have_not_passed_on_the_same_tree(checkout):
+    code, said, made = campaign(checkout, "good", "bad")
+    assert (code != 0, made) == (True, ["bad", "good"])
+    assert said.splitlines()[-1] == "== not passed: bad"
+    code, said, made = campaign(checkout, "good", "bad")
+    assert (code != 0, made) == (True, ["bad", "bad", "good"])
+    assert "== good passed before on this tree" in said
+
+
+def test_a_changed_file_makes_every_part_of_the_campaign_run_again(checkout):
+    campaign(checkout, "good")
+    (checkout / "mended.ok").touch()  # git does not track it yet
+    code, said, made = campaign(checkout, "good", "bad")
+    assert (code, made) == (0, ["bad", "good", "good"])
+    assert "all 2 parts passed" in said.splitlines()[-1]
+
+
+def test_fresh_runs_the_campaign_from_the_start(checkout):
+    campaign(checkout, "good")
+    assert campaign(checkout, "good", FRESH="1")[2] == ["good", "good"]
+
+
+def test_a_dry_run_of_the_campaign_marks_no_part_as_passed(checkout):
+    subprocess.run(["make", "-n", "passed/tree/good"], cwd=checkout, check=True, capture_output=True)
+    assert not (checkout / "passed").exists()
+
+
 def test_versions_that_a_machine_lacks_are_named(repository, tmp_path):
     (tmp_path / "pyproject.toml").write_text('"Programming Language :: Python :: 3.99",\n')
     done = subprocess.run(
@@ -130,4 +180,10 @@ def test_versions_that_a_machine_lacks_are_named(repository, tmp_path):
 def test_ci_gives_the_tests_nothing_that_a_stranger_does_not_have(repository):
     script = (repository / ".ci" / "run").read_text()
     assert "export" not in script
-    assert script.count("make test") == script.count("stranger make test") == 1
+    made = [
+        line
+        for line in script.splitlines()
+        if "make " in line and not line.lstrip().startswith("#") and "apt-install" not in line
+    ]
+    assert len(made) == 4
+    assert all("stranger make " in line for line in made)
