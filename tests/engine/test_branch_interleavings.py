@@ -55,6 +55,7 @@ def test_every_choice_in_every_state_comes_to_all_that_every_order_comes_to(scri
     assert orders > 1
 
 
+@pytest.mark.campaign
 def test_where_each_order_has_its_own_end_every_one_is_found():
     """Cancelled at the first success, what each branch has done depends on the order: it is no state twice."""
     settling = next(each for each in settlings(3) if each.join == "first_success")
@@ -77,6 +78,7 @@ def test_every_choice_in_every_state_of_four_branches_of_three_stages(script, se
 
 
 @pytest.mark.parametrize("settling", settlings(4), ids=named)
+@pytest.mark.campaign
 def test_orders_by_chance_of_four_branches_of_three_stages(settling):
     assert run_random(4, 3, MIXED, settling, seed=7, runs=40) == 40
 

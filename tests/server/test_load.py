@@ -33,6 +33,7 @@ def load():
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.campaign
 def test_every_client_that_drops_and_comes_back_has_the_whole_log_once(load):
     assert load["problems"] == []
     assert (load["missing"], load["repeated"], load["different"]) == (0, 0, 0)
@@ -40,6 +41,7 @@ def test_every_client_that_drops_and_comes_back_has_the_whole_log_once(load):
     assert load["connections"] > CLIENTS * WAVES * 4 // 3  # a third of them hung up while the runs waited
 
 
+@pytest.mark.campaign
 def test_behind_the_load_the_server_has_as_many_files_and_threads_open_as_before(load):
     assert load["peak_files"] > load["files"][0] + CLIENTS  # all were there at once
     assert load["files"][-1] <= load["files"][0]
