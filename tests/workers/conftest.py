@@ -167,9 +167,9 @@ class DaskProcesses:
         self._log.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def start_dask(tmp_path_factory):
-    """Starts clusters; all are stopped at the end."""
+    """Starts clusters; all are stopped when the module ends, for idle ones take a tenth of a processor."""
     started = []
 
     def start(workers):

@@ -26,14 +26,9 @@ def tool(command, more=""):
 
 
 @pytest.fixture(scope="module")
-def clusters(start_dask):
-    """All of them start at the same time, which takes seconds: two workers, and twice one of its own."""
-    return [start_dask(2), start_dask(1), start_dask(1)]
-
-
-@pytest.fixture
-def cluster(clusters):
-    return clusters[0]
+def cluster(start_dask):
+    """Two workers, for all tests but those that end their cluster."""
+    return start_dask(2)
 
 
 @pytest.fixture
@@ -47,6 +42,7 @@ def events(result):
     return read_run(result.logs_root).events
 
 
+@pytest.mark.kind("a Dask worker")
 def test_stages_are_done_by_the_workers_and_their_files_come_back(make, cluster, client):
     def answer(prompt):
         return f"{os.getpid()}: {prompt}"
@@ -65,6 +61,7 @@ def stage_keys(client):
     return client.run_on_scheduler(lambda dask_scheduler: [key for key in dask_scheduler.tasks if "stage" in key])
 
 
+@pytest.mark.campaign
 def test_tasks_that_have_ended_are_let_go_of_together(make, client, monkeypatch):
     monkeypatch.setattr("attractor_nb.workers.clusters.HELD_SECONDS", 60)
     said = []
@@ -79,6 +76,7 @@ def test_tasks_that_have_ended_are_let_go_of_together(make, client, monkeypatch)
     wait_until(lambda: not stage_keys(client))
 
 
+@pytest.mark.campaign
 def test_a_task_that_has_ended_is_let_go_of_when_no_other_follows(make, client):
     body = 'a [prompt="Say it"] b [shape=hexagon, label="Go on?"] start -> a -> b b -> done [label="Yes"]'
     pipeline = make(body, backend=str.upper, executor=client.get_executor())
@@ -107,6 +105,7 @@ def test_output_arrives_while_the_worker_is_at_work(make, client, tmp_path):
     assert result.context["tool.output"] == "begun\nover\n"
 
 
+@pytest.mark.campaign
 def test_stopping_a_run_ends_its_command_on_the_worker(make, client, tmp_path, commands_with):
     command = f"touch {tmp_path}/begun; sleep 4714"
     run = make(tool(command), executor=client.get_executor()).run(logs_root="run")
@@ -129,6 +128,7 @@ def killed(make, cluster, client, folder, more, pid_file, **options):
     return run.result(60)
 
 
+@pytest.mark.campaign
 def test_a_killed_workers_stage_is_run_again_where_its_rule_says_so(
     make, cluster, client, tmp_path, pid_file, commands_with
 ):
@@ -174,8 +174,10 @@ def test_a_client_in_place_of_its_executor_is_told_what_to_give(make, client):
 
 
 @pytest.mark.campaign
-def test_a_dead_scheduler_ends_the_run_in_bounded_time_and_no_run_begins_on_it(make, clusters, tmp_path, commands_with):
-    cluster = clusters[1]
+def test_a_dead_scheduler_ends_the_run_in_bounded_time_and_no_run_begins_on_it(
+    make, start_dask, tmp_path, commands_with
+):
+    cluster = start_dask(1)
     with Client(scheduler_file=cluster.file, timeout="60s", set_as_default=False) as client:
         client.wait_for_workers(1, timeout=60)
         executor = client.get_executor()
@@ -194,8 +196,8 @@ def test_a_dead_scheduler_ends_the_run_in_bounded_time_and_no_run_begins_on_it(m
 
 
 @pytest.mark.campaign
-def test_all_workers_gone_in_the_middle_end_the_run_in_bounded_time(make, clusters, tmp_path, pid_file):
-    cluster = clusters[2]
+def test_all_workers_gone_in_the_middle_end_the_run_in_bounded_time(make, start_dask, tmp_path, pid_file):
+    cluster = start_dask(1)
     with Client(scheduler_file=cluster.file, timeout="60s", set_as_default=False) as client:
         client.wait_for_workers(1, timeout=60)
         executor = client.get_executor()
