@@ -63,6 +63,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = [item for item in items if is_in_share(item.nodeid, number, count)]
         config.hook.pytest_deselected(items=[item for item in items if not is_in_share(item.nodeid, number, count)])
         items[:] = kept
+    if both := [item.nodeid for item in items if item.get_closest_marker("campaign") and kinds_of(item)]:
+        raise pytest.UsageError(f"a test has one of the marks campaign and kind: {both[0]}")
     campaign = [item for item in items if is_in_campaign(item)]
     for item in campaign:
         item.add_marker("campaign")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.selection import is_in_share, parse_share
+from tests.selection import is_in_share, kinds_of, parse_share
 
 pytest_plugins = ["pytester"]
 NAMES = [f"tests/a/test_b.py::test_{number}[{number % 7}]" for number in range(500)]
@@ -59,6 +59,34 @@ def test_a_run_of_all_tests_leaves_nothing_out(suite):
     done = suite.runpytest_subprocess("-p", "no:randomly")
     done.assert_outcomes(passed=3)
     done.stdout.no_fnmatch_line("*left out*")
+
+
+def test_a_test_that_represents_a_kind_is_not_in_the_campaign(suite):
+    suite.makepyfile(
+        test_other="""
+        import pytest
+
+        @pytest.mark.campaign
+        @pytest.mark.kind("a server")
+        def test_both(): pass
+    """
+    )
+    done = suite.runpytest_subprocess("-p", "no:randomly")
+    done.stderr.fnmatch_lines(["*one of the marks campaign and kind: test_other.py::test_both*"])
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_every_kind_of_protection_has_a_test_that_represents_it(request):
+    whole = request.config.rootpath / "tests"
+    if not any(request.config.invocation_params.dir / argument == whole for argument in request.config.args):
+        pytest.skip("only a part of the tests was collected")
+    kinds = {kind for item in request.session.items for kind in kinds_of(item)}
+    assert kinds == {
+        *("a Dask worker", "a browser", "a failing disk", "a hostile file name", "a kill", "a killed server"),
+        *("a lost kernel", "a pipeline over HTTP", "a planted key", "a power loss", "a process tree", "a provider"),
+        *("a real model", "a restarted server", "a server", "an MCP server", "an interrupt", "hostile text"),
+        "JupyterLab",
+    }
 
 
 def test_a_kind_whose_test_fails_is_not_named(suite):
