@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from attractor_nb.redaction.redactor import REDACTOR
 from attractor_nb.runtime.handles import presenters
 
-pytest_plugins = ["tests.costs", "tests.hung_tests", "tests.selection"]
+pytest_plugins = ["tests.costs", "tests.hung_tests", "tests.selection", "tests.warm"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A job of a script's background ignores Ctrl-C, and so would every process that a test starts.

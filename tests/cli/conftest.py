@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from attractor_nb import Pipeline
+from tests import warm
 
 REVIEW = """\
 digraph Review {
@@ -102,7 +103,7 @@ def started(tmp_path):
 
     def start(*arguments, **options):
         defaults = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(
+        process = warm.Popen(
             [sys.executable, "-m", "attractor_nb", *(str(argument) for argument in arguments)],
             cwd=tmp_path,
             **(defaults | options),

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
+
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
 def test_each_shell_has_a_script(command, shell):
@@ -27,7 +29,7 @@ def test_another_shell_is_refused_with_those_there_are(command):
 def asked(words, position):
     """What bash is told to offer behind these words."""
     environment = {"_ATTRACTOR_NB_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(position)}
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, "-m", "attractor_nb"], env=os.environ | environment, capture_output=True, text=True
     )
     assert done.stderr == ""

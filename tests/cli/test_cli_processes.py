@@ -15,6 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests import warm
+
 pytestmark = pytest.mark.timeout(180)
 PATIENCE_SECONDS = 90
 
@@ -63,10 +65,10 @@ def test_an_interrupted_run_prints_its_summary_as_json(started, sources):
 class Screen:
     """A terminal with somebody in front of it."""
 
-    def __init__(self, *arguments, directory, **variables):
+    def __init__(self, *arguments, directory, start=subprocess.Popen, **variables):
         self._end, other = pty.openpty()
         environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-        self.process = subprocess.Popen(
+        self.process = start(
             [sys.executable, "-m", "attractor_nb", *arguments],
             cwd=directory,
             stdin=other,
@@ -284,7 +286,7 @@ def hostile(tmp_path):
     text = HOSTILE.replace("ESC", "\x1b").replace("DEL", "\x7f").replace("C1", "\x9b").replace("BIDI", "\u202e")
     (tmp_path / "hostile.dot").write_text(text)
     command = [sys.executable, "-m", "attractor_nb", "run", "hostile.dot", "--trust", "--logs-root", "r"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    ran = warm.run(command, cwd=tmp_path, capture_output=True, check=False)
     assert ran.returncode == 1
     return tmp_path, ran
 
@@ -303,7 +305,7 @@ def test_ruling_38_a_run_shows_the_escapes_of_what_a_tool_wrote(hostile):
 @pytest.mark.campaign
 def test_ruling_38_no_command_lets_a_text_steer_the_terminal(hostile, words):
     directory, _ = hostile
-    screen = Screen(*words, directory=directory)
+    screen = Screen(*words, directory=directory, start=warm.Popen)
     try:
         screen.read_to_the_end()
     finally:
@@ -311,9 +313,7 @@ def test_ruling_38_no_command_lets_a_text_steer_the_terminal(hostile, words):
     assert not STEERING_LEFT.search(OUR_OWN.sub("", screen.text)), screen.text
     assert "\x1b[31m DEL" not in screen.text
     assert "\x1b[2J" not in screen.text
-    piped = subprocess.run(
-        [sys.executable, "-m", "attractor_nb", *words], cwd=directory, capture_output=True, check=False
-    )
+    piped = warm.run([sys.executable, "-m", "attractor_nb", *words], cwd=directory, capture_output=True, check=False)
     assert not STEERING_LEFT.search((piped.stdout + piped.stderr).decode())
 
 
@@ -321,10 +321,10 @@ def test_ruling_38_no_command_lets_a_text_steer_the_terminal(hostile, words):
 def test_ruling_38_json_escapes_by_itself_and_a_text_asked_for_is_raw_in_a_pipe(hostile):
     directory, _ = hostile
     ask = [sys.executable, "-m", "attractor_nb"]
-    listed = subprocess.run([*ask, "resume", "r", "--json"], cwd=directory, capture_output=True, check=False)
+    listed = warm.run([*ask, "resume", "r", "--json"], cwd=directory, capture_output=True, check=False)
     assert not STEERING_LEFT.search(listed.stdout.decode())
     assert "\x1b]0;PWN" in json.dumps(json.loads(listed.stdout), ensure_ascii=False).replace("\\u001b", "\x1b")
-    raw = subprocess.run([*ask, "graph", "--format", "dot", "hostile.dot"], cwd=directory, capture_output=True)
+    raw = warm.run([*ask, "graph", "--format", "dot", "hostile.dot"], cwd=directory, capture_output=True)
     assert b"\x1b[31m" in raw.stdout
 
 

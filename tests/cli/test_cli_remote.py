@@ -15,6 +15,7 @@ from attractor_nb import Run
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress
 from attractor_nb.cli.remote_runs.server_events import follow_events
 from attractor_nb.storage.log.event_log import read_log
+from tests import warm
 
 DEFAULT_MAX_RUNS = 1_000
 DEFAULT_MAX_STREAMS = 2_000
@@ -160,7 +161,7 @@ def test_at_a_terminal_a_run_of_a_server_moves_as_it_is_answered(command, served
     end, other = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
     environment |= {"TERM": "xterm-256color", "COLUMNS": "90", "LINES": "30", "ATTRACTOR_TOKEN": served.token}
-    process = subprocess.Popen(
+    process = warm.Popen(
         [sys.executable, "-m", "attractor_nb", "watch", asking, "--server", served.url],
         stdin=other,
         stdout=other,

@@ -9,6 +9,7 @@ import pytest
 
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.languages.dot import parse_dot
+from tests import warm
 
 TEXT = """digraph Build {
     start [shape=Mdiamond]
@@ -33,7 +34,7 @@ def at_a_terminal(tmp_path):
 
     def run(*arguments, answer):
         master, slave = os.openpty()
-        process = subprocess.Popen(
+        process = warm.Popen(
             [sys.executable, "-m", "attractor_nb", *arguments],
             cwd=tmp_path,
             stdin=slave,

@@ -5,7 +5,6 @@ import os
 import pty
 import re
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -18,6 +17,7 @@ from attractor_nb.sessions import (
     fail_agent,
     start_agent,
 )
+from tests import warm
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def read_until(end, *expected):
 def test_at_a_terminal_a_table_moves_and_its_last_state_stays(session_dir):
     end, other = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-    process = subprocess.Popen(
+    process = warm.Popen(
         [sys.executable, "-m", "attractor_nb", "watch"],
         stdin=other,
         stdout=other,

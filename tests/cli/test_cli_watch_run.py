@@ -4,7 +4,6 @@ import json
 import os
 import pty
 import re
-import subprocess
 import sys
 import threading
 
@@ -16,6 +15,7 @@ from attractor_nb.cli.watching.run_watched import RunFollower, WatchedRun
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.storage.log.event_log import read_log
+from tests import warm
 
 PENDING = NodeStatus.PENDING.letter
 GATES = """\
@@ -139,7 +139,7 @@ def test_json_is_a_line_for_each_event_of_the_log(command, sources):
 def test_at_a_terminal_a_table_moves_and_its_last_state_stays(gates):
     end, other = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-    process = subprocess.Popen(
+    process = warm.Popen(
         [sys.executable, "-m", "attractor_nb", "watch", "out"],
         stdin=other,
         stdout=other,

@@ -21,6 +21,7 @@ from attractor_nb.stage import current_stage
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.views.summary_line import status_line
 from attractor_nb.views.text_table import text_table
+from tests import warm
 
 SPENT = Usage(input_tokens=100, output_tokens=20, cost_usd=0.5, calls=1)
 PLANTED = "sk-ant-api03-" + "a1B2c3D4" * 11 + "-Qw4xYzAA"
@@ -315,13 +316,11 @@ def test_two_processes_share_a_cache(place):
         "print(result.status, len(result.cached_nodes))"
     )
     begun = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(place.root / f"p{number}")], stdout=subprocess.PIPE, text=True
-        )
+        warm.Popen([sys.executable, "-c", program, str(place.root / f"p{number}")], stdout=subprocess.PIPE, text=True)
         for number in range(2)
     ]
     assert {one.communicate(timeout=60)[0].split()[0] for one in begun} == {"success"}
-    third = subprocess.run(
+    third = warm.run(
         [sys.executable, "-c", program, str(place.root / "p3")], capture_output=True, text=True, timeout=60
     )
     assert third.stdout.split() == ["success", "1"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import warm
 
 WORKER = Path(__file__).parent / "workers" / "owner_worker.py"
 PATH = ["start", "write", "check", "write", "check", "done"]
@@ -18,7 +19,7 @@ def work():
     """Runs the worker to its end; what it said, line by line."""
 
     def run(*arguments, lines=()):
-        ended = subprocess.run(
+        ended = warm.run(
             [sys.executable, WORKER, *map(str, arguments)],
             input="".join(f"{line}\n" for line in lines),
             capture_output=True,

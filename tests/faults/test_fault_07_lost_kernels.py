@@ -11,7 +11,6 @@ import ast
 import importlib.util
 import os
 import signal
-import subprocess
 import sys
 import time
 from contextlib import closing, suppress
@@ -23,6 +22,7 @@ import pytest
 from attractor_nb import Run
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 from attractor_nb.storage.stored_run import read_run
+from tests import warm
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a process of ours"),
@@ -109,7 +109,7 @@ def listed_at_the_terminal(driver, folder):
     """What ``attractor-nb runs`` says."""
     environment = {**os.environ, "PYTHONPATH": str(driver.REPOSITORY)}
     command = [sys.executable, "-m", "attractor_nb", "runs", "--runs-dir", "out"]
-    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    ended = warm.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=60)
     return ended.stdout + ended.stderr
 
 

@@ -57,6 +57,13 @@ def kernel(kernel_driver: ModuleType, tmp_path: Path) -> Iterator[object]:
         yield running
 
 
+@pytest.fixture
+def cold_kernel(kernel_driver: ModuleType, tmp_path: Path) -> Iterator[object]:
+    """A kernel that begins without any import, as a person's does."""
+    with closing(kernel_driver.Kernel(Path(sys.executable), tmp_path, is_cold=True)) as running:
+        yield running
+
+
 @pytest.fixture(params=["current", *(pytest.param(version, marks=pytest.mark.old_kernels) for version in OLD_VERSIONS)])
 def any_kernel(request: pytest.FixtureRequest, kernel_driver: ModuleType, tmp_path: Path) -> Iterator[object]:
     """A kernel of each version."""

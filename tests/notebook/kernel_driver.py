@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from queue import Empty
 from typing import Any
+from unittest.mock import patch
 
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
+
+from tests import warm
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SECONDS = 30.0
@@ -46,18 +49,21 @@ class Cell:
 class Kernel:
     """A running kernel and everything it has said.
 
+    Unless it is cold, its process has made the imports before it began.
+
     Attributes:
         widgets: State of every open widget, by comm id.
         messages: All of its broadcasts.
     """
 
-    def __init__(self, python: Path, folder: Path) -> None:
+    def __init__(self, python: Path, folder: Path, *, is_cold: bool = False) -> None:
         spec = KernelSpec(argv=[str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"])
         self._manager = KernelManager(connection_file=str(folder / "kernel.json"))
         self._manager._kernel_spec = spec
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IPYTHONDIR": str(folder / "ipython")}
         environment.pop("ATTRACTOR_LIVE", None)
-        self._manager.start_kernel(cwd=str(folder), env=environment)
+        with nullcontext() if is_cold else patch("jupyter_client.launcher.Popen", warm.Kernel):
+            self._manager.start_kernel(cwd=str(folder), env=environment)
         self._client = self._manager.blocking_client()
         self._client.start_channels()
         self._client.wait_for_ready(timeout=SECONDS)

@@ -59,7 +59,8 @@ publisher.publish = watched
 
 
 @pytest.mark.campaign
-def test_what_a_first_view_needs_is_imported_behind_its_picture(kernel):
+def test_what_a_first_view_needs_is_imported_behind_its_picture(cold_kernel):
+    kernel = cold_kernel
     kernel.run(MAKE.replace("(20, 2000)", "(20,)").replace("wait=True", "wait=True, is_shown=False"))
     kernel.run(WATCH)
     kernel.run("Run.load('run20')")

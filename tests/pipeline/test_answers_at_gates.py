@@ -18,6 +18,7 @@ from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
 from attractor_nb.server.answers.gate_answers import all_questions, take_answer
 from attractor_nb.server.desk import RunDesk
 from attractor_nb.server.requests import Answer
+from tests import warm
 
 LIMIT_SECONDS = 60
 GATE = """digraph g {
@@ -139,7 +140,7 @@ def owner(request, tmp_path):
     """A process whose run waits at its gate: the first time, or behind a restart."""
     choices = getattr(request, "param", ())
     command = [sys.executable, "-c", OWNER, RESTARTING, str(tmp_path / "runs/one"), *choices]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with warm.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == "waits\n"
             yield process

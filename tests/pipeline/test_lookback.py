@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from attractor_nb import Pipeline, Run
+from tests import warm
 
 SOURCE = """digraph Essay {
     start [shape=Mdiamond]
@@ -35,7 +36,7 @@ def killed_run(tmp_path):
     """The directory of a run whose process was killed in the middle of `write`."""
     logs_root = tmp_path / "run"
     command = [sys.executable, "-c", PROGRAM, SOURCE, str(logs_root)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with warm.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "writing\n"
         os.kill(process.pid, signal.SIGKILL)
     return logs_root

@@ -16,6 +16,7 @@ from attractor_nb import FunctionBackend, Outcome, Pipeline, load_pipeline
 from attractor_nb.errors import CheckpointCorrupt, GraphChanged, InputsChanged, OptionError, RunLocked, RunNotFound
 from attractor_nb.storage.map_directory import MapDirectory, read_map
 from attractor_nb.storage.stored_run import read_run
+from tests import warm
 
 TWO_STAGES = """digraph demo {
     start [shape=Mdiamond]
@@ -279,7 +280,7 @@ def answer(node, prompt, context):
     return before(node, prompt, context)
 """
     program = PROGRAM.replace("\npipeline = ", killer + "\npipeline = ")
-    killed = subprocess.run([sys.executable, "-c", program, "start"], capture_output=True, text=True)
+    killed = warm.run([sys.executable, "-c", program, "start"], capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL
     recorded = Counter()
     for log in (tmp_path / "map").glob("row-*/events.jsonl"):  # the kill may have left a row's directory empty
@@ -288,7 +289,7 @@ def answer(node, prompt, context):
             if event.type == "StageCompleted" and event.name in {"plan", "write"}:
                 recorded[int(directory.name[-5:]), event.name] += 1
     asked_before = _asked(tmp_path)
-    resumed = subprocess.run([sys.executable, "-c", PROGRAM, "resume"], capture_output=True, text=True)
+    resumed = warm.run([sys.executable, "-c", PROGRAM, "resume"], capture_output=True, text=True)
     assert resumed.stdout.splitlines() == ["going", "success"], resumed.stderr
     asked = _asked(tmp_path)
     assert set(asked) == {(row, stage) for row in range(20) for stage in ("plan", "write")}
@@ -311,7 +312,7 @@ def test_ctrl_c_leaves_everything_resumable(tmp_path):
         '    import time\n    Path("began").touch()\n    if not Path("quick").exists(): time.sleep(60)\n    return f"{node.id}',
     )
     waiting = program.replace('map_dir="map",', 'map_dir="map", wait=True,')
-    process = subprocess.Popen(
+    process = warm.Popen(
         [sys.executable, "-c", waiting, "start"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
@@ -328,7 +329,7 @@ def test_ctrl_c_leaves_everything_resumable(tmp_path):
     assert 'resume_map("' in err
     assert read_map(tmp_path / "map")["status"] == "interrupted"
     (tmp_path / "quick").touch()
-    resumed = subprocess.run([sys.executable, "-c", program, "resume"], capture_output=True, text=True)
+    resumed = warm.run([sys.executable, "-c", program, "resume"], capture_output=True, text=True)
     assert resumed.stdout.splitlines() == ["going", "success"], resumed.stderr
 
 

@@ -1,6 +1,5 @@
 """Verdicts in whole runs: nothing guessed is a success, and a retry is told what was wrong (ruling 26)."""
 
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,6 +11,7 @@ from attractor_nb.errors import RetryableError
 from attractor_nb.model.calls.response import Response
 from attractor_nb.stage import current_stage
 from attractor_nb.testing import ManualClock, ScriptedBackend
+from tests import warm
 
 CUT = '{"outcome":"fail","checks":[{"outcome":"success"},{"outcome":"fail","notes":"tests mis'
 FAILED = '{"outcome":"fail","notes":"claim 3 has no source"}'
@@ -239,7 +239,7 @@ def test_a_complaint_outlives_a_kill(tmp_path):
     """What was wrong is in the log: the attempt after a resume is told what the one that was killed was told."""
     source = frame("judge [prompt=Judge, verdict=json, max_retries=5] start -> judge -> done")
     command = [sys.executable, "-c", KILLED, source, str(tmp_path / "run")]
-    assert subprocess.run(command, check=False).returncode == 9
+    assert warm.run(command, check=False).returncode == 9
     before = (tmp_path / "run" / "judge" / "prompt.md").read_text("utf-8")
     resumed = ScriptedBackend({"judge": ['{"outcome": "success"}']})
     result = Pipeline(source).resume(tmp_path / "run", backend=resumed).wait()

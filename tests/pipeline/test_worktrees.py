@@ -9,6 +9,7 @@ import pytest
 from attractor_nb import Pipeline, Run
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.pipeline.runs import runs
+from tests import warm
 from tests.waiting import wait_until
 
 FRAME = "digraph d {{ start [shape=Mdiamond] done [shape=Msquare] {body} }}"
@@ -251,7 +252,7 @@ Pipeline(open("p.dot").read()).run(wait=True, isolation="worktree", logs_root=".
     )
     (repository / "p.dot").write_text(steps)
     here = repository.parent
-    process = subprocess.Popen([sys.executable, "-c", script])
+    process = warm.Popen([sys.executable, "-c", script])
     wait_until(lambda: (here / "half").exists() or process.poll() is not None, "the second stage")
     process.kill()
     process.wait()

@@ -21,6 +21,7 @@ from attractor_nb.server.recovery import has_come_to_something
 from attractor_nb.server.streams.event_reader import Recorded
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import read_owner
+from tests import warm
 from tests.waiting import PATIENCE_SECONDS
 from tests.waiting import wait_until as until
 
@@ -39,7 +40,7 @@ def served(root, client):
     @contextmanager
     def start(at=root, **options):
         command = [sys.executable, str(WORKER), str(at), TOKEN, json.dumps(options)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        with warm.Server(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
             url = server.stdout.readline().strip()
             assert url, server.stderr.read()
             found = make(urlsplit(url).port)

@@ -17,6 +17,7 @@ from attractor_nb.server.desk import RunDesk
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.run_lists import run_index
+from tests import warm
 
 pytestmark = pytest.mark.timeout(300)  # several processes begin, one behind the other
 WORKER = Path(__file__).parent / "workers" / "served.py"
@@ -27,7 +28,7 @@ TOKEN = "t" * 43
 def process(root, make, **options):
     """A server in a process of its own, and its client."""
     command = [sys.executable, str(WORKER), str(root), TOKEN, json.dumps(options)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+    with warm.Server(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         try:
             url = server.stdout.readline().strip()
             assert url, server.stderr.read()
