@@ -20,7 +20,7 @@ PROGRAMS = {
     "Ctrl-C": "import os, signal; os.kill(os.getpid(), signal.SIGINT); signal.pause()",
     "reader gone": "import os; os.close(1); print('lost')",
     "main": "import sys; print(sys.argv, sys.path, sys.orig_argv, __name__, sys.modules['__main__'].__dict__ is globals())",
-    "streams": "import sys; print('é', sys.stdin.read(), sys.stdout, sys.stderr, sys.stdin, sys.stdout.line_buffering)",
+    "streams": "import sys; print('é', sys.stdin.read(), sys.stdout, sys.stderr, sys.stdin, sys.stdout.line_buffering, sys.stdout.write_through)",
     "descriptors": "import os; print(sorted(os.listdir('/proc/self/fd')))",
     "directory": "import os; print(os.getcwd(), sorted(os.environ.items()))",
     "leader": "import os; print(os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid(), os.getppid())",
@@ -37,10 +37,13 @@ def told(run, program, folder, **options):
     return ended.returncode, ended.stdout, ended.stderr.splitlines()[-1:]
 
 
-@pytest.mark.parametrize("is_leader", [False, True], ids=["in our session", "in its own session"])
+@pytest.mark.parametrize(
+    "options",
+    [{"env": {"PATH": os.defpath}}, {"env": {**os.environ, "PYTHONUNBUFFERED": "1"}, "start_new_session": True}],
+    ids=["in our session", "unbuffered in its own session"],
+)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_sees_and_says_the_same(tmp_path, name, is_leader):
-    options = {"start_new_session": is_leader, "env": {**os.environ, "OWN": "variable"}}
+def test_a_program_sees_and_says_the_same(tmp_path, name, options):
     cold = told(subprocess.run, PROGRAMS[name], tmp_path, **options)
     assert told(warm.run, PROGRAMS[name], tmp_path, **options) == cold
 

@@ -205,12 +205,12 @@ def is_forkable(named: dict[str, Any], arguments: list[str], environment: Mappin
 
 def parent_of(kind: str, environment: Mapping[str, str]) -> Parent:
     """The parent for processes of this kind and environment; started when it is not there."""
-    read = sorted(
-        item for item in environment.items() if item[0].startswith(READ_AT_START) and item[0] not in SET_LATER
-    )
-    key = (kind, os.getpid(), *read)
+    read = {
+        name: value for name, value in environment.items() if name.startswith(READ_AT_START) and name not in SET_LATER
+    }
+    key = (kind, os.getpid(), *sorted(read.items()))
     if key not in _parents:
-        _parents[key] = Parent(kind, environment)
+        _parents[key] = Parent(kind, read)  # it has no other variables: what a child has is its own
     return _parents[key]
 
 

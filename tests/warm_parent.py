@@ -92,7 +92,6 @@ def become(request: dict[str, Any], streams: list[int]) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     os.chdir(request["directory"])
-    os.environ.clear()
     os.environ.update(request["environment"])
     sys.dont_write_bytecode = bool(request["environment"].get("PYTHONDONTWRITEBYTECODE"))
     open_streams()
