@@ -48,6 +48,25 @@ def test_a_program_sees_and_says_the_same(tmp_path, name, options):
     assert told(warm.run, PROGRAMS[name], tmp_path, **options) == cold
 
 
+def test_at_a_terminal_it_writes_each_line_at_once():
+    said = []
+    for start in (subprocess.Popen, warm.Popen):
+        end, other = os.openpty()
+        with start([sys.executable, "-c", "import sys; print(sys.stdout.line_buffering)"], stdout=other) as process:
+            os.close(other)
+            assert process.wait(60) == 0
+        said.append(os.read(end, 100))
+        os.close(end)
+    assert said == [b"True\r\n"] * 2
+
+
+def test_it_has_no_variable_of_those_before_it(tmp_path):
+    shown = "import os; print(sorted(os.environ.keys() - {'LC_CTYPE'}))"
+    for own in ("FIRST", "SECOND"):
+        said = told(warm.run, shown, tmp_path, env={own: "1", "TZ": "Etc/GMT+7"})  # a parent of their own
+        assert said == (0, f"['{own}', 'TZ']\n", [])
+
+
 def test_a_script_and_a_module_run_as_main(tmp_path):
     (tmp_path / "script.py").write_text("import sys, other; print(__name__, __file__, sys.argv, sys.path[0], other.x)")
     (tmp_path / "other.py").write_text("x = 'beside it'")
