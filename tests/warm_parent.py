@@ -144,8 +144,9 @@ def execute(arguments: list[str]) -> None:
         exec(code, vars(main))
 
 
-signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-del sys.path[0]  # the folder of this file
-make_imports(sys.argv[1])
-sys.path.insert(0, "")
-execute(serve(socket.socket(fileno=int(sys.argv[2]))))
+if __name__ == "__main__":
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    del sys.path[0]  # the folder of this file
+    make_imports(sys.argv[1])
+    sys.path.insert(0, "")
+    execute(serve(socket.socket(fileno=int(sys.argv[2]))))
