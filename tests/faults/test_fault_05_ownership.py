@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-from tests import warm
 
 WORKER = Path(__file__).parent / "workers" / "owner_worker.py"
 PATH = ["start", "write", "check", "write", "check", "done"]
@@ -19,7 +18,7 @@ def work():
     """Runs the worker to its end; what it said, line by line."""
 
     def run(*arguments, lines=()):
-        ended = warm.run(
+        ended = subprocess.run(
             [sys.executable, WORKER, *map(str, arguments)],
             input="".join(f"{line}\n" for line in lines),
             capture_output=True,
