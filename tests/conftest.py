@@ -3,6 +3,7 @@
 Nothing heavy is imported here: a single test must start at once.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -29,6 +30,13 @@ settings.register_profile(
     "tests", deadline=None, max_examples=50, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tests")
+
+
+def pytest_collection_finish(session):
+    """Take what was collected out of the garbage collector's sight: it is there to the end, and large."""
+    del session
+    gc.collect()
+    gc.freeze()
 
 
 PROVIDER_KEY_SUFFIXES = ("_API_KEY", "_ACCESS_TOKEN")

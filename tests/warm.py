@@ -151,12 +151,6 @@ class Server(Popen):
     kind = "server"
 
 
-class Models(Popen):
-    """A process that has imported the libraries of the providers, too."""
-
-    kind = "models"
-
-
 def run(
     arguments: Sequence[Any],
     *,

@@ -26,18 +26,10 @@ LEFT_OUT = {
     "command": {"notebook", "testing", "pytest_plugin", "__main__", "server", "backends"},
     "server": {"notebook", "testing", "pytest_plugin", "__main__", "cli", "backends"},
     "kernel": {"testing", "pytest_plugin", "__main__", "server", "cli", "backends"},
-    "models": {"notebook", "testing", "pytest_plugin", "__main__", "server", "cli", "backends"},
 }
 MORE = {
     "command": ["rich.console", "rich.live", "rich.markup", "rich.table", "rich.text"],
     "server": [],
-    "models": [
-        *(
-            f"attractor_nb.backends.llm.{name}"
-            for name in ("exchange", "clients", "thread_messages", "provider_backend")
-        ),
-        *(f"pydantic_ai.models.{name}" for name in ("openai", "anthropic", "google")),
-    ],
     "kernel": ["ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell", "ipywidgets", "anywidget"],
 }
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import textwrap
 
@@ -10,7 +11,6 @@ import pytest
 from attractor_nb import Pipeline, Run, Usage
 from attractor_nb.backends.llm.prices import price_of
 from attractor_nb.model.calls.providers import read_model
-from tests import warm
 
 NAMES = [f"b{number}" for number in range(10)]
 FAN = (
@@ -81,7 +81,7 @@ def test_calls_that_a_kill_cut_off_are_counted_as_asked_at_an_unknown_cost(serve
     source = tmp_path / "fan.dot"
     source.write_text(FAN.replace("start -> fan", "first [prompt=x] start -> first -> fan"))
     command = [sys.executable, "-c", textwrap.dedent(KILLED), server.base_url("openai"), source, tmp_path / "run"]
-    process = warm.Models(command, env={**os.environ, "OPENAI_API_KEY": "sk-none"})
+    process = subprocess.Popen(command, env={**os.environ, "OPENAI_API_KEY": "sk-none"})
     try:
         server.wait_for(11)
     finally:

@@ -1,13 +1,14 @@
 """A run that asked models of providers is resumed with the same models at the same addresses, or refused."""
 
 import json
+import os
+import subprocess
 import sys
 
 import pytest
 
 from attractor_nb import Pipeline, ProviderBackend, Run
 from attractor_nb.errors import OptionError
-from tests import warm
 
 FRAME = """digraph talk {{
     graph [{graph}]
@@ -41,7 +42,9 @@ def stop(tmp_path):
 def in_another_process(logs_root):
     """Resume as a new process does that knows the directory alone."""
     program = "import sys; from attractor_nb import Run; print(Run.load(sys.argv[1]).resume().result().status)"
-    return warm.run([sys.executable, "-c", program, str(logs_root)], capture_output=True, text=True, start=warm.Models)
+    return subprocess.run(
+        [sys.executable, "-c", program, str(logs_root)], capture_output=True, text=True, env={**os.environ}
+    )
 
 
 @pytest.mark.campaign

@@ -1,13 +1,13 @@
 """Verdicts of providers: what the token limit cut off is no success, and a retry is told why (ruling 26)."""
 
 import json
+import subprocess
 import sys
 
 import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.testing import ManualClock
-from tests import warm
 
 CUT = '{"outcome":"fail","checks":[{"outcome":"success"},{"outcome":"fail","notes":"tests mis'
 SHAPES = ["openai", "anthropic", "google"]
@@ -96,7 +96,7 @@ Pipeline(sys.argv[1]).run(wait=True, backend="llm", logs_root=sys.argv[2])
 def test_a_run_that_is_killed_while_it_asks_again_asks_that_again(serve, reply, source, tmp_path):
     server = serve(reply(CUT, finish="length"), reply("…", ends="hang"), reply('{"outcome": "success"}'))
     text = source(server, "openai", "verdict=json, goal_gate=true, max_retries=3")
-    with warm.Models([sys.executable, "-c", RUN, text, str(tmp_path / "run")]) as process:
+    with subprocess.Popen([sys.executable, "-c", RUN, text, str(tmp_path / "run")]) as process:
         server.wait_for(2)
         process.kill()
     result = Pipeline(text).resume(tmp_path / "run", backend="llm").wait()

@@ -17,7 +17,6 @@ from attractor_nb import Pipeline
 from attractor_nb.backends.llm.prices import price_of
 from attractor_nb.model.calls.providers import read_model
 from attractor_nb.model.outcome import Usage
-from tests import warm
 
 SHAPES = {
     "openai": ("openai:gpt-5.2", "OPENAI_BASE_URL", "OPENAI_API_KEY", "accuracy"),
@@ -237,7 +236,7 @@ def played(request, tmp_path_factory, program):
         def killed(how, asked, signs):
             """Let a process begin or go on, and kill it when it has said all of this and that stage was asked."""
             words = [sys.executable, "-c", BEGIN, text, str(root), json.dumps(PARAMS), how]
-            with warm.Models(words, cwd=place, stdout=subprocess.PIPE, text=True) as process:
+            with subprocess.Popen(words, cwd=place, stdout=subprocess.PIPE, text=True) as process:
                 left = set(signs)
                 while left and (line := process.stdout.readline()):
                     left.discard(line.strip())
