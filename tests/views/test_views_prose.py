@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import time
@@ -105,6 +106,12 @@ def test_a_fence_is_coloured_by_its_language_and_json_in_it_folds():
         "pre.code", ".keyword", ".number", ".comment", "div.json", "details.fold", "summary", ".count", ".shut",
         "div.row", ".number", "div.end", "pre.code",
     ]  # fmt: skip
+
+
+def test_a_fence_is_coloured_on_a_machine_that_is_busy_with_other_things(monkeypatch):
+    hours = itertools.count(step=3600)
+    monkeypatch.setattr("time.monotonic", lambda: next(hours))
+    assert heads(prose_of("```python\nreturn 1  # one\n```")) == ["pre.code", ".keyword", ".number", ".comment"]
 
 
 @given(st.text(alphabet="ab*_[](){}<>!`#-+|:\\n \\\\\"'&~=1.", max_size=200))
