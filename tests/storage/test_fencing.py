@@ -4,6 +4,7 @@ import inspect
 import os
 
 import pytest
+from filelock import FileLock
 
 from attractor_nb.errors import RunLocked
 from attractor_nb.model.events import PipelineCompleted, PipelineRestarted, RunWarning, StageStarted
@@ -262,3 +263,14 @@ class TestStanding:
         assert read_last_event(store.logs_root) is None
         log.unlink()
         assert read_last_event(store.logs_root) is None
+
+
+def test_a_lock_file_that_another_owner_sweeps_away_before_it_is_locked_loses_the_take_over(
+    begun, take_over, monkeypatch
+):
+    """An owner removes temporary files when it opens a run; a lock on a removed file cannot be had."""
+    old = begun()
+    swept = FileLock(old.logs_root / "swept", thread_local=False)
+    monkeypatch.setattr("attractor_nb.storage.log.lock.temporary_name", lambda: "swept")
+    with swept, pytest.raises(RunLocked):
+        take_over(old.logs_root)

@@ -106,12 +106,17 @@ class OwnerLock:
 
     def _exchange(self, disk: Disk, held: int) -> None:
         """Put a lock file of our own, locked already, in the place of the one that is held."""
+        from filelock import Timeout  # noqa: PLC0415 - as in `_acquire`
+
         # The new file is locked before it gets the name, so nobody can find it free. Of two who take over at once
         # both may come to the rename; the later one wins it, and the earlier one loses at its next look, if not at
         # the one with which `_acquire` ends.
         name = temporary_name()
         mine = _new_lock(self._root.path / name)
-        mine.acquire(blocking=False)
+        try:
+            mine.acquire(blocking=False)
+        except Timeout:  # whoever took the run over meanwhile has swept the file away
+            raise _locked(self._root.path) from None
         self._lock = mine
         self._file = os.stat(name, dir_fd=self._root.descriptor, follow_symlinks=False).st_ino
         if self._present_file() != held:  # somebody was faster, and is no frozen owner
