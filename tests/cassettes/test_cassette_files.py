@@ -19,6 +19,7 @@ from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.model.calls.call_content import CallInputs
 from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
 from attractor_nb.model.outcome import Outcome
+from attractor_nb.storage import cassette_file
 from attractor_nb.storage.cassette_file import Cassette, add_to_cassette, cassette_bytes, read_cassette, write_cassette
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.testing import ScriptedInterviewer
@@ -83,11 +84,16 @@ def test_it_can_be_reviewed(tmp_path):
         ('{"attractor_cassette": 1, "calls": 3}', 'no list of "calls"'),
         ('{"attractor_cassette": 1, "calls": [{"call": "model"}]}', "entry 1 is incomplete"),
         (
+            '{"attractor_cassette": 1, "calls": [{"call": "model", "node": "a", "visit": "1", "digest": "", "inputs": {},'
+            ' "answer": {}}]}',
+            "entry 1 is incomplete",
+        ),
+        (
             '{"attractor_cassette": 1, "calls": [{"call": "dance", "node": "a", "digest": "", "inputs": {}, "answer": {}}]}',
             "entry 1 is a call of kind 'dance'",
         ),
     ],
-    ids=["empty", "torn", "list", "foreign", "newer", "calls", "entry", "kind"],
+    ids=["empty", "torn", "list", "foreign", "newer", "calls", "entry", "visit", "kind"],
 )
 @pytest.mark.parametrize("mode", ["record", "replay", "auto"])
 def test_what_cannot_be_read_is_said_and_never_written_over(tmp_path, text, message, mode):
@@ -262,6 +268,23 @@ def test_a_secret_that_is_learnt_later_is_not_written_either():
     redact_also(secret)
     data = cassette_bytes(Cassette("", (recorded,)))
     assert secret.encode() not in data
+
+
+def test_an_answer_with_half_a_character_comes_back_as_it_was(tmp_path):
+    write_cassette(Disk(), tmp_path / "c.json", Cassette("llm", (call(answer="half \ud83d"),)))
+    assert read_cassette(tmp_path / "c.json").calls[0].answer == {"text": "half \ud83d"}
+
+
+def test_a_cassette_that_grows_too_large_keeps_what_it_has(tmp_path, monkeypatch):
+    path = tmp_path / "c.json"
+    write_cassette(Disk(), path, Cassette("llm", (call(),)))
+    before = path.read_bytes()
+    monkeypatch.setattr(cassette_file, "MAX_BYTES", len(before) + 10)
+    with pytest.raises(StorageError, match=rf"c\.json would have \d+ bytes, more than the {len(before) + 10}") as caught:
+        add_to_cassette(Disk(), path, Cassette("llm", (call(visit=2),)))
+    assert "use several cassettes" in caught.value.hint
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["c.json"]
 
 
 def test_files_that_are_too_large_are_told_of_and_a_replay_says_why(tmp_path):

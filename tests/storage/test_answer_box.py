@@ -142,3 +142,8 @@ def test_the_files_are_the_user_s_alone(box):
     [file] = folder.glob("*.given")
     assert (folder.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o600)
     thread.join(60)
+
+
+def test_a_reply_to_a_box_that_is_gone_is_a_storage_error(box):
+    with pytest.raises(StorageError, match=r"cannot open .*/answers: no such file"):
+        box.reply("token", AnswerReply())

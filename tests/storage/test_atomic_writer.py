@@ -110,6 +110,18 @@ def test_reading_refuses_a_file_over_the_limit(tmp_path):
         read_plain_file(tmp_path / "big", max_bytes=10)
 
 
+def test_a_file_that_the_disk_cannot_give_is_a_storage_error(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    (tmp_path / "a").write_bytes(b"0123456789")
+    before = len(os.listdir("/dev/fd"))
+    monkeypatch.setattr(os, "pread", fail)
+    with pytest.raises(StorageError, match="cannot read .*/a: input/output error"):
+        read_plain_file(tmp_path / "a", max_bytes=10)
+    assert len(os.listdir("/dev/fd")) == before
+
+
 def test_reading_can_begin_at_an_offset(tmp_path):
     (tmp_path / "a").write_bytes(b"0123456789")
     assert read_plain_file(tmp_path / "a", max_bytes=10, offset=7) == b"789"

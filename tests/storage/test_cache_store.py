@@ -1,8 +1,10 @@
 """A cache directory: whole entries or none, whoever else writes there."""
 
+import errno
 import json
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from attractor_nb.errors import StorageError
 from attractor_nb.model.calls.cached import CachedStage, CacheLook, file_values
 from attractor_nb.model.calls.call_content import InputChange
 from attractor_nb.model.outcome import Outcome, Usage
+from attractor_nb.storage import stage_contents
 from attractor_nb.storage.cache_store import CacheSize, CacheStore
 from attractor_nb.storage.files.strict_json import JsonProblem
 from attractor_nb.storage.stage_contents import file_digests
@@ -176,3 +179,53 @@ def test_a_pipe_among_the_declared_files_is_refused_and_not_waited_for(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(StorageError, match="not a plain file"):
         file_digests(["pipe"], tmp_path)
+
+
+def test_what_stands_in_the_place_of_an_entry_is_named_when_the_cache_is_cleared(store):
+    store.write(KEY, {"a": 1}, group="g")
+    (store.root / "entries" / "ab" / "planted").mkdir()
+    with pytest.raises(StorageError, match="cannot remove .*/ab/planted"):
+        store.clear()
+
+
+@pytest.mark.parametrize("act", [CacheStore.size, CacheStore.clear], ids=["size", "clear"])
+def test_a_cache_that_may_not_be_read_is_not_told_to_be_empty(store, monkeypatch, act):
+    def refuse(place):
+        raise PermissionError(errno.EACCES, "Permission denied", str(place))
+
+    store.write(KEY, {"a": 1}, group="g")
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(StorageError, match="cannot read the cache .*/cache: permission denied"):
+        act(store)
+
+
+def test_of_declared_files_that_lead_nowhere_or_in_circles_the_first_is_missing(tmp_path):
+    (tmp_path / "gone").symlink_to("nowhere")
+    (tmp_path / "circle").symlink_to("circle")
+    assert file_digests(["gone"], tmp_path) == {"gone": MISSING}
+    with pytest.raises(StorageError, match="cannot read .*/circle: too many levels"):
+        file_digests(["circle"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"), [("src", "src holds more than 2 files"), ("src/*", r"src/\* names more than 2 files")]
+)
+def test_more_declared_files_than_anybody_means_are_refused(tmp_path, monkeypatch, pattern, message):
+    monkeypatch.setattr(stage_contents, "MAX_FILES", 2)
+    (tmp_path / "src").mkdir()
+    for name in "abc":
+        (tmp_path / "src" / name).write_text(name)
+    with pytest.raises(StorageError, match=message):
+        file_digests([pattern], tmp_path)
+    (tmp_path / "src" / "c").unlink()
+    assert list(file_digests([pattern], tmp_path)) == ["src/a", "src/b"]
+
+
+def test_a_declared_folder_that_may_not_be_read_is_not_empty(tmp_path, monkeypatch):
+    def refuse(place):
+        raise PermissionError(errno.EACCES, "Permission denied", str(place))
+
+    (tmp_path / "src").mkdir()
+    monkeypatch.setattr(stage_contents.os, "scandir", refuse)
+    with pytest.raises(StorageError, match="cannot read .*/src: permission denied"):
+        file_digests(["src"], tmp_path)

@@ -3,19 +3,21 @@
 import inspect
 import os
 
+import psutil
 import pytest
 from filelock import FileLock
 
-from attractor_nb.errors import RunLocked
+from attractor_nb.errors import RunLocked, StorageError
 from attractor_nb.model.events import PipelineCompleted, PipelineRestarted, RunWarning, StageStarted
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.log.event_lines import decode_line, encode_event, scan_lines, token_of
 from attractor_nb.storage.log.fence import FencedDisk
-from attractor_nb.storage.log.lock import read_owner
+from attractor_nb.storage.log.lock import is_owned, read_owner
 from attractor_nb.storage.run_lists.run_index import list_runs
 from attractor_nb.storage.run_status import read_last_event
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
+from tests.disks.faulty_disk import FaultyDisk
 
 
 @pytest.fixture
@@ -206,6 +208,41 @@ def test_every_operation_of_a_disk_goes_through_its_fence_to_the_disk_that_was_g
         if not name.startswith("_"):
             own = getattr(fenced, name)
             assert name in vars(FencedDisk) or isinstance(own.__self__, Other), name
+
+
+def test_a_file_that_was_opened_while_the_run_was_lost_is_closed_again(tmp_path):
+    looks = iter([None, RunLocked("lost")])
+
+    def check():
+        if error := next(looks):
+            raise error
+
+    home, before = os.open(tmp_path, os.O_RDONLY), psutil.Process().num_fds()
+    with pytest.raises(RunLocked, match="lost"):
+        FencedDisk(Disk(), check).open_update("response.md", home)
+    assert psutil.Process().num_fds() == before
+    os.close(home)
+
+
+def test_a_log_with_a_second_name_elsewhere_is_not_taken_over_and_keeps_its_mode(begun, take_over, tmp_path):
+    old = begun()
+    (tmp_path / "other").hardlink_to(old.logs_root / "events.jsonl")
+    before = (tmp_path / "other").stat().st_mode
+    with pytest.raises(StorageError, match=r"cannot take over .*events\.jsonl: the file has a second name somewhere"):
+        take_over(old.logs_root)
+    assert (tmp_path / "other").stat().st_mode == before
+
+
+def test_whoever_cannot_say_that_the_run_was_taken_over_leaves_nothing_open_and_no_lock(begun, take_over):
+    counted = FaultyDisk()
+    take_over(begun("counted").logs_root, disk=counted)
+    words = [number for number, (_, name) in enumerate(counted.operations, 1) if name == "owner.json"]
+    old = begun()
+    before = psutil.Process().num_fds()
+    with pytest.raises(StorageError, match=r"owner\.json"):
+        take_over(old.logs_root, disk=FaultyDisk(fail_at=words[-1]))
+    assert psutil.Process().num_fds() == before
+    assert not is_owned(old.logs_root)
 
 
 def test_temporary_files_of_a_killed_process_are_not_moved_to_the_evidence(begun):

@@ -1,16 +1,23 @@
 """One owner per run directory; the lock dies with its owner."""
 
+import errno
 import json
 import os
 import subprocess
 import sys
 import threading
 
+import filelock
+import psutil
 import pytest
 
 from attractor_nb.errors import RunLocked, StorageError
+from attractor_nb.storage.files.disk import Disk
+from attractor_nb.storage.log import lock, ownership
 from attractor_nb.storage.log.lock import is_owned, read_owner
+from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
+from attractor_nb.testing import ManualClock
 from tests.disks.faulty_disk import FaultyDisk
 
 OWNER = """
@@ -142,3 +149,98 @@ def test_a_planted_lock_is_refused(create, reopen, tmp_path):
     with pytest.raises(StorageError, match="cannot lock"):
         reopen(store.logs_root)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def swapped(path):
+    path.unlink()
+    path.touch()
+
+
+@pytest.mark.parametrize("act", [swapped, lambda path: path.unlink()], ids=["another file", "no file"])
+def test_a_lock_on_a_file_that_is_not_the_lock_file_any_more_is_none(create, reopen, monkeypatch, act):
+    store = create()
+    store.close()
+    take = filelock.FileLock.acquire
+
+    def acquire(lock, *args, **options):
+        held = take(lock, *args, **options)
+        act(store.logs_root / "owner.lock")
+        return held
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
+    before = psutil.Process().num_fds()
+    with pytest.raises(RunLocked, match="is owned by"):
+        reopen(store.logs_root)
+    assert psutil.Process().num_fds() == before
+
+
+def test_of_two_who_take_a_run_over_at_once_the_slower_one_is_refused_before_it_changes_the_lock(create, monkeypatch):
+    store = create()
+    place = store.logs_root / "owner.lock"
+    make, faster = lock._new_lock, []
+
+    def new_lock(path):
+        if path.name != "owner.lock":
+            swapped(place)
+            faster.append(place.stat().st_ino)
+        return make(path)
+
+    monkeypatch.setattr(lock, "_new_lock", new_lock)
+    before = psutil.Process().num_fds()
+    with pytest.raises(RunLocked):
+        DirectoryRunStore.open(store.logs_root, durability="fast", clock=ManualClock(), take_over=True)
+    assert [place.stat().st_ino] == faster
+    assert not list(store.logs_root.glob(".attractor-tmp-*"))
+    assert psutil.Process().num_fds() == before
+
+
+def test_whoever_takes_a_run_over_and_is_swept_away_by_another_is_refused(create):
+    class Swept(Disk):
+        def rename(self, source, target, parent, target_parent=None):
+            if target == "owner.lock":
+                self.remove(source, parent)
+            super().rename(source, target, parent, target_parent)
+
+    store = create()
+    before = psutil.Process().num_fds()
+    with pytest.raises(RunLocked, match=f"is owned by process {os.getpid()} "):
+        DirectoryRunStore.open(store.logs_root, durability="fast", clock=ManualClock(), take_over=True, disk=Swept())
+    assert psutil.Process().num_fds() == before
+    store.check_owner()
+
+
+def test_where_a_file_system_has_no_locks_nobody_is_known_to_own_a_run(create, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    store = create()
+    assert is_owned(store.logs_root)
+    with monkeypatch.context() as without_locks:
+        without_locks.setattr(lock.fcntl, "flock", refuse)
+        assert not is_owned(store.logs_root)
+
+
+def test_an_owner_of_another_user_is_not_taken_for_one_that_is_gone(create, reopen, monkeypatch):
+    def refuse(pid, number):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    store = create()
+    monkeypatch.setattr(lock.os, "kill", refuse)
+    with pytest.raises(RunLocked) as caught:
+        reopen(store.logs_root)
+    assert caught.value.owner["pid"] == os.getpid()
+
+
+def test_an_interrupt_while_a_run_is_opened_frees_it(create, reopen, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    store = create()
+    store.close()
+    before = psutil.Process().num_fds()
+    monkeypatch.setattr(ownership, "sweep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        reopen(store.logs_root)
+    assert psutil.Process().num_fds() == before
+    monkeypatch.undo()
+    reopen(store.logs_root)

@@ -224,6 +224,27 @@ def test_a_planted_link_is_not_appended_to(create, tmp_path):
     assert (tmp_path / "precious").read_text() == "precious"
 
 
+def test_a_file_with_a_second_name_elsewhere_is_not_appended_to(create, tmp_path):
+    files = create().open_stage("plan", 1, 1)
+    (tmp_path / "precious").write_text("precious")
+    files.write_text("prompt.md", "x")
+    (files.directory / "response.md").hardlink_to(tmp_path / "precious")
+    before = psutil.Process().num_fds()
+    with pytest.raises(StorageError, match=r"cannot write .*response\.md: the file has a second name somewhere"):
+        files.append_text("response.md", "x")
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert psutil.Process().num_fds() == before
+
+
+def test_a_planted_link_is_no_folder_of_a_stage(create, tmp_path):
+    files = create().open_stage("plan", 1, 1)
+    (tmp_path / "outside").mkdir()
+    (files.directory / "out").symlink_to(tmp_path / "outside")
+    with pytest.raises(StorageError, match=r"cannot write .*plan/out/plot\.bin"):
+        files.write_bytes("out/plot.bin", b"x")
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", "visits", "a/b", "/etc/passwd", "a\0b"], ids=ascii)
 def test_only_plain_names_are_files_of_a_stage(create, name):
     files = create().open_stage("plan", 1, 1)
@@ -266,6 +287,42 @@ def test_a_full_disk_is_a_storage_error(create):
     disk._fail_at = len(disk.operations) + 2
     with pytest.raises(StorageError, match="cannot write"):
         files.append_text("response.md", "x")
+
+
+def test_an_interrupted_last_word_of_an_attempt_leaves_no_half_of_a_status(create):
+    class Interrupted(Disk):
+        def write(self, descriptor, data):
+            if b"half" in data:
+                super().write(descriptor, data[:2])
+                raise KeyboardInterrupt
+            return super().write(descriptor, data)
+
+    files = create(disk=Interrupted()).open_stage("plan", 1, 1)
+    with pytest.raises(KeyboardInterrupt):
+        files.create_deferred("status.json", lambda: "half of it")
+    assert list(files.directory.iterdir()) == []
+
+
+def test_a_file_that_is_not_there_cannot_be_renamed(create):
+    files = create().open_stage("plan", 1, 1)
+    with pytest.raises(StorageError, match=r"cannot rename .*plan/status\.json: no such file"):
+        files.rename("status.json", "status.1.json")
+
+
+@pytest.mark.parametrize("place", ["fan", "fan/a"])
+def test_what_was_planted_in_the_place_of_a_branch_is_refused(create, tmp_path, place):
+    store = create()
+    (tmp_path / "outside").mkdir()
+    planted = store.open_stage("plan", 1, 1, "fan/a").directory.parent
+    store.close_branch("fan/a")
+    planted = planted if place == "fan/a" else planted.parent
+    planted.rename(tmp_path / "moved")
+    planted.symlink_to(tmp_path / "outside")
+    before = psutil.Process().num_fds()
+    with pytest.raises(StorageError, match="cannot make branch directory .*fan"):
+        store.open_stage("plan", 2, 1, "fan/a")
+    assert list((tmp_path / "outside").iterdir()) == []
+    assert psutil.Process().num_fds() == before
 
 
 def test_ruling_29_stage_files_are_evidence_and_cost_no_flush_even_under_full_durability(create):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.model.events import ToolCallEnded, event_from_plain
-from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, json_line, json_page, read_json
+from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, json_line, json_page, read_json, read_own_json
 from attractor_nb.storage.log import event_lines
 
 JSON_VALUES = st.recursive(
@@ -122,6 +122,17 @@ def test_what_we_write_reads_back_unchanged(value):
 def test_an_object_reads_back_unchanged_from_a_line_and_from_a_page(plain):
     assert read_json(json_line(plain)) == plain
     assert read_json(json_page(plain)) == plain
+
+
+@pytest.mark.parametrize("value", ["half \ud83d", {"a": ["whole", "\udc00"]}], ids=ascii)
+def test_half_a_character_survives_the_fast_reader_of_values(value):
+    assert read_own_json(json_bytes(value)) == value
+
+
+@pytest.mark.parametrize("data", [b"{", b"", b"\xff"], ids=ascii)
+def test_the_fast_reader_of_values_refuses_what_none_of_us_wrote_in_words(data):
+    with pytest.raises(JsonProblem):
+        read_own_json(data)
 
 
 def test_a_lone_surrogate_survives():
