@@ -84,8 +84,7 @@ def test_it_can_be_reviewed(tmp_path):
         ('{"attractor_cassette": 1, "calls": 3}', 'no list of "calls"'),
         ('{"attractor_cassette": 1, "calls": [{"call": "model"}]}', "entry 1 is incomplete"),
         (
-            '{"attractor_cassette": 1, "calls": [{"call": "model", "node": "a", "visit": "1", "digest": "", "inputs": {},'
-            ' "answer": {}}]}',
+            '{"attractor_cassette": 1, "calls": [{"call": "model", "node": "a", "visit": "1", "inputs": {}, "answer": {}}]}',
             "entry 1 is incomplete",
         ),
         (
@@ -280,7 +279,9 @@ def test_a_cassette_that_grows_too_large_keeps_what_it_has(tmp_path, monkeypatch
     write_cassette(Disk(), path, Cassette("llm", (call(),)))
     before = path.read_bytes()
     monkeypatch.setattr(cassette_file, "MAX_BYTES", len(before) + 10)
-    with pytest.raises(StorageError, match=rf"c\.json would have \d+ bytes, more than the {len(before) + 10}") as caught:
+    with pytest.raises(
+        StorageError, match=rf"c\.json would have \d+ bytes, more than the {len(before) + 10}"
+    ) as caught:
         add_to_cassette(Disk(), path, Cassette("llm", (call(visit=2),)))
     assert "use several cassettes" in caught.value.hint
     assert path.read_bytes() == before

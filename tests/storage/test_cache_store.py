@@ -184,7 +184,7 @@ def test_a_pipe_among_the_declared_files_is_refused_and_not_waited_for(tmp_path)
 def test_what_stands_in_the_place_of_an_entry_is_named_when_the_cache_is_cleared(store):
     store.write(KEY, {"a": 1}, group="g")
     (store.root / "entries" / "ab" / "planted").mkdir()
-    with pytest.raises(StorageError, match="cannot remove .*/ab/planted"):
+    with pytest.raises(StorageError, match=r"cannot remove .*/ab/planted"):
         store.clear()
 
 
@@ -195,7 +195,7 @@ def test_a_cache_that_may_not_be_read_is_not_told_to_be_empty(store, monkeypatch
 
     store.write(KEY, {"a": 1}, group="g")
     monkeypatch.setattr(Path, "iterdir", refuse)
-    with pytest.raises(StorageError, match="cannot read the cache .*/cache: permission denied"):
+    with pytest.raises(StorageError, match=r"cannot read the cache .*/cache: permission denied"):
         act(store)
 
 
@@ -203,7 +203,7 @@ def test_of_declared_files_that_lead_nowhere_or_in_circles_the_first_is_missing(
     (tmp_path / "gone").symlink_to("nowhere")
     (tmp_path / "circle").symlink_to("circle")
     assert file_digests(["gone"], tmp_path) == {"gone": MISSING}
-    with pytest.raises(StorageError, match="cannot read .*/circle: too many levels"):
+    with pytest.raises(StorageError, match=r"cannot read .*/circle: too many levels"):
         file_digests(["circle"], tmp_path)
 
 
@@ -227,5 +227,5 @@ def test_a_declared_folder_that_may_not_be_read_is_not_empty(tmp_path, monkeypat
 
     (tmp_path / "src").mkdir()
     monkeypatch.setattr(stage_contents.os, "scandir", refuse)
-    with pytest.raises(StorageError, match="cannot read .*/src: permission denied"):
+    with pytest.raises(StorageError, match=r"cannot read .*/src: permission denied"):
         file_digests(["src"], tmp_path)

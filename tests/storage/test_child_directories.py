@@ -36,5 +36,5 @@ def test_without_a_home_there_is_no_latest_run(tmp_path, home):
 
 @pytest.mark.parametrize("act", [latest_run, lambda home: runs_of_visit(home, 1)], ids=["latest", "visit"])
 def test_a_home_that_cannot_be_looked_at_is_a_storage_error(tmp_path, act):
-    with pytest.raises(StorageError, match="cannot read .*: file name too long"):
+    with pytest.raises(StorageError, match=r"cannot read .*: file name too long"):
         act(tmp_path / ("x" * 300))

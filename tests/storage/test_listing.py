@@ -160,6 +160,29 @@ def test_a_planted_directory_in_place_of_a_file_breaks_no_list(create, tmp_path)
     assert ".tags.json" in rows["b"].note
 
 
+def test_a_damaged_map_is_a_line_that_says_so(tmp_path):
+    (tmp_path / "runs/m").mkdir(parents=True)
+    (tmp_path / "runs/m/map.json").write_text("{}")
+    row = one(tmp_path)
+    assert row.status == "damaged"
+    assert "map.json" in row.note
+
+
+def test_a_run_that_may_not_be_read_is_a_line_and_the_others_are_listed(create, tmp_path, monkeypatch):
+    def refuse(path):
+        if path.name == "b":
+            raise PermissionError(13, "Permission denied")
+        return look(path)
+
+    look = listing._summary_of_run
+    ended(create, "runs/a")
+    ended(create, "runs/b")
+    monkeypatch.setattr(listing, "_summary_of_run", refuse)
+    rows = {row.logs_root.name: row for row in list_runs(tmp_path / "runs")}
+    assert {name: row.status for name, row in rows.items()} == {"a": "completed", "b": "damaged"}
+    assert "Permission denied" in rows["b"].note
+
+
 def test_lineage_is_told(create, tmp_path):
     ended(create, fork_of={"run_id": "r-1", "directory": "../first", "node": "plan", "visit": 1})
     assert one(tmp_path).lineage == "fork of first"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb.errors import RunError, RunLocked, RunNotFound, StorageError
+from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.run_lists import removal
 from attractor_nb.storage.run_lists.removal import is_remains, remove_run
 from attractor_nb.storage.run_lists.run_index import list_runs
+from tests.disks.faulty_disk import FaultyDisk
 
 
 @pytest.fixture
@@ -131,3 +133,39 @@ def test_a_removal_that_was_cut_off_is_listed_as_what_it_is_and_ended(create, re
     monkeypatch.undo()
     remove(row.logs_root.name)
     assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_run_that_cannot_be_set_aside_stays_whole_and_free(create, tmp_path, clock):
+    class NoRename(FaultyDisk):
+        def rename(self, source, target, parent, target_parent=None):
+            if target.startswith(".deleted-"):
+                raise PermissionError(13, "Permission denied")
+            super().rename(source, target, parent, target_parent)
+
+    create("runs/a").close()
+    with pytest.raises(StorageError, match=r"cannot delete .*/runs/a: permission denied"):
+        remove_run(tmp_path / "runs", tmp_path / "runs/a", clock=clock, disk=NoRename())
+    assert (tmp_path / "runs/a/events.jsonl").exists()
+    assert not is_owned(tmp_path / "runs/a")
+
+
+def test_remains_of_runs_of_the_same_name_have_names_of_their_own_until_there_are_too_many(create, tmp_path, remove):
+    create("runs/a").close()
+    (tmp_path / "runs/.deleted-a").mkdir()
+    remove("a")
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == [".deleted-a"]
+    for number in range(2, 1000):
+        (tmp_path / f"runs/.deleted-a-{number}").touch()
+    create("runs/a").close()
+    with pytest.raises(StorageError, match="no free name for the remains of a"):
+        remove("a")
+    assert (tmp_path / "runs/a/events.jsonl").exists()
+    assert not is_owned(tmp_path / "runs/a")
+
+
+def test_where_links_could_be_followed_nothing_is_removed(create, remove, tmp_path, monkeypatch):
+    create("runs/a").close()
+    monkeypatch.setattr(removal.shutil.rmtree, "avoids_symlink_attacks", False)
+    with pytest.raises(StorageError, match=r"this system cannot remove .*/runs/\.deleted-a safely"):
+        remove("a")
+    assert (tmp_path / "runs/.deleted-a/events.jsonl").exists()

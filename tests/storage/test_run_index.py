@@ -11,6 +11,7 @@ import sys
 from dataclasses import fields, replace
 from hashlib import sha256
 
+import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -373,6 +374,17 @@ def test_a_folder_that_cannot_be_written_is_listed_all_the_same(base, monkeypatc
     monkeypatch.setattr(run_index, "write_whole", refuse)
     assert by_name(list_runs(base)) == without_index(base)
     assert not (base / INDEX_NAME).exists()
+
+
+def test_a_folder_that_cannot_be_listed_is_a_storage_error_and_no_empty_list(base, monkeypatch):
+    def refuse(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(run_index.os, "scandir", refuse)
+    before = psutil.Process().num_fds()
+    with pytest.raises(listing.StorageError, match=r"cannot read .*/runs: permission denied"):
+        list_runs(base)
+    assert psutil.Process().num_fds() == before
 
 
 def test_the_file_of_somebody_else_is_not_believed_and_none_is_left_with_him(base, monkeypatch):

@@ -268,6 +268,19 @@ def test_a_restart_that_never_began_does_not_stand_in_the_way(create):
     assert (store.logs_root / "restart-1-leftover-2/events.jsonl").exists()
 
 
+def test_a_leftover_of_a_restart_that_cannot_be_renamed_stays_where_it_is(create):
+    disk = FaultyDisk()
+    store = create(disk=disk)
+    (store.logs_root / "restart-1").mkdir()
+    (store.logs_root / "restart-1/old").write_text("old")
+    (store.logs_root / "restart-1/owner.lock").write_text("")
+    disk._fail_at = len(disk.operations) + 2
+    with pytest.raises(StorageError, match=r"cannot rename .*/restart-1: input/output error"):
+        store.make_restart(1, "bbbbbbbb")
+    assert disk.operations[-1] == ("rename", "restart-1-leftover-1")
+    assert (store.logs_root / "restart-1/old").read_text() == "old"
+
+
 def test_ruling_37_what_no_run_wrote_is_not_renamed_for_a_restart(create):
     store = create()
     (store.logs_root / "restart-1").mkdir()
@@ -294,6 +307,15 @@ def test_ruling_37_an_empty_directory_and_a_beginning_that_was_cut_off_are_free(
     (tmp_path / "run").mkdir()
     create().close()
     create().close()  # the one before never wrote a record
+
+
+def test_ruling_37_a_log_that_cannot_be_read_is_not_taken_for_a_beginning_that_was_cut_off(create, tmp_path):
+    create().close()
+    (tmp_path / "run/events.jsonl").unlink()
+    (tmp_path / "run/events.jsonl").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match="holds a run"):
+        create()
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_restart_whose_link_cannot_be_written_is_not_owned(create, reopen):

@@ -186,6 +186,19 @@ def test_a_salvage_that_is_cut_off_is_not_taken_for_a_run(run, tmp_path):
         assert not (target / "events.jsonl").exists()
 
 
+def test_links_in_the_place_of_source_and_artifacts_are_damage(run, tmp_path):
+    (tmp_path / "outside").mkdir()
+    for name in ("pipeline.dot", "artifacts"):
+        if (run / name).exists():
+            (run / name).rename(tmp_path / name)
+        (run / name).symlink_to(tmp_path / "outside")
+    survey = seen(run)
+    assert (states(survey)["pipeline.dot"], states(survey)["artifacts"]) == ("damaged", "damaged")
+    details = {file.name: file.detail for file in survey.files}
+    assert "cannot read" in details["pipeline.dot"]
+    assert "cannot open artifacts" in details["artifacts"]
+
+
 def test_a_large_log_is_surveyed_one_record_at_a_time(run, monkeypatch):
     """No more than a record and the end are ever read at once."""
     import attractor_nb.storage.directory_survey as module

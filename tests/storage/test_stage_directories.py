@@ -319,7 +319,7 @@ def test_what_was_planted_in_the_place_of_a_branch_is_refused(create, tmp_path, 
     planted.rename(tmp_path / "moved")
     planted.symlink_to(tmp_path / "outside")
     before = psutil.Process().num_fds()
-    with pytest.raises(StorageError, match="cannot make branch directory .*fan"):
+    with pytest.raises(StorageError, match=r"cannot make branch directory .*fan"):
         store.open_stage("plan", 2, 1, "fan/a")
     assert list((tmp_path / "outside").iterdir()) == []
     assert psutil.Process().num_fds() == before

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from attractor_nb.errors import StatusFileError
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.storage.stages.status_file import StatusText, read_status_file
+from attractor_nb.storage.stages.status_file import StatusText, read_status_file, redacted_status
 
 MAX_STATUS_BYTES = 1024 * 1024
 
@@ -181,3 +181,10 @@ def test_a_file_of_a_gigabyte_is_refused_unread(tmp_path):
         file.truncate(1024**3)
     with pytest.raises(StatusFileError, match="are more than"):
         read_status_file(tmp_path / "status.json", targets=())
+
+
+def test_a_status_that_is_no_json_is_written_without_its_secrets_all_the_same():
+    secret = "sk-ant-" + "a1B2" * 12
+    clean = redacted_status(f'{{"outcome": "success", "notes": "{secret}')
+    assert clean.startswith('{"outcome": "success", "notes": "')
+    assert secret not in clean

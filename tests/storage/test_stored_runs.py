@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb.errors import CheckpointCorrupt, RunNotFound, StorageError
 from attractor_nb.storage.run_lists.run_index import list_runs
-from attractor_nb.storage.stored_run import read_run
+from attractor_nb.storage.stored_run import has_event_log, read_run
 from attractor_nb.testing import SeededRandomness
 
 
@@ -73,6 +73,24 @@ def test_a_checkpoint_of_another_log_is_noticed(create, event_of, checkpoint):
     (other.logs_root / "checkpoint.json").write_bytes((one.logs_root / "checkpoint.json").read_bytes())
     with pytest.raises(CheckpointCorrupt, match="does not belong to this log"):
         read_run(other.logs_root)
+
+
+@pytest.mark.parametrize("name", ["checkpoint.json", "manifest.json"])
+def test_a_file_of_another_run_is_refused_and_may_be_removed(create, event_of, checkpoint, name):
+    one, other = create("one"), create("other", run_id="other-run")
+    started = event_of(1)
+    started.run_id = "other-run"
+    for store, first in ((one, event_of(1)), (other, started)):
+        store.append(first, is_synced=True)
+        store.save_checkpoint({**checkpoint, "run_id": first.run_id}, is_forced=True)
+    (one.logs_root / name).write_bytes((other.logs_root / name).read_bytes())
+    with pytest.raises(
+        CheckpointCorrupt, match=rf"{name} is of run other-run, and the log is of run abcdefgh"
+    ) as caught:
+        read_run(one.logs_root)
+    assert "remove it: the log alone is enough" in caught.value.hint
+    (one.logs_root / name).unlink()
+    assert read_run(one.logs_root).events == (event_of(1),)
 
 
 def test_a_record_that_was_never_finished_is_told(create, event_of):
@@ -230,7 +248,7 @@ def test_a_runs_base_that_is_a_file_is_a_storage_error(tmp_path, clock):
         new_run_directory(tmp_path / "runs/deeper", clock=clock, randomness=SeededRandomness(1))
 
 
-@pytest.mark.parametrize("act", [read_run, list_runs], ids=["read", "list"])
+@pytest.mark.parametrize("act", [read_run, list_runs, has_event_log], ids=["read", "list", "log"])
 def test_a_place_that_cannot_be_looked_at_is_a_storage_error(tmp_path, act):
     with pytest.raises(StorageError, match="name"):
         act(tmp_path / ("x" * 300))

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.model.events import ToolCallEnded, event_from_plain
-from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, json_line, json_page, read_json, read_own_json
+from attractor_nb.storage.files.strict_json import (
+    JsonProblem,
+    json_bytes,
+    json_line,
+    json_page,
+    read_json,
+    read_own_json,
+)
 from attractor_nb.storage.log import event_lines
 
 JSON_VALUES = st.recursive(

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.memory_store import MemoryRunStore
+from attractor_nb.storage.stages import thread_files
 from attractor_nb.storage.stages.thread_files import Thread, thread_file_name
 from tests.disks.faulty_disk import FaultyDisk
 
@@ -130,6 +131,16 @@ def test_a_damaged_file_is_a_storage_error_that_says_what_to_do(create, damage):
         with pytest.raises(StorageError, match=r"t\.json is damaged") as caught:
             act()
         assert "remove it, and the thread begins anew" in caught.value.hint
+
+
+def test_a_thread_that_grows_too_large_keeps_what_it_has(create, monkeypatch):
+    store = create()
+    store.save_thread("t", "a:1.1", "one", after="")
+    monkeypatch.setattr(thread_files, "MAX_BYTES", 400)
+    with pytest.raises(StorageError, match=r"thread 't' has grown to \d+ bytes, more than the 400") as caught:
+        store.save_thread("t", "a:2.1", "x" * 400, after="a:1.1")
+    assert caught.value.hint == "give later stages another thread_id"
+    assert (store.read_thread("t", "a:1.1"), store.read_thread("t", "a:2.1")) == ("one", None)
 
 
 @pytest.mark.parametrize("durability", ["full", "fast"])

@@ -82,6 +82,20 @@ def test_another_version_is_not_believed_and_not_kept(memory, tmp_path):
     assert memory.recall("/b.dot") is not None
 
 
+@pytest.mark.parametrize("data", [b"", b"{", b'{"places": {}}', None], ids=str)
+def test_a_damaged_memory_says_nothing_and_is_written_anew(memory, tmp_path, data):
+    memory.remember("/a.dot", "0" * 64, ROWS)
+    path_of(tmp_path).unlink()
+    if data is None:
+        path_of(tmp_path).symlink_to(tmp_path / "elsewhere")
+    else:
+        path_of(tmp_path).write_bytes(data)
+    assert memory.recall("/a.dot") is None
+    memory.remember("/b.dot", "1" * 64, ROWS)
+    assert memory.recall("/b.dot") == Remembered("1" * 64, ROWS)
+    assert not (tmp_path / "elsewhere").exists()
+
+
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [

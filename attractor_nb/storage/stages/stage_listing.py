@@ -6,6 +6,7 @@ looked at as it is now, and its owner may go on writing.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from typing import TYPE_CHECKING, Final
@@ -18,6 +19,7 @@ from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import VISITS_NAME
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 MAX_LISTED: Final = 200
@@ -83,11 +85,17 @@ def _entries(directory: Path) -> list[tuple[str, os.stat_result]]:
         raise storage_error(error, "list", directory) from error
     try:
         with os.scandir(descriptor) as listing:
-            return sorted((entry.name, entry.stat(follow_symlinks=False)) for entry in listing)
+            return sorted(_present(listing))
     except OSError as error:
         raise storage_error(error, "list", directory) from error
     finally:
         os.close(descriptor)
+
+
+def _present(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, os.stat_result]]:
+    for entry in entries:
+        with contextlib.suppress(FileNotFoundError):  # its owner has just renamed or removed it
+            yield entry.name, entry.stat(follow_symlinks=False)
 
 
 def read_beginning(directory: Path, name: str, max_bytes: int) -> tuple[str, int] | None:
