@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.context import Context
-from attractor_nb.errors import ContextValueError
+from attractor_nb.context import AttemptContext, Context
+from attractor_nb.errors import ContextValueError, TerminalError
 
 ARTIFACT_THRESHOLD_BYTES = 100 * 1024
 
@@ -168,3 +168,24 @@ def test_a_context_is_a_mapping():
     assert dict(context) == {"a": 1, "b": [2]} == dict(context.items())
     assert (list(context.keys()), list(context.values())) == (["a", "b"], [1, [2]])
     assert {**context} == context
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda context: context.set("a", 2),
+        lambda context: context.apply_updates({"a": 2, "b": 3}),
+        lambda context: context.append_log("late"),
+    ],
+    ids=["set", "updates", "log"],
+)
+def test_an_attempt_that_is_over_changes_nothing_of_the_run_any_more(act):
+    shared = Context({"a": 1})
+    attempt = AttemptContext(shared)
+    attempt.set("a", 1)
+    attempt.close()
+    with pytest.raises(TerminalError, match="the attempt is over, and its context takes no more values") as caught:
+        act(attempt)
+    assert caught.value.hint == "end when the call ends"
+    assert (shared.snapshot(), attempt.own_changes, attempt.own_logs) == ({"a": 1}, {"a": 1}, ())
+    assert attempt["a"] == 1

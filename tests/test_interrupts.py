@@ -116,6 +116,23 @@ def test_an_interrupt_in_the_last_moment_is_told_as_the_others_are(line):
     assert called == ["end"]
 
 
+def test_an_interrupt_while_a_block_lets_go_is_told_as_the_others_are(monkeypatch):
+    """As the test before, without a trace function, which hides the line from those that measure."""
+    called, presses = [], [press]
+    let_go = interrupts._let_go
+
+    def pressed(held):
+        if presses:
+            interrupts._HELD.remove(held)
+            presses.pop()()
+        let_go(held)
+
+    monkeypatch.setattr(interrupts, "_let_go", pressed)
+    with pytest.raises(KeyboardInterrupt), held_interrupts() as held:
+        held.at_end(lambda: called.append("end"))
+    assert called == ["end"]
+
+
 def test_an_exception_of_the_block_tells_of_the_interrupt_instead():
     with pytest.raises(LookupError), held_interrupts():  # noqa: PT012 - likewise
         press()

@@ -99,7 +99,7 @@ def plain_value(value: object) -> object:
             return kind(value)
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
-    raise TypeError(f"a {type(value).__name__} has no form in JSON")
+    raise TypeError(f"a value of type {type(value).__name__} has no form in JSON")
 
 
 _encoder: Final = msgspec.json.Encoder(enc_hook=plain_value)

@@ -84,7 +84,7 @@ def test_it_can_be_reviewed(tmp_path):
         ('{"attractor_cassette": 1, "calls": 3}', 'no list of "calls"'),
         ('{"attractor_cassette": 1, "calls": [{"call": "model"}]}', "entry 1 is incomplete"),
         (
-            '{"attractor_cassette": 1, "calls": [{"call": "model", "node": "a", "visit": "1", "inputs": {}, "answer": {}}]}',
+            '{"attractor_cassette": 1, "calls": [{"call": "model", "node": 3, "digest": "", "inputs": {}, "answer": {}}]}',
             "entry 1 is incomplete",
         ),
         (
@@ -92,7 +92,7 @@ def test_it_can_be_reviewed(tmp_path):
             "entry 1 is a call of kind 'dance'",
         ),
     ],
-    ids=["empty", "torn", "list", "foreign", "newer", "calls", "entry", "visit", "kind"],
+    ids=["empty", "torn", "list", "foreign", "newer", "calls", "entry", "node", "kind"],
 )
 @pytest.mark.parametrize("mode", ["record", "replay", "auto"])
 def test_what_cannot_be_read_is_said_and_never_written_over(tmp_path, text, message, mode):

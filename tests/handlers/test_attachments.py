@@ -9,8 +9,11 @@ import pytest
 from attractor_nb import Attachment, Outcome, Pipeline, Run
 from attractor_nb.context import Context
 from attractor_nb.decisions.planning.executable_surface import executable_surface
-from attractor_nb.errors import ContextValueError, OptionError
-from attractor_nb.stage import current_stage
+from attractor_nb.errors import ContextValueError, OptionError, TerminalError
+from attractor_nb.handlers.call_inputs import attachments_of
+from attractor_nb.model.graph import Graph, Node
+from attractor_nb.stage import StageScope, current_stage
+from attractor_nb.testing.conformance import FolderFiles
 
 MAX_ATTACHMENT_BYTES = 20 * 1024 * 1024
 
@@ -127,6 +130,17 @@ def test_what_cannot_be_attached_fails_the_stage_before_anything_is_asked(name, 
     assert result.status == "fail"
     assert message in result.reason
     assert not backend.shown
+
+
+def test_a_stage_that_is_not_done_here_reads_no_file_of_here(tmp_path):
+    (tmp_path / "plot.png").write_bytes(PNG)
+    scope = StageScope("run", "look", 1, 1, tmp_path, FolderFiles(tmp_path), lambda event: None)
+    node = Node("look", {"attach": "plot.png"})
+    with pytest.raises(
+        TerminalError, match=r'look: the attached file "plot\.png" cannot be read: .* not done'
+    ) as caught:
+        attachments_of(node, Graph("g", nodes={"look": node}), lambda key, default=None: default, scope)
+    assert 'attach="${photo}"' in caught.value.hint
 
 
 def test_all_together_have_a_bound(look, backend, tmp_path):
@@ -249,6 +263,18 @@ def test_what_was_changed_on_the_disk_is_noticed():
     plain["data"] = Attachment(PDF).to_plain()["data"]
     with pytest.raises(ContextValueError, match="is not what was attached"):
         Attachment.from_plain(plain)
+
+
+@pytest.mark.parametrize("data", ["!!", "é", "AAA"], ids=["other", "not-ascii", "cut"])
+def test_data_that_is_no_base64_is_no_attachment(data):
+    plain = {**Attachment(PNG, "a.png").to_plain(), "data": data}
+    with pytest.raises(ContextValueError, match=r"the attachment a\.png cannot be read: it is not base64"):
+        Attachment.from_plain(plain)
+
+
+def test_an_attachment_is_made_of_bytes():
+    with pytest.raises(ContextValueError, match="an attachment is made of bytes, not of str"):
+        Attachment("photo.png")
 
 
 def test_a_context_gives_back_a_json_value():

@@ -9,6 +9,7 @@ from attractor_nb.context import Context
 from attractor_nb.errors import RetryableError
 from attractor_nb.handlers.fan_in import FanInHandler
 from attractor_nb.model.branch import BranchResult
+from attractor_nb.model.calls.call_content import StageCall
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.graph import Graph, Node
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
@@ -88,6 +89,13 @@ def test_results_that_no_fan_out_wrote_are_a_failure(choose):
     outcome = choose(None, context={"parallel.results": "b"})[0].outcome
     assert (outcome.status, outcome.is_terminal) == (FAIL, True)
     assert outcome.failure_reason == "join: parallel.results is a str, not a list"
+
+
+def test_results_that_no_fan_out_wrote_are_no_call_that_can_be_kept():
+    node = Node("join", {"shape": "tripleoctagon", "prompt": "Which?"})
+    context = Context({"parallel.results": "b"})
+    found = FanInHandler(ScriptedBackend()).stage_call(node, context, Graph("g", nodes={"join": node}))
+    assert found == StageCall(None, "parallel.results is a str, not a list")
 
 
 def test_an_unknown_merge_is_a_failure(choose):

@@ -161,6 +161,23 @@ def test_answers_come_from_a_plain_file_too(tmp_path):
         assert asyncio.run(ConsoleInterviewer(stdin, io.StringIO()).ask(CHOICE)).value == "R"
 
 
+class WithoutReaders(asyncio.SelectorEventLoop):
+    """A loop that knows sockets only, as that of Windows does."""
+
+    def add_reader(self, *_):
+        raise NotImplementedError
+
+
+def test_a_loop_that_cannot_wait_for_a_pipe_reads_its_lines_all_the_same(tmp_path):
+    (tmp_path / "lines").write_text("maybe\nreject\n")
+    errors = io.StringIO()
+    with asyncio.Runner(loop_factory=WithoutReaders) as runner, (tmp_path / "lines").open() as stdin:
+        console = ConsoleInterviewer(stdin, errors)
+        assert runner.run(console.ask(CHOICE)).value == "R"
+        assert runner.run(console.ask(CHOICE)).is_skipped
+    assert '"maybe" is none of the choices' in errors.getvalue()
+
+
 PACKAGE_ROOT = str(Path(attractor_nb.__file__).parent.parent)
 PROGRAM = """
 import asyncio

@@ -1000,3 +1000,12 @@ def check_fixes(pipeline):
     assert not Counter(new) - Counter(old), str(fixed.lint())
     for node_id, handler_type in pipeline.graph.handler_types.items():
         assert fixed.graph.handler_types.get(node_id, handler_type) == handler_type
+
+
+def test_a_fan_out_whose_policy_nobody_can_read_is_another_rules_to_tell():
+    body = f"""{ENDS} fan [shape=component, join_policy=POLICY] ok [shape=hexagon, label="OK?"] b [prompt="B"]
+        join [shape=tripleoctagon] start -> fan fan -> ok fan -> b -> join ok -> join [label="Yes"] join -> exit"""
+    assert "gate_may_be_skipped" in found(body.replace("POLICY", "first_success"))
+    unreadable = found(body.replace("POLICY", "sometimes"))
+    assert "gate_may_be_skipped" not in unreadable
+    assert "bad_value" in unreadable

@@ -149,3 +149,14 @@ def test_a_manager_gives_none_and_a_child_of_ones_own_may_bring_them():
     assert found.fix.title == "give its inputs defaults, or use type=pipeline"
     own = Pipeline(CHILD, params={"ticket": "1"})
     assert findings(body, "", "child_pipeline", pipelines={"child": own}) == []
+
+
+@pytest.mark.parametrize(
+    ("head", "stage", "rule"),
+    [('inputs="tone mood"', "", "inputs_valid"), ("", ', pipeline.outputs="tone=="', "pipeline_mappings")],
+    ids=["inputs", "outputs"],
+)
+def test_names_that_another_rule_cannot_read_are_unknown_and_break_nothing(head, stage, rule):
+    body = f'sub [type=pipeline, pipeline.name=x{stage}] work [prompt="In a $tone, $gaol"] start -> sub -> work -> done'
+    assert len(findings(body, head, rule)) == 1
+    assert [found.message.split()[0] for found in findings(body, head)] == ["${gaol}"]

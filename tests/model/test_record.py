@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
+
+import pytest
+
+from attractor_nb.model.record import Record, encode
 
 READERS = """
 import sys, threading
@@ -31,3 +36,15 @@ print("read")
 def test_several_threads_that_read_the_first_record_of_a_kind_all_read_it():
     done = subprocess.run([sys.executable, "-c", READERS], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "read\n", "")
+
+
+class Kept(Record, frozen=True):
+    """A record that holds anything."""
+
+    value: Any
+
+
+@pytest.mark.parametrize("write", [Kept.to_plain, encode], ids=["plain", "json"])
+def test_what_has_no_form_in_json_is_said_by_its_type(write):
+    with pytest.raises(TypeError, match="a value of type complex has no form in JSON"):
+        write(Kept({"number": 1j}))

@@ -36,6 +36,22 @@ def test_a_fault_at_any_operation_of_a_beginning_leaves_nothing_open_and_a_place
     assert read_map(tmp_path / "map")["status"] == "running"
 
 
+def test_a_fault_at_any_operation_of_a_resume_frees_the_map(make, clock):
+    path = make()
+    MapDirectory.open(path, durability="fast", clock=clock, take_over=True).close()
+    before = psutil.Process().num_fds()
+    for fault in range(1, 100):
+        try:
+            taken = MapDirectory.open(path, durability="fast", clock=clock, disk=FaultyDisk(fail_at=fault))
+        except StorageError:
+            assert not is_owned(path), fault
+            assert psutil.Process().num_fds() == before, fault
+        else:
+            break
+    assert is_owned(path)
+    taken.close()
+
+
 def test_a_map_without_its_source_says_how_to_go_on(make):
     path = make()
     assert read_map_source(path) == "digraph {}"

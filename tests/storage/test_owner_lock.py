@@ -169,9 +169,9 @@ def test_a_lock_on_a_file_that_is_not_the_lock_file_any_more_is_none(create, reo
 
     monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
     before = psutil.Process().num_fds()
-    with pytest.raises(RunLocked, match="is owned by"):
+    with pytest.raises(RunLocked, match="is owned by") as caught:
         reopen(store.logs_root)
-    assert psutil.Process().num_fds() == before
+    assert psutil.Process().num_fds() == before, caught.value
 
 
 def test_of_two_who_take_a_run_over_at_once_the_slower_one_is_refused_before_it_changes_the_lock(create, monkeypatch):
@@ -187,11 +187,11 @@ def test_of_two_who_take_a_run_over_at_once_the_slower_one_is_refused_before_it_
 
     monkeypatch.setattr(lock, "_new_lock", new_lock)
     before = psutil.Process().num_fds()
-    with pytest.raises(RunLocked):
+    with pytest.raises(RunLocked) as caught:  # held, so that its frames keep alive what was not closed
         DirectoryRunStore.open(store.logs_root, durability="fast", clock=ManualClock(), take_over=True)
     assert [place.stat().st_ino] == faster
     assert not list(store.logs_root.glob(".attractor-tmp-*"))
-    assert psutil.Process().num_fds() == before
+    assert psutil.Process().num_fds() == before, caught.value
 
 
 def test_whoever_takes_a_run_over_and_is_swept_away_by_another_is_refused(create):
@@ -203,9 +203,9 @@ def test_whoever_takes_a_run_over_and_is_swept_away_by_another_is_refused(create
 
     store = create()
     before = psutil.Process().num_fds()
-    with pytest.raises(RunLocked, match=f"is owned by process {os.getpid()} "):
+    with pytest.raises(RunLocked, match=f"is owned by process {os.getpid()} ") as caught:
         DirectoryRunStore.open(store.logs_root, durability="fast", clock=ManualClock(), take_over=True, disk=Swept())
-    assert psutil.Process().num_fds() == before
+    assert psutil.Process().num_fds() == before, caught.value
     store.check_owner()
 
 
@@ -239,8 +239,8 @@ def test_an_interrupt_while_a_run_is_opened_frees_it(create, reopen, monkeypatch
     store.close()
     before = psutil.Process().num_fds()
     monkeypatch.setattr(ownership, "sweep", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         reopen(store.logs_root)
-    assert psutil.Process().num_fds() == before
+    assert psutil.Process().num_fds() == before, caught.value
     monkeypatch.undo()
     reopen(store.logs_root)

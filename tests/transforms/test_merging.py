@@ -6,6 +6,7 @@ from attractor_nb import Outcome, Pipeline, StageStatus, parse_dot
 from attractor_nb.errors import OptionError, UntrustedSource
 from attractor_nb.testing import ScriptedBackend
 from attractor_nb.transforms import MergeTransform
+from attractor_nb.transforms.merge import replaced
 
 HOST = """digraph host { goal="a boat" start [shape=Mdiamond] plan [prompt="Plan $goal"] work [prompt="Work"]
   review [prompt="Review", retry_target=work] done [shape=Msquare]
@@ -116,6 +117,33 @@ def test_a_pipeline_with_a_replaced_node_runs_and_keeps_what_both_had():
 def test_only_a_node_between_can_be_replaced(node, message):
     with pytest.raises(OptionError, match=message):
         Pipeline(HOST).node(node).replace(OTHER)
+
+
+MANY = "digraph { s [shape=Mdiamond] a [prompt=x%s] b [prompt=y] e [shape=Msquare] s -> a s -> b a -> e b -> e }"
+
+
+@pytest.mark.parametrize(
+    ("node", "other", "message"),
+    [
+        (
+            "work",
+            MANY % "",
+            "a target that named work leads to the other graph, which begins at several nodes: in_a, in_b",
+        ),
+        (
+            "plan",
+            MANY % ", retry_target=s",
+            "retry_target of a leads to the other graph, which begins at several nodes",
+        ),
+        ("plan", MANY % ", retry_target=e", "retry_target of a names the exit, which is left out"),
+        ("wrok", OTHER, 'the pipeline has no node "wrok"; did you mean "work"?'),
+    ],
+    ids=["named-node", "named-start", "named-exit", "no-such-node"],
+)
+def test_a_replacement_that_would_lead_nowhere_says_which_name_does(node, other, message):
+    with pytest.raises(OptionError) as caught:
+        replaced(parse_dot(HOST), node, other, "in_")
+    assert caught.value.message.startswith(message)
 
 
 def test_commands_of_a_file_that_replaces_a_node_must_be_trusted(tmp_path):

@@ -104,3 +104,11 @@ def test_the_rules_of_a_view_count_for_more_than_those_of_any_host():
         outside += char if depth == 0 else ""
     assert outside.replace("}", "").split() == ["@keyframes", "al-breathe"]
     assert "#" in LOUD
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("a", "b", "c"), ("a",)], ids=len)
+def test_modules_that_import_one_another_are_named_in_their_circle(tmp_path, names):
+    for name, next_name in zip(names, [*names[1:], names[0]], strict=True):
+        (tmp_path / f"{name}.js").write_text(f'import {{ x }} from "./{next_name}.js";\n')
+    with pytest.raises(ValueError, match=f"import one another: {' -> '.join([*names, 'a'])}$"):
+        modules_of("a", tmp_path)

@@ -16,6 +16,7 @@ from attractor_nb.views.frontend import FOLDER
 from attractor_nb.views.texts.prose import ATTRIBUTES, TAGS, prose_of, shown_stage
 from attractor_nb.views.texts.prose_code import code_node, diff_node
 from attractor_nb.views.texts.prose_html import prose_html
+from attractor_nb.views.texts.prose_markdown import _is_let_through
 from attractor_nb.views.texts.text_diff import marked_rows, word_diff, word_sides
 
 MAX_CHARACTERS = 20_000
@@ -80,6 +81,11 @@ def test_an_address_that_is_not_followed_is_shown(address):
 @pytest.mark.parametrize("address", ["https://a.b/c?d=e&f", "http://a.b", "mailto:a@b.c"])
 def test_links_lead_to_http_https_and_mailto(address):
     assert [node[1] for node in flat(prose_of(f"[x]({address})")) if node[0] == "a"] == [{"href": address}]
+
+
+@pytest.mark.parametrize("address", ["http://[a/b", "//[::1", "HTTP://[x"])
+def test_an_address_that_cannot_be_read_is_let_through_nowhere(address):
+    assert not _is_let_through(address)
 
 
 def test_json_keeps_doubled_keys_their_order_and_the_digits_of_numbers():

@@ -7,7 +7,6 @@ among the artifacts of the run (spec 5.5): it survives a resume, and goes along 
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -106,7 +105,7 @@ class Attachment:
         name = str(plain.get("name", ""))
         try:
             found = cls(base64.b64decode(str(plain.get("data", "")), validate=True), name)
-        except binascii.Error:
+        except ValueError:  # wrong characters, or too few
             raise ContextValueError(f"the attachment {name} cannot be read: it is not base64") from None
         if found.digest != plain.get("sha256", found.digest):
             raise ContextValueError(f"the attachment {name} is not what was attached: its SHA-256 differs")

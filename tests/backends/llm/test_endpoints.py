@@ -200,6 +200,13 @@ def test_an_endpoint_that_is_none_says_what_to_write(facts, said):
     assert "secret@" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["my model", "", "a.b", "ä"])
+def test_a_name_that_no_attribute_can_have_is_none_of_an_endpoint(name):
+    with pytest.raises(ValueError, match="has to have a name of letters, digits, - and _") as caught:
+        read_endpoint(name, {"url": HOME})
+    assert repr(name) in str(caught.value)
+
+
 def test_endpoints_count_as_commands_once_and_their_keys_too():
     text = FRAME.format(
         graph=f'endpoint.x.url="{HOME}", endpoint.x.key_env="LOCAL_KEY", llm_model="x:m"', body=ONE.format(more="")

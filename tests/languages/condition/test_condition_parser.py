@@ -211,3 +211,11 @@ def test_what_is_written_with_quotes_is_read_back(clauses):
     text = " && ".join(f"{key}{op}{quoted(value) if op else ''}" for key, op, value in clauses)
     read = [(clause.key, clause.operator, clause.literal) for clause in parse_condition(text).clauses]
     assert read == [(key, op, value if op else "") for key, op, value in clauses]
+
+
+def test_a_condition_that_nobody_could_read_is_refused_where_it_becomes_too_long():
+    parse_condition(" " * 10000)
+    with pytest.raises(ConditionSyntaxError, match="the condition is longer than 10,000 characters") as caught:
+        parse_condition(" " * 10001)
+    assert (caught.value.span.start, caught.value.span.end) == (10000, 10001)
+    assert "compare that" in caught.value.hint

@@ -386,3 +386,20 @@ def test_a_new_node_stands_in_line_with_the_one_before_it():
 def test_what_cannot_be_is_refused_in_words(edit, arguments, words):
     with pytest.raises(OptionError, match=words.replace("?", r"\?")):
         edit(tree_of(RELEASE), *arguments)
+
+
+@pytest.mark.parametrize(("after", "near"), [("plam", '; did you mean "plan"?'), ("implied", "")])
+def test_a_node_is_not_put_behind_one_that_no_statement_declares(after, near):
+    tree = tree_of("digraph { plan [prompt=x] start -> implied }")
+    with pytest.raises(OptionError) as caught:
+        add_node(tree, "new", {}, after=after)
+    assert (caught.value.message, caught.value.hint) == (
+        f'no statement declares "{after}"{near}',
+        "name a declared node",
+    )
+
+
+def test_a_value_that_no_literal_of_an_attribute_means_is_refused():
+    with pytest.raises(OptionError, match="DOT cannot hold this value of my_own") as caught:
+        set_node_attribute(tree_of("digraph { plan [prompt=x] }"), "plan", "my_own", parse_duration("15m"))
+    assert caught.value.hint == "write it as a string"

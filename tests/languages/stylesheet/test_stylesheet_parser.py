@@ -144,3 +144,11 @@ def test_any_text_is_read_or_refused_with_our_error_under_the_offending_text(tex
         _, line, carets = render_excerpt(error.span)
         if error.span.text.isprintable():
             assert line[carets.index("^") : carets.rindex("^") + 1] == error.span.text
+
+
+def test_a_stylesheet_that_nobody_could_read_is_refused_where_it_becomes_too_long():
+    parse_stylesheet(" " * 50000)
+    with pytest.raises(StylesheetSyntaxError, match="the stylesheet is longer than 50,000 characters") as caught:
+        parse_stylesheet(" " * 50001)
+    assert (caught.value.span.start, caught.value.span.end) == (50000, 50001)
+    assert "one rule for the class" in caught.value.hint
