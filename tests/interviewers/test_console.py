@@ -12,9 +12,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 
 import attractor_nb
-from attractor_nb.interviewers import ConsoleInterviewer
+from attractor_nb.interviewers import ConsoleInterviewer, menus
+from attractor_nb.model.form import FieldKind, FormField
 from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
 from attractor_nb.testing import verify_interviewer
 
@@ -307,3 +310,46 @@ def test_ctrl_c_at_a_menu_is_the_interrupt_that_it_would_have_been(terminal):
     opened.type("\x03")
     opened.read_until("KeyboardInterrupt")
     assert opened.program.wait(60) != 0
+
+
+class TestTheMenuItself:
+    """In this process, with keys from a pipe and a screen that shows nothing."""
+
+    @pytest.fixture
+    def keys(self, monkeypatch):
+        """What somebody types."""
+        with create_pipe_input() as pipe:
+            monkeypatch.setattr(menus, "create_input", lambda stdin: pipe)
+            monkeypatch.setattr(menus, "create_output", lambda stderr: DummyOutput())
+            monkeypatch.setattr(ConsoleInterviewer, "is_terminal", property(lambda console: True))
+            yield pipe
+
+    def test_the_end_of_the_input_is_a_skipped_question(self, keys):
+        keys.send_text("\x04")
+        answer, _ = at_pipe("", Question("Why?", QuestionType.FREEFORM))
+        assert (answer.is_skipped, answer.answered_by) == (True, "console")
+
+    def test_the_end_of_the_input_within_a_form_is_no_answer(self, keys):
+        keys.send_text("\x04")
+        ask = menus.field_menu(io.StringIO(), io.StringIO())
+        assert asyncio.run(ask(FormField("score", FieldKind.WHOLE))) is None
+
+    def test_an_answer_that_is_refused_is_told_and_asked_for_again(self, keys):
+        keys.send_text("\r \r")
+        answer, shown = at_pipe("", Question("Which?", QuestionType.MULTI_SELECT, CHOICE.options))
+        assert answer.value == "A"
+        assert shown.count("\n") == 1
+        assert 'A = "Approve"' in shown
+
+    def test_ctrl_c_is_the_signal_that_it_would_have_been_and_no_answer(self, keys, monkeypatch):
+        sent = []
+
+        async def asked():
+            monkeypatch.setattr(menus.os, "kill", lambda *signal: (sent.append(signal), asking.cancel()))
+            asking = asyncio.ensure_future(menus.ask_by_menu(CHOICE, io.StringIO(), io.StringIO()))
+            keys.send_text("\x03")
+            await asyncio.wait([asking])
+            return asking
+
+        assert asyncio.run(asked()).cancelled()
+        assert sent == [(os.getpid(), signal.SIGINT)]
