@@ -15,7 +15,7 @@ from attractor_nb.decisions.planning.model_choices import is_model_asked
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
-from attractor_nb.errors import OptionError, StorageError
+from attractor_nb.errors import StorageError
 from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
 from attractor_nb.runtime.prepare.known_secrets import stored_source
@@ -155,10 +155,7 @@ def describe_backend(backend: BackendSpec) -> str:
 def backend_facts(backend: BackendSpec, graph: Graph) -> dict[str, Any]:
     """What the manifest says of models of providers, under a key of its own; nothing of other backends."""
     if backend == "llm":
-        try:
-            backend = backends.ProviderBackend()
-        except OptionError:  # a settings file that cannot be read, which nothing asks in a replay
-            return {}
+        backend = backends.ProviderBackend()
     if not backends.is_provider(backend) or type(backend) is not backends.ProviderBackend:
         return {}  # what a class of somebody's own is made of is not known
     return {"backend_facts": backend.recorded(graph)}

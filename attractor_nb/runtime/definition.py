@@ -324,4 +324,9 @@ def _text_files(origin: Origin | None) -> TextFiles:
     """Where texts of a pipeline may be: beside its file, or in the working directory for the caller's own."""
     if isinstance(origin, str):
         return text_sources.TextFiles(None, origin)
-    return text_sources.TextFiles(origin.parent if origin is not None else Path.cwd())
+    if origin is not None:
+        return text_sources.TextFiles(origin.parent)
+    try:
+        return text_sources.TextFiles(Path.cwd())
+    except FileNotFoundError:  # it was removed: no file is found there, and a run with a workdir needs none
+        return text_sources.TextFiles(Path())

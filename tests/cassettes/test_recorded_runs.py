@@ -329,3 +329,8 @@ def test_what_a_cassette_cannot_be_is_refused_before_anything_is_made(pipeline, 
     with pytest.raises(OptionError, match=message):
         pipeline.run(wait=True, **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_replay_refuses_a_backend_that_there_is_not(pipeline, recorded, tmp_path):
+    with pytest.raises(OptionError, match="nonsense"):
+        pipeline.run(wait=True, backend="nonsense", cassette=tmp_path / "ship.json", cassette_mode="replay")

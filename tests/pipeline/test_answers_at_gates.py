@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -10,14 +11,17 @@ import threading
 import pytest
 
 from attractor_nb import Run, gates, runs
-from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, RunLocked
+from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, RunLocked, StorageError
 from attractor_nb.interviewers import QueueInterviewer
 from attractor_nb.interviewers.unattended import SequentialInterviewer
+from attractor_nb.model.events import InterviewCompleted
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
 from attractor_nb.server.answers.gate_answers import all_questions, take_answer
 from attractor_nb.server.desk import RunDesk
 from attractor_nb.server.requests import Answer
+from attractor_nb.storage.answer_box import AnswerReply
+from attractor_nb.storage.stored_run import read_run
 from tests import warm
 
 LIMIT_SECONDS = 60
@@ -210,3 +214,21 @@ def test_a_state_directory_that_cannot_be_read_is_told_of_once_and_the_run_goes_
     assert [record.message for record in caplog.records if "other processes" in record.message] == [
         "answers of other processes cannot be read: [Errno 13] Permission denied"
     ]
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [("AlreadyAnswered", AlreadyAnswered), ("NoSuchGate", NoSuchGate), ("RunLocked", StorageError), ("", None)],
+)
+def test_what_the_other_process_says_of_an_answer_is_raised_here_in_its_words(tmp_path, monkeypatch, told, kind):
+    result = Pipeline(GATE).run(logs_root=tmp_path / "run", interviewer=QueueInterviewer(["Y"]), wait=True)
+    question = next(event.question_id for event in read_run(result.logs_root).events.select(InterviewCompleted))
+    reply = AnswerReply(error=told, message="so it is", hint="look there")
+    monkeypatch.setattr("attractor_nb.storage.answer_box.AnswerBox.hand_in", lambda *_: reply)
+    given = {"owner": {"host": socket.gethostname(), "pid": 1}, "answered_by": "call"}
+    if kind is None:
+        assert answer_elsewhere(result.logs_root, question, "Y", **given).question_id == question
+        return
+    with pytest.raises(kind, match="so it is") as raised:
+        answer_elsewhere(result.logs_root, question, "Y", **given)
+    assert raised.value.hint == "look there"

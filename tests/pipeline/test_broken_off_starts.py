@@ -1,15 +1,18 @@
 """What breaks off a start gives up the directory that was owned for it: a resume in the same process would find it locked."""
 
+import asyncio
 import importlib
 import json
 import logging
 import signal
+import threading
 
 import pytest
 
-from attractor_nb import Pipeline
+from attractor_nb import FunctionBackend, Pipeline
 from attractor_nb.errors import RunInterrupted
-from attractor_nb.runtime.handles.hosts import live_jobs
+from attractor_nb.runtime.handles.handle import Handle, RunStopped, Work
+from attractor_nb.runtime.handles.hosts import HostedTask, live_jobs, new_job
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.testing import ScriptedBackend
 
@@ -193,3 +196,91 @@ def test_an_interrupt_before_the_start_says_how_to_go_on_and_leaves_nothing_owne
     assert hint in told.value.hint
     assert not is_owned(place)
     assert not live_jobs()
+
+
+@pytest.fixture
+def waited_for(monkeypatch):
+    """Do something once while a handle waits for its work, which ends only when it is told to stop."""
+    reached = threading.Event()
+
+    async def work(node, prompt, context):
+        reached.set()
+        await asyncio.Event().wait()
+
+    def begin(act):
+        done = []
+
+        def look(gates, *, is_blocking):
+            if reached.is_set() and not done:
+                done.append(is_blocking)
+                act()
+
+        monkeypatch.setattr("attractor_nb.runtime.handles.handle.check_wait", look)
+        monkeypatch.setattr("attractor_nb.runtime.handles.handle.SLICE_SECONDS", 0.01)
+        return one_stage(backend=FunctionBackend(work)).run(durability="none", is_shown=False)
+
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield begin
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_of_a_wait_stops_the_run_and_says_how_to_go_on(waited_for):
+    run = waited_for(lambda: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(RunInterrupted, match="was stopped") as told:
+        run.result(60)
+    assert "resume" in told.value.hint
+    assert run.result(60).status == "interrupted"
+
+
+def test_an_interrupt_by_a_handler_of_the_programs_own_stops_the_run_too(waited_for):
+    def press():
+        raise KeyboardInterrupt
+
+    run = waited_for(press)
+    signal.signal(signal.SIGINT, lambda number, frame: press())
+    with pytest.raises(RunInterrupted, match="was stopped"):
+        run.result(60)
+    assert run.is_done
+    assert run.result(60).status == "interrupted"
+
+
+def test_an_interrupt_of_an_await_in_a_loop_that_leaves_it_to_python_stops_the_run(waited_for):
+    run = waited_for(lambda: signal.raise_signal(signal.SIGINT))
+    loop = asyncio.new_event_loop()
+    try:
+        with pytest.raises(RunInterrupted, match="was stopped") as told:
+            loop.run_until_complete(_awaited(run))
+    finally:
+        loop.close()
+    assert not isinstance(told.value, RunStopped), "nobody has cancelled the await"
+    assert run.result(60).status == "interrupted"
+
+
+async def _awaited(run):
+    return await run
+
+
+def test_an_interrupt_in_the_moment_in_which_the_handle_is_given_stops_the_run(monkeypatch, waited_for):
+    start = HostedTask.start
+
+    def started(job, work):
+        start(job, work)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(HostedTask, "start", started)
+    with pytest.raises(RunInterrupted, match="was stopped"):
+        waited_for(list)
+    assert not live_jobs()
+
+
+@pytest.mark.parametrize("wait", [Handle.result, Handle._stop_for_nobody], ids=["result", "nobody"])
+def test_a_handle_on_work_that_was_given_up_before_it_began_says_so(wait):
+    """A widget may have the handle of a map whose start is broken off behind it."""
+    work = Work("the map")
+    handle = Handle(work)
+    work.job = new_job("thread", "a map")
+    work.job.future.cancel()
+    work.job.future.set_running_or_notify_cancel()
+    with pytest.raises(RunInterrupted, match="the map was stopped before it began"):
+        wait(handle)

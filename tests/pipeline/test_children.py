@@ -5,6 +5,7 @@ import errno
 import functools
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -845,3 +846,34 @@ def test_children_in_branches_have_directories_of_their_own(directory):
     result = run(text, directory)
     assert result.status == "success"
     assert len(list((directory / "children").glob("*~*/1/events.jsonl"))) == 2
+
+
+@in_a_loop
+async def test_a_child_that_was_cut_off_before_its_first_record_begins_anew_in_its_place(directory):
+    backend = Holding("plan")
+    pipeline = Pipeline(nested(), pipelines={"worker": WORKER})
+    running = pipeline.run(logs_root=directory, backend=backend, durability="fast", host="kernel")
+    await asyncio.wait_for(backend.reached.wait(), 60)
+    running.cancel()
+    await running
+    for place in (directory / "children/sub/1").iterdir():
+        if place.name in {"plan", "start"}:
+            shutil.rmtree(place)
+        elif place.name not in {"manifest.json", "owner.json", "owner.lock", "pipeline.dot"}:
+            place.unlink()
+    after = ScriptedBackend()
+    again = await pipeline.resume(directory, backend=after, durability="fast", host="kernel")
+    assert (again.status, [call.node_id for call in after.calls]) == ("success", ["plan", "build"])
+    assert [place.name for place in (directory / "children/sub").iterdir() if place.is_dir()] == ["1"]
+
+
+def test_a_registered_pipeline_is_refused_with_all_that_is_below_it_when_that_is_too_deep():
+    inner = Pipeline(nested(), pipelines={"worker": WORKER})
+    text = nested().replace("{", "{ graph [max_child_depth=1]", 1)
+    assert "deeper than max_child_depth=1" in errors_of(Pipeline(text, pipelines={"worker": inner}))[0]
+
+
+def test_inputs_of_a_child_that_cannot_be_read_are_told_by_its_own_lint_and_not_as_missing():
+    child = Pipeline(WORKER.replace("{", '{ graph [inputs="no*good"]', 1), severity={"inputs_valid": "warning"})
+    assert [found.rule for found in child.diagnostics if "inputs" in found.message] == ["inputs_valid"]
+    assert errors_of(Pipeline(nested(), pipelines={"worker": child})) == []

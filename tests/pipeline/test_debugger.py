@@ -609,3 +609,25 @@ def test_secrets_that_are_set_by_hand_are_not_in_the_log(debug, tmp_path):
     run.result(WAIT)
     for path in (tmp_path / "run").rglob("*"):
         assert not path.is_file() or secret.encode() not in path.read_bytes(), path
+
+
+def test_what_a_node_is_pinned_to_or_mocked_by_is_text(debug):
+    run = debug(CHAIN, "plan")
+    run.debugger.wait_for_stop(WAIT)
+    with pytest.raises(OptionError, match="a response must be text, not a int"):
+        run.debugger.pin("review", response=5)
+    with pytest.raises(OptionError, match="node review asks a model: a mock must be text or a function, not a int") as told:
+        run.debugger.mock("review", 5)
+    assert "pin(node, outcome)" in told.value.hint
+    assert "mocked" not in str(run.debugger)
+    run.debugger.clear().continue_()
+    assert run.result(WAIT)["review"].response != "5"
+
+
+def test_nothing_that_stands_still_within_the_time_is_a_timeout_and_the_run_goes_on(make):
+    free = threading.Event()
+    run = make(CHAIN, backend=lambda prompt: str(free.wait(WAIT))).run(durability="none", is_shown=False)
+    with pytest.raises(TimeoutError, match=r"the run did not stop within 0.01 s; it goes on"):
+        run.debugger.wait_for_stop(0.01)
+    free.set()
+    assert run.result(WAIT).status == "success"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attractor_nb.errors import OptionError
+from attractor_nb.errors import GraphChanged, OptionError
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.pipeline.pipeline import Pipeline
@@ -127,3 +127,23 @@ def test_a_gate_reached_by_a_step_is_not_left_waiting_for_nobody():
     pipeline.step()
     result = pipeline.step()
     assert "needs an answer, and no interviewer can give one" in str(result["gate"].outcome.failure_reason)
+
+
+def test_a_transform_that_refuses_in_an_error_of_ours_is_quoted_and_not_wrapped():
+    class Refusing:
+        def apply(self, graph):
+            raise GraphChanged("not this graph", hint="another")
+
+    with pytest.raises(GraphChanged, match=r"^not this graph") as told:
+        Pipeline(SOURCE, transforms=[Refusing()])
+    assert told.value.hint == "another"
+
+
+def test_a_source_file_has_a_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr("attractor_nb.runtime.prepare.sources.MAX_SOURCE_BYTES", len(SOURCE))
+    file = tmp_path / "a.dot"
+    file.write_text(SOURCE)
+    assert Pipeline(file).graph.nodes
+    file.write_text(SOURCE + " ")
+    with pytest.raises(OptionError, match=f"a.dot has {len(SOURCE) + 1} bytes; a pipeline has at most {len(SOURCE)}"):
+        Pipeline(file)

@@ -3,6 +3,7 @@
 import pytest
 
 from attractor_nb import Pipeline, ProviderBackend, Run
+from attractor_nb.backends.llm.addresses import FILE_NAME, VARIABLE
 from attractor_nb.errors import OptionError
 from attractor_nb.storage.stored_run import read_facts
 
@@ -76,4 +77,16 @@ def test_models_of_providers_give_way_to_another_backend_in_the_manifest(tmp_pat
 def test_parameters_do_not_reach_the_engines_own_keys(key, tmp_path):
     with pytest.raises(OptionError, match="are the engine's own"):
         Pipeline(SOURCE).run(params={key: 1}, logs_root=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_settings_file_that_cannot_be_read_is_named_by_a_replay_too(tmp_path, monkeypatch):
+    """What it says is part of what was asked: without it another call would be looked for."""
+    place = {"cassette": tmp_path / "one.json", "cassette_mode": "replay", "durability": "fast"}
+    Pipeline(SOURCE).run(wait=True, backend=answer, **{**place, "cassette_mode": "record"})
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    (tmp_path / FILE_NAME).write_text("[broken")
+    with pytest.raises(OptionError, match=f"{FILE_NAME} cannot be read") as told:
+        Pipeline(SOURCE).run(wait=True, backend="llm", logs_root=tmp_path / "run", **place)
+    assert told.value.hint == "correct the file, or remove it"
     assert not (tmp_path / "run").exists()

@@ -7,10 +7,15 @@ import threading
 
 import pytest
 
-from attractor_nb.errors import OptionError, RunNotFound
+from attractor_nb.errors import OptionError, RunError, RunNotFound, StorageError
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.run import Run
+from attractor_nb.runtime.resume import AGENT_TASK_FILE, _requests, request_file
+from attractor_nb.storage.attempt_files import read_stage_text
+from attractor_nb.storage.log.lock import is_owned
+from attractor_nb.testing import ScriptedBackend
+from tests.disks.faulty_disk import FaultyDisk
 
 LIMIT_SECONDS = 60
 LOOP = """digraph g {
@@ -239,3 +244,38 @@ def test_what_is_a_runs_own_is_refused_by_its_resume(make, tmp_path, name):
         assert caught.value.hint
     assert not (tmp_path / "other").exists()
     assert run.resume().result(60).status == "success"
+
+
+LOOP = """digraph loop { start [shape=Mdiamond] judge [prompt=Judge] done [shape=Msquare] start -> judge
+    judge -> judge [condition="outcome=fail", loop_restart=true] judge -> done [condition="outcome=success"] }"""
+
+
+def test_restarts_that_lead_to_one_another_without_end_are_refused_and_nothing_stays_owned(tmp_path, monkeypatch):
+    backend = ScriptedBackend({"judge": [Outcome.fail("1"), Outcome.fail("2"), "fine"]})
+    pipeline = Pipeline(LOOP, backend=backend)
+    pipeline.run(logs_root=tmp_path / "run", stop_after=4, wait=True)
+    monkeypatch.setattr("attractor_nb.runtime.latest_state.MAX_RESTART_HOPS", 2)
+    places = [tmp_path / "run", *sorted((tmp_path / "run").glob("restart-*"))]
+    for options in ({}, {"take_over": True}):  # the first is looked at before anybody owns it
+        with pytest.raises(RunError, match=r"the restarts of .*restart-2 have no end"):
+            pipeline.resume(tmp_path / "run", **options)
+        assert [place for place in places if is_owned(place)] == []
+
+
+def test_what_the_disk_refuses_of_a_run_that_had_begun_is_its_own_error(tmp_path):
+    pipeline = Pipeline(LOOP, backend=ScriptedBackend({}))
+    pipeline.run(logs_root=tmp_path / "run", stop_after=1, wait=True)
+    with pytest.raises(StorageError, match="owner.lock: input/output error"):
+        pipeline.resume(tmp_path / "run", disk=FaultyDisk(fail_at=1))
+    assert not is_owned(tmp_path / "run")
+    assert pipeline.resume(tmp_path / "run").result(60).status == "success"
+
+
+@pytest.mark.parametrize("name", [request_file(1), AGENT_TASK_FILE])
+def test_what_is_no_file_in_the_place_of_a_request_is_no_request(tmp_path, name):
+    """What a stage had asked before its process ended is counted by the files that it left."""
+    (tmp_path / name).mkdir()
+    assert _requests(lambda file: read_stage_text(tmp_path, file)) == 0
+    (tmp_path / name).rmdir()
+    (tmp_path / name).write_text("{}")
+    assert _requests(lambda file: read_stage_text(tmp_path, file)) == 1

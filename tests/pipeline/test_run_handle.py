@@ -18,6 +18,7 @@ from attractor_nb import (
     runs,
 )
 from attractor_nb.errors import NoSuchGate, OptionError, RunError, RunNotFound, ValidationError
+from attractor_nb.model.calls.cached import INPUTS_FILE
 from attractor_nb.model.events import StageCompleted
 from attractor_nb.runtime.handles.presenters import are_runs_shown, register_presenter
 
@@ -289,3 +290,36 @@ def test_pipelines_of_threads_and_loops_share_no_state(dot):
 
     results = asyncio.run(main())
     assert [result.completed_nodes[1] for result in results] == [f"n{number}" for number in range(5)]
+
+
+def test_why_of_a_node_that_there_is_not_suggests_the_nearest(make):
+    result = make("plan start -> plan -> done").run(wait=True)
+    with pytest.raises(OptionError, match=r"there is no node 'plam'.*plan"):
+        result.why("plam")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "5"])
+def test_a_damaged_record_of_a_look_into_the_cache_is_as_none(make, text):
+    run = make("plan start -> plan -> done").run()
+    result = run.result(60)
+    [directory] = result.logs_root.glob("*plan*")
+    (directory / INPUTS_FILE).write_text(text)
+    assert str(Run.load(result.logs_root).why("plan")) == str(result.why("plan"))
+    assert "the run had no cache" in str(result.why("plan"))
+
+
+def test_a_context_of_a_run_that_has_ended_takes_no_large_value(make):
+    make("plan start -> plan -> done").run(wait=True, logs_root="run")
+    context = Run.load("run").result().context
+    context.set("small", "x")
+    with pytest.raises(OptionError, match="the run has ended; 'large' is too large to be kept in its context"):
+        context.set("large", "x" * 2_000_000)
+    assert (context["small"], context.get("large")) == ("x", None)
+
+
+def test_a_directory_without_its_source_says_how_to_go_on_with_it(make):
+    result = make("plan start -> plan -> done").run(wait=True)
+    (result.logs_root / "pipeline.dot").unlink()
+    with pytest.raises(RunNotFound, match="does not hold the pipeline's source") as told:
+        load_pipeline(result.logs_root)
+    assert "Pipeline(path).resume(directory)" in told.value.hint

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Pipeline, Run
-from attractor_nb.errors import OptionError, UntrustedSource
+from attractor_nb.errors import OptionError, StorageError, UntrustedSource
 from attractor_nb.pipeline.runs import runs
+from attractor_nb.runtime.workspace.initial_files import filling_of
 from attractor_nb.stage import current_stage
 
 FRAME = "digraph d {{ {graph} start [shape=Mdiamond] done [shape=Msquare] {body} }}"
@@ -260,3 +261,60 @@ def test_a_run_with_a_workspace_is_deleted_whole(tmp_path):
     result = where().run(wait=True, isolation="workspace")
     assert runs()[0].delete(confirm=True) == ""
     assert not result.logs_root.exists()
+
+
+def test_a_run_gets_its_worktree_when_it_begins(tmp_path):
+    first = where().run(wait=True, stop_after=1, logs_root=tmp_path / "run")
+    with pytest.raises(OptionError, match="gets its worktree when it begins") as told:
+        where().resume(first.logs_root, isolation="worktree")
+    assert told.value.hint == "start it anew, or leave isolation out"
+
+
+def test_ruling_41_a_map_whose_place_is_gone_says_so(tmp_path):
+    place = tmp_path / "place"
+    place.mkdir()
+    where().map([{}], map_dir=tmp_path / "map", workdir=place, wait=True)
+    place.rmdir()
+    with pytest.raises(OptionError, match=f"the map worked in {place}, which is gone") as told:
+        where().resume_map(tmp_path / "map")
+    assert "bring it back" in told.value.hint
+
+
+def test_a_current_directory_that_was_removed_is_told_before_anything_is_made(tmp_path, monkeypatch):
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    place.rmdir()
+    pipeline = where()
+    (tmp_path / "given.dot").write_text(pipeline.to_dot())
+    for begun in (pipeline, Pipeline(tmp_path / "given.dot")):
+        with pytest.raises(OptionError, match="the current directory was removed") as told:
+            begun.run(wait=True, logs_root=tmp_path / "run")
+        assert "--workdir DIR" in told.value.hint
+    with pytest.raises(OptionError, match="the current directory was removed"):
+        made('sub [type=pipeline, pipeline.dotfile="given.dot"] start -> sub -> done')
+    assert not (tmp_path / "run").exists()
+    assert output(pipeline.run(wait=True, logs_root=tmp_path / "run", workdir=tmp_path)) == str(tmp_path)
+
+
+def test_an_isolation_that_there_is_not_is_refused_wherever_it_is_written(tmp_path):
+    pipeline = where("isolation=container;", severity={"bad_value": "warning"})
+    with pytest.raises(OptionError, match="unknown isolation 'container'") as told:
+        pipeline.run(wait=True)
+    assert "worktree" in told.value.hint
+    assert not (tmp_path / ".attractor").exists()
+
+
+def test_workspace_from_has_a_bound_and_names_what_to_do(project, tmp_path, monkeypatch):
+    monkeypatch.setattr("attractor_nb.runtime.workspace.initial_files.MAX_FILES", 1)
+    with pytest.raises(OptionError, match="has more than 1 files or") as told:
+        where().run(wait=True, isolation="workspace", workspace_from=project)
+    assert "name less of it" in told.value.hint
+    assert not (tmp_path / ".attractor").exists()
+
+
+def test_a_file_that_goes_while_a_workspace_is_filled_is_named(project, tmp_path):
+    filling = filling_of(project)
+    (project / "src/a.py").unlink()
+    with pytest.raises(StorageError, match=r"copy .*src/a.py"):
+        filling.fill(tmp_path / "workspace")

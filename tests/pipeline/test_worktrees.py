@@ -9,6 +9,8 @@ import pytest
 from attractor_nb import Pipeline, Run
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.pipeline.runs import runs
+from attractor_nb.runtime.workspace.worktree import worktree_facts, worktree_of
+from attractor_nb.storage.stored_run import read_facts
 from tests import warm
 from tests.waiting import wait_until
 
@@ -334,3 +336,25 @@ def test_a_run_without_a_worktree_says_what_keeps_changes(tmp_path):
     with pytest.raises(OptionError, match=f"nothing keeps what the run changes in {tmp_path}") as refused:
         result.changes()
     assert 'isolation="worktree"' in refused.value.hint
+
+
+def test_a_repository_that_git_cannot_read_is_quoted_with_another_way(repository):
+    (repository / ".git/index").write_bytes(b"no index")
+    with pytest.raises(OptionError, match=r"git status failed: .*index") as told:
+        Pipeline(STEPS).run(wait=True, isolation="worktree")
+    assert told.value.hint.startswith("fix it, or ")
+
+
+def test_a_worktree_that_the_repository_has_forgotten_keeps_nothing_and_says_where(repository):
+    result = Pipeline(STEPS).run(wait=True, isolation="worktree")
+    facts = worktree_facts(read_facts(result.logs_root))
+    shutil.rmtree(repository / ".git/worktrees")
+    worktree = worktree_of(result.logs_root / "worktree", facts)
+    with pytest.raises(StorageError, match=f"is not a worktree of {repository}") as told:
+        worktree.keep("anything")
+    assert told.value.hint == "resume the run"
+
+
+def test_a_manifest_that_does_not_say_enough_of_the_worktree_is_told(tmp_path):
+    with pytest.raises(StorageError, match="the manifest does not say the branch of the run's worktree"):
+        worktree_of(tmp_path, {"repository": str(tmp_path), "base": "0"})

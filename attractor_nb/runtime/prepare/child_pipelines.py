@@ -22,6 +22,7 @@ from attractor_nb.model.child import ChildProblem
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.vocabulary.shapes import CHILD_TYPES, child_attributes
+from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.storage.child_directories import kept_source
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
         return self._made(given, f"registered as {name}", graph)
 
     def _file(self, text: str) -> Path:
-        base = self.origin.parent if self.origin else Path.cwd()
+        base = self.origin.parent if self.origin else here()
         place = Path(os.path.realpath(base / text)) if "\0" not in text else base
         if "\0" in text or not place.exists():
             raise _Refused(f'there is no file "{text}" in {base}', "correct the path; it is relative to that directory")
@@ -216,7 +217,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
 
     def _roots(self) -> list[str]:
         own = [str(self.origin.parent)] if self.origin and not self.ancestry.chain else []
-        return [os.path.realpath(root) for root in (*own, str(Path.cwd()), *self.ancestry.roots)]
+        return [os.path.realpath(root) for root in (*own, str(here()), *self.ancestry.roots)]
 
     def _load(self, place: Path, graph: Graph) -> MemberT:
         return self._made(place, os.path.realpath(place), graph)

@@ -25,6 +25,7 @@ from attractor_nb.decisions.planning.executable_surface import (
 from attractor_nb.errors import OptionError, UntrustedSource
 from attractor_nb.model.vocabulary.isolation import IN_PLACE
 from attractor_nb.redaction import redacted
+from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.trust_file import TrustFile
 from attractor_nb.views.shown_commands import command_count, command_diff, cut, listed_commands, spelled_out
@@ -124,7 +125,7 @@ def where_commands_run(graph: Graph, isolation: str | None, workdir: str | Path 
     own = isolation or graph.get("isolation", str, "") or IN_PLACE
     if own != IN_PLACE:
         return f"a {own} of the run's own"
-    return str(Path.cwd() if workdir is None else Path(workdir).absolute())
+    return str(here() if workdir is None else Path(workdir).absolute())
 
 
 def check_trust(graph: Graph, origin: Origin | None, options: RunOptions, logs_root: Path | None = None) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.vocabulary.isolation import IN_PLACE, WORKSPACE, WORKTREE
+from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.runtime.prepare.run_options import checked_workdir
-from attractor_nb.runtime.workspace.workspace import Folder, Workspace, here, site_of
+from attractor_nb.runtime.workspace.workspace import Folder, Workspace, site_of
 from attractor_nb.runtime.workspace.worktree import worktree_facts, worktree_of
 from attractor_nb.storage.run_directory import WORKSPACE_NAME, WORKTREE_NAME, first_directory
 

@@ -18,6 +18,7 @@ from attractor_nb.decisions.planning.executable_surface import executable_surfac
 from attractor_nb.errors import OptionError
 from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.model.vocabulary.isolation import IN_PLACE, ISOLATIONS, WORKSPACE, WORKTREE
+from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.runtime.workspace.initial_files import Filling, filling_of
 from attractor_nb.runtime.workspace.worktree import Repository, Worktree, find_repository, worktree_of
 from attractor_nb.stage import Kept
@@ -195,20 +196,6 @@ def site_of(options: RunOptions, graph: Graph, origin: Origin | None) -> Site:
     if isolation == WORKTREE:
         return Site(base, WORKTREE, repository=find_repository(base))
     return Site(base, is_recorded=options.executor is None)
-
-
-def here() -> Path:
-    """The directory in which the run is started.
-
-    Raises:
-        OptionError: It is gone.
-    """
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise OptionError(
-            "the current directory was removed, and the run would work there", hint="workdir=, or --workdir DIR"
-        ) from None
 
 
 def check_places(options: RunOptions, graph: Graph) -> None:
