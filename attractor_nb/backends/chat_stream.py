@@ -89,7 +89,7 @@ async def complete_chat(
         ) from None
     except (httpx2.HTTPError, EOFError, ValueError, TypeError, AttributeError, RecursionError) as error:
         # The last three: valid JSON of another shape, or so deep that it cannot be read.
-        raise RetryableError(f"the model server broke off: {error or type(error).__name__}") from error
+        raise RetryableError(f"the model server broke off: {str(error) or type(error).__name__}") from error
 
 
 async def _read_stream(response: httpx2.Response, on_text: Callable[[str], None]) -> Completion:

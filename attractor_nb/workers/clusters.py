@@ -107,7 +107,7 @@ class DaskCluster(Cluster):
         try:
             facts = await asyncio.wait_for(asyncio.wrap_future(asked), ASK_SECONDS)
         except Exception as error:  # noqa: BLE001 - whatever the network says
-            return f"its scheduler does not answer: {error or type(error).__name__}"
+            return f"its scheduler does not answer: {str(error) or type(error).__name__}"
         return "" if facts.get("workers") or facts.get("n_workers") else NO_WORKERS
 
     def submit(self, executor: Executor, function: Callable[..., Any], *arguments: Any, key: str) -> Future[Any]:

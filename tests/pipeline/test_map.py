@@ -19,6 +19,7 @@ from attractor_nb.errors import (
     ValidationError,
 )
 from attractor_nb.model.calls.response import Response
+from attractor_nb.sessions import SessionRecorder
 from attractor_nb.storage.map_directory import MAP_NAME, read_inputs, read_map
 
 TWO_STAGES = """digraph demo {
@@ -623,3 +624,79 @@ def test_the_example_measures_each_text():
     texts = read_params_file(examples / "measure_texts.jsonl")
     result = Pipeline((examples / "measure_texts.dot").read_text()).map(texts, wait=True, outputs=["tool.output"])
     assert [int(row.outputs["tool.output"]) for row in result] == [len(text["text"].split()) for text in texts]
+
+
+# -- faults beside the rows -------------------------------------------------------------------------------
+
+
+def test_an_observer_that_raises_is_logged_and_the_others_hear_of_each_row(caplog):
+    heard = []
+
+    def broken(result):
+        raise ZeroDivisionError("by nothing")
+
+    door = Door()
+    handle = Pipeline(TWO_STAGES, backend=door).map(rows(2), max_parallel=2)
+    door.wait_for(2)
+    handle.on_row(broken)
+    handle.on_row(lambda result: heard.append(result.row))
+    door.open()
+    assert handle.result(30).is_success
+    assert sorted(heard) == [0, 1]
+    assert [record.message for record in caplog.records if "observer" in record.message] == [
+        f"an observer raised on row {row} of a map" for row in heard
+    ]
+
+
+def test_a_map_that_is_cancelled_while_its_backend_opens_is_interrupted_and_runs_no_row():
+    reached, closed = threading.Event(), []
+
+    class Slow:
+        async def open(self):
+            reached.set()
+            await asyncio.Event().wait()
+
+        async def close(self):
+            closed.append(True)
+
+        async def run(self, node, prompt, context):
+            raise AssertionError
+
+    handle = Pipeline(TWO_STAGES, backend=Slow()).map(rows(2))
+    assert reached.wait(30)
+    handle.cancel()
+    result = handle.result(30)
+    assert (result.status, result.reason, closed) == ("interrupted", "cancelled", [True])
+    assert result.counts["not_started"] == 2
+    assert read_map(result.directory)["status"] == "interrupted"
+
+
+def test_a_row_that_is_cancelled_before_it_begins_has_not_started(monkeypatch):
+    async def cancelled(*_):
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr("attractor_nb.maps.map_work.run_row", cancelled)
+    result = Pipeline(TWO_STAGES).map(rows(2), wait=True)
+    assert result.counts == {"success": 0, "fail": 0, "interrupted": 0, "not_started": 2}
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (StorageError("no space", path="status"), "the session's status cannot be written: no space"),
+        (asyncio.CancelledError(), "the session's status was not waited for"),
+    ],
+    ids=["disk", "stopped twice"],
+)
+def test_what_keeps_the_sessions_status_from_being_written_is_no_fault_of_the_map(
+    tmp_path, monkeypatch, caplog, fault, told
+):
+    def refuse(recorder):
+        close(recorder)
+        raise fault
+
+    close = SessionRecorder.close
+    monkeypatch.setattr(SessionRecorder, "close", refuse)
+    result = Pipeline(TWO_STAGES).map(rows(2), wait=True, session=tmp_path)
+    assert result.is_success
+    assert told in [record.message for record in caplog.records]

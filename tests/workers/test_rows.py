@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from attractor_nb import Outcome
-from attractor_nb.errors import OptionError
+from attractor_nb import Outcome, Pipeline
+from attractor_nb.errors import OptionError, RunLocked
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.outcome import Usage
 from attractor_nb.redaction import MARK, learn
@@ -425,3 +425,40 @@ def test_a_worker_lost_in_a_branch_follows_the_rule_of_its_stage(make, more, tim
     assert found["l"]["status"] == status
     if status == "fail":
         assert "is not run again (on_interrupted=fail)" in found["l"]["failure_reason"]
+
+
+def test_a_row_that_comes_back_without_a_record_is_not_kept(make, threads):
+    def emptied(report):
+        return {**report, "files": {"events.jsonl": b""}} if report.get("files") else report
+
+    result = make(MODEL, executor=Counting(threads, emptied)).map(ROWS[:1], wait=True, map_dir="map")
+    assert "what came back is not run " in result[0].reason
+    assert [path for path in result.directory.iterdir() if path.is_dir()] == []
+
+
+def test_a_map_that_was_taken_over_while_a_worker_had_a_row_is_lost_and_no_failure_of_the_row(
+    make, threads, monkeypatch
+):
+    def refuse(*_):
+        raise RunLocked("the map was taken over", owner={})
+
+    monkeypatch.setattr("attractor_nb.storage.map_directory.MapDirectory.put_row", refuse)
+    with pytest.raises(RunLocked, match="the map was taken over"):
+        make(MODEL, executor=threads).map(ROWS[:1], wait=True, map_dir="map")
+
+
+class Particular(Pipeline):
+    """A pipeline of somebody's own, which takes no text."""
+
+    def __init__(self, source, **options):
+        if not isinstance(source, str):
+            raise OptionError("a Particular is made of a str")
+        super().__init__(source, **options)
+
+
+def test_a_pipeline_that_cannot_be_made_of_its_text_alone_has_its_stages_shipped(make, threads):
+    pipeline = Particular(make(MODEL).to_dot(), executor=threads)
+    with pytest.raises(OptionError, match="the source alone makes no pipeline: a Particular is made of a str") as told:
+        pipeline.map(ROWS, map_dir="map", ship="rows")
+    assert told.value.hint == 'use ship="stages"'
+    assert not Path("map").exists()

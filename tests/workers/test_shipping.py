@@ -1,21 +1,27 @@
 """Stages that are done by the workers of an executor (``executor=``)."""
 
+import asyncio
 import json
 import os
+import pickle
+import sys
 import threading
 from concurrent.futures import Executor, Future
 from pathlib import Path
 
 import pytest
 
-from attractor_nb import Outcome, RetryableError, TerminalError, Usage, current_stage
+from attractor_nb import FunctionBackend, Outcome, RetryableError, TerminalError, Usage, current_stage
 from attractor_nb.errors import OptionError
 from attractor_nb.interviewers import AutoApproveInterviewer
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded, RunWarning, StageOutput, StageStarted
+from attractor_nb.model.graph import Node
 from attractor_nb.redaction import MARK
-from attractor_nb.workers import perform, task
+from attractor_nb.workers import perform, plugs, task, worker_loop
 from attractor_nb.workers import stage_output as brought
+from attractor_nb.workers.lifelines import NoLifeline
+from attractor_nb.workers.task import plain_node
 from tests.waiting import wait_until
 
 TOOL = 'b [shape=parallelogram, tool_command="{command}"{more}] start -> b -> done'
@@ -483,3 +489,156 @@ def test_an_executor_that_gives_the_probe_up_is_one_that_does_not_answer(make):
     result = make(model(), executor=LettingGo()).run(wait=True, logs_root="run", worker_wait="200ms")
     assert "no worker answered within 0.2 s" in result.reason
     assert "AttributeError" not in result.reason
+
+
+# -- answers that are none ----------------------------------------------------------------------------
+
+
+class Answering(Executor):
+    """Does its tasks in this thread, and gives another answer to the probe, or to a stage."""
+
+    def __init__(self, probe=None, stage=None):
+        self.probe, self.stage = probe, stage
+
+    def submit(self, function, /, *arguments, **options):
+        future, change = Future(), self.stage if arguments else self.probe
+        try:
+            found = function(*arguments)
+            future.set_result(found if change is None else change(found))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def refuses(report):
+    raise ValueError("not for you")
+
+
+def test_a_probe_that_raises_fails_the_run_in_its_words(make):
+    result = make(model(), executor=Answering(probe=refuses)).run(wait=True, logs_root="run")
+    assert (result.status, result.visits) == ("fail", {})
+    assert "not for you" in result.reason
+    assert "the probe" in result.reason
+
+
+def test_a_worker_of_another_version_that_comes_later_refuses_its_stage_with_the_remedy(make):
+    def refused(report):
+        return {**report, "refused": "worker w reads tasks of form 0, not 9"}
+
+    result = make(model(), executor=Answering(stage=refused)).run(wait=True, logs_root="run")
+    outcome = result.outcomes["a"]
+    assert "worker w reads tasks of form 0, not 9" in outcome.failure_reason
+    assert "install the same version of attractor_nb everywhere" in outcome.failure_reason
+    assert outcome.is_terminal
+
+
+def test_a_command_that_could_not_be_started_there_fails_its_stage_as_it_would_here(make):
+    def not_started(report):
+        return {**report, "value": {}, "outcome": Outcome.fail("no such shell", is_terminal=True).to_plain()}
+
+    result = make(tool("true"), executor=Answering(stage=not_started)).run(wait=True, logs_root="run")
+    assert "no such shell" in result.outcomes["b"].failure_reason
+    assert result.outcomes["b"].is_terminal
+
+
+def test_without_cloudpickle_what_a_module_has_travels_and_a_lambda_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    assert pickle.loads(plugs.packed(own_handler, "the handler")) is own_handler
+    with pytest.raises(OptionError, match="the backend <function .* cannot travel to workers: ") as told:
+        plugs.packed(lambda prompt: prompt, "the backend")
+    assert "a function of a module" in told.value.hint
+
+
+# -- the worker's own side ----------------------------------------------------------------------------
+
+
+async def waits_for_ever(node, prompt, context):
+    await asyncio.Event().wait()
+
+
+def times_out(prompt):
+    raise TimeoutError("of its own")
+
+
+@pytest.mark.parametrize(
+    ("answer", "seconds"), [(waits_for_ever, 0.01), (times_out, None)], ids=["time limit", "its own"]
+)
+def test_work_that_takes_too_long_is_a_failure_that_may_be_tried_again(answer, seconds):
+    plain = task.StageTask(
+        id="t1",
+        form=task.FORM,
+        kind=task.PROMPT,
+        work={"node": plain_node(Node("a")), "prompt": "Say it", "backend": "", "attachments": ()},
+        scope={"run_id": "r", "node_id": "a", "visit": 1, "attempt": 1},
+        timeout_seconds=seconds,
+    ).to_plain()
+    report = perform.perform(plain, plugs.packed(FunctionBackend(answer), "the backend"))
+    assert report["outcome"]["outcome"] == "retry"
+    assert report["outcome"]["failure_reason"] == "timeout: a took more than its time"
+    assert report["is_failure"]
+
+
+def test_work_that_is_cancelled_here_is_cancelled_and_not_lost():
+    async def main():
+        work = asyncio.ensure_future(perform._held(asyncio.Event().wait(), NoLifeline()))
+        await asyncio.sleep(0)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+
+    asyncio.run(main())
+
+
+def test_whoever_interrupts_the_wait_for_a_task_ends_it(monkeypatch):
+    begun, ended = threading.Event(), threading.Event()
+
+    async def work():
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    def interrupted():
+        assert begun.wait(60)
+        raise KeyboardInterrupt
+
+    def submit(work, loop, begin=asyncio.run_coroutine_threadsafe):
+        future = begin(work, loop)
+        future.result = interrupted
+        return future
+
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", submit)
+    with pytest.raises(KeyboardInterrupt):
+        worker_loop.run_in_loop(work())
+    assert ended.wait(60)
+
+
+def test_a_named_backend_that_does_not_start_is_made_anew_for_the_next_task(monkeypatch):
+    made = []
+
+    class Down:
+        async def open(self):
+            made.append(self)
+            if len(made) == 1:
+                raise ConnectionRefusedError("port 9")
+
+        async def close(self):
+            made.remove(self)
+            made.append("closed")
+
+        async def run(self, node, prompt, context):
+            return "here"
+
+    monkeypatch.setattr(worker_loop, "resolve_backend", lambda name: Down())
+    monkeypatch.setattr(worker_loop, "_KEPT", {})
+
+    async def main():
+        with pytest.raises(ConnectionRefusedError):
+            async with worker_loop.named_backend("one"):
+                raise AssertionError
+        async with worker_loop.named_backend("one") as backend:
+            return await backend.run(None, "", None), made[-1] is backend or backend in made
+
+    assert asyncio.run(main()) == ("here", True)
+    assert "closed" in made
