@@ -8,7 +8,7 @@ import pytest
 from attractor_nb import Outcome, Run, current_stage
 from attractor_nb.decisions.ambiguity import AGAIN, DONE, FAILED
 from attractor_nb.decisions.run_state import InFlight, RunState
-from attractor_nb.errors import RunError
+from attractor_nb.errors import RunError, StorageError
 from attractor_nb.interviewers import AutoApproveInterviewer, RecordingInterviewer, RefusingInterviewer
 from attractor_nb.model.events import (
     InterviewCompleted,
@@ -213,3 +213,27 @@ def test_a_stop_in_the_wait_between_two_attempts_leaves_nothing_ambiguous(make, 
 class _StandingClock(ManualClock):
     async def sleep(self, seconds):
         await asyncio.get_running_loop().create_future()
+
+
+def test_a_question_about_a_cut_off_stage_waits_no_longer_than_the_run_may_take(cut):
+    pipeline, root = cut()
+    processes = FakeProcesses()
+    given = {"clock": ManualClock(), "max_duration": "5s", "processes": processes}
+    result = pipeline.resume(root, interviewer="deferred", **given).result(60)
+    assert (result.status, processes.commands) == ("fail", [])
+    assert "max_duration" in result.reason
+    assert events(root, StageEnd)[-1].name == "start", "nothing was decided"
+    result = pipeline.resume(root, interviewer=lambda question: "D", max_duration="1h").result(60)
+    assert result.status == "success", result.reason
+
+
+def test_what_the_runs_own_disk_refuses_while_a_person_is_asked_stops_the_run_and_decides_nothing(cut):
+    pipeline, root = cut()
+
+    def refuse(question):
+        raise StorageError("no space left", path=str(root / "events.jsonl"))
+
+    with pytest.raises(StorageError, match="no space left"):
+        pipeline.resume(root, interviewer=refuse).result(60)
+    assert events(root, StageEnd)[-1].name == "start"
+    assert pipeline.resume(root, interviewer=lambda question: "D").result(60).status == "success"

@@ -4,10 +4,13 @@ import asyncio
 import os
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from attractor_nb import Outcome, Pipeline
+from attractor_nb.engine.branch_walks import FanOut, _settled
+from attractor_nb.testing import ManualClock
 
 BRANCHES, AT_ONCE = 1000, 64
 OPEN_FOR_THE_RUN = 24
@@ -91,3 +94,53 @@ def test_a_run_that_has_ended_holds_no_file_while_its_result_is_kept(tmp_path):
     kept = [small.run(wait=True, logs_root=tmp_path / str(number), durability="fast") for number in range(5)]
     assert all(result.status == "success" for result in kept)
     assert open_files() <= files
+
+
+def test_branches_that_are_cancelled_one_by_one_stop_the_fan_out_and_come_to_nothing():
+    """A result of some of its branches would look like that of all."""
+    completed = []
+
+    class Stopped(FanOut):
+        def _begin(self, count, max_parallel):
+            pass
+
+        def _complete(self, results, seconds):
+            completed.append(results)
+
+        async def _walk_one(self, index, branch_id):
+            raise asyncio.CancelledError
+
+    edges = tuple(SimpleNamespace(target=name) for name in "ab")
+    keeper = SimpleNamespace(is_stepping=False, state=SimpleNamespace(branches=SimpleNamespace(open={})))
+    attempts = SimpleNamespace(branch="", setup=SimpleNamespace(clock=ManualClock()))
+    fan = Stopped(keeper, attempts, SimpleNamespace(id="fan", branches=edges), None)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(fan.walk(max_parallel=2, settled=lambda ended: ""))
+    assert completed == []
+
+
+def test_a_fan_out_that_is_cancelled_while_its_branches_end_leaves_none_behind():
+    async def main():
+        free, cancels = asyncio.Event(), []
+
+        async def stubborn():
+            while not free.is_set():
+                try:
+                    await free.wait()
+                except asyncio.CancelledError:
+                    cancels.append("again")
+                    if len(cancels) > 1:
+                        free.set()
+
+        workers = {asyncio.ensure_future(stubborn())}
+        waiting = asyncio.ensure_future(_settled(workers))
+        for _ in range(2):
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        return [worker.done() for worker in workers]
+
+    assert asyncio.run(main()) == [True]

@@ -2,9 +2,13 @@
 
 import asyncio
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from attractor_nb.engine.handler_calls import contained
+from attractor_nb.engine.worktree_commits import keep_changes
+from attractor_nb.model.events import StageStarted
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.pipeline.pipeline import Pipeline
 
@@ -108,3 +112,42 @@ def test_a_plain_handler_that_never_returns_does_not_hold_up_a_cancellation(tmp_
         assert not returned.is_set()
     finally:
         released.set()
+
+
+def test_ctrl_c_in_the_thread_of_a_loop_is_nobodys_handler():
+    async def pressed():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(contained(pressed()))
+
+
+def test_changes_of_a_stage_that_is_cancelled_are_kept_whole_before_it_ends():
+    begun, free = threading.Event(), threading.Event()
+
+    def keep(message):
+        begun.set()
+        assert free.wait(LIMIT_SECONDS)
+        kept.append(message)
+
+    async def main():
+        keeping = asyncio.ensure_future(
+            keep_changes(
+                SimpleNamespace(keep=keep), effect, SimpleNamespace(run_id="r", branch=""), None, Outcome.success()
+            )
+        )
+        await asyncio.to_thread(begun.wait, LIMIT_SECONDS)
+        keeping.cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not keeping.done()
+        free.set()
+        with pytest.raises(asyncio.CancelledError):
+            await keeping
+        assert len(kept) == 1
+
+    kept = []
+    effect = SimpleNamespace(
+        planned=SimpleNamespace(handler_type="codergen"), started=StageStarted(name="work", visit=1)
+    )
+    asyncio.run(main())

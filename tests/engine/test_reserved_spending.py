@@ -2,10 +2,13 @@
 
 import asyncio
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from attractor_nb import Pipeline, Usage, current_stage
+from attractor_nb.engine.attempt_spending import Spending
+from attractor_nb.errors import TerminalError
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded
 
@@ -225,3 +228,32 @@ def test_without_a_bound_nobody_waits(tmp_path):
     backend = Counting()
     assert run(fan_out(), backend, tmp_path).status == "success"
     assert backend.most_at_once == 10
+
+
+def test_an_attempt_that_is_over_is_given_nothing_that_it_has_waited_for():
+    class Slow:
+        """Funds that give a claim in the moment in which the attempt is given up."""
+
+        def __init__(self):
+            self.released = []
+
+        def beneath(self, account):
+            return self
+
+        async def claim(self, *_):
+            spending.close()
+            return SimpleNamespace(refused=None)
+
+        def release(self, claim, came_to=None):
+            self.released.append(claim)
+
+    async def main():
+        async with spending.paying(Usage(1, 1, 1.0, 1)):
+            raise AssertionError
+
+    funds = Slow()
+    spending = Spending(lambda event: None, "a", funds)
+    with pytest.raises(TerminalError, match="the attempt is over, and spends no more") as told:
+        asyncio.run(main())
+    assert told.value.hint == "end when the call ends"
+    assert len(funds.released) == 1

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus
+from attractor_nb.errors import StorageError
 from attractor_nb.model.calls.call_content import InputChange
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import RunWarning, StageEnd
@@ -716,3 +717,32 @@ def test_beside_a_cassette_there_is_no_cache(place):
         assert result.status == "success"
         assert result.cached_nodes == ()
     assert place.entries == []
+
+
+@pytest.mark.parametrize("value", [float("nan"), object()], ids=["nan", "object"])
+def test_inputs_without_a_json_form_cost_the_cache_and_not_the_stage(place, value):
+    result = place.run(LINE, Asked(odd=value))
+    assert result.status == "success"
+    assert "what goes into it has no JSON form" in str(result.why("a"))
+    assert place.entries == []
+
+
+def test_an_earlier_entry_of_another_shape_is_compared_with_nothing(place, monkeypatch):
+    place.run(LINE, Asked())
+    monkeypatch.setattr(CacheStore, "recent", lambda *_, **__: iter([{"of": "a later version"}]))
+    result = place.run(LINE.replace('"Do."', '"Do it."'), Asked())
+    assert result.status == "success", result.reason
+    assert str(result.why("a")) == "a: executed: the cache had no result of it"
+
+
+def test_a_use_that_cannot_be_noted_costs_a_warning_and_the_result_is_taken(place, monkeypatch):
+    place.run(LINE, Asked())
+
+    def refuse(*_, **__):
+        raise StorageError("no space", path="groups")
+
+    monkeypatch.setattr(CacheStore, "note", refuse)
+    backend = Asked()
+    result = place.run(LINE, backend)
+    assert (result["a"].response, backend.nodes) == ("answer of a", [])
+    assert "the use of a result could not be noted in the cache: no space" in warnings(result.logs_root)

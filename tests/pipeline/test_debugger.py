@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Run
+from attractor_nb.engine.debug_desk import DebugDesk
 from attractor_nb.errors import ContextValueError, OptionError, RunError, RunStands
 from attractor_nb.model.events import DebuggerChanged, DebuggerMoved, DebuggerStopped, RunWarning, StageCompleted
 from attractor_nb.runtime.handles import handle
@@ -616,7 +618,9 @@ def test_what_a_node_is_pinned_to_or_mocked_by_is_text(debug):
     run.debugger.wait_for_stop(WAIT)
     with pytest.raises(OptionError, match="a response must be text, not a int"):
         run.debugger.pin("review", response=5)
-    with pytest.raises(OptionError, match="node review asks a model: a mock must be text or a function, not a int") as told:
+    with pytest.raises(
+        OptionError, match="node review asks a model: a mock must be text or a function, not a int"
+    ) as told:
         run.debugger.mock("review", 5)
     assert "pin(node, outcome)" in told.value.hint
     assert "mocked" not in str(run.debugger)
@@ -631,3 +635,12 @@ def test_nothing_that_stands_still_within_the_time_is_a_timeout_and_the_run_goes
         run.debugger.wait_for_stop(0.01)
     free.set()
     assert run.result(WAIT).status == "success"
+
+
+def test_a_change_where_the_run_does_not_stand_any_more_changes_nothing():
+    desk = DebugDesk(Pipeline("digraph { start [shape=Mdiamond] }").graph)
+    gone = SimpleNamespace(stop=SimpleNamespace(number=1, node="plan"), loop=None)
+    changed = []
+    with pytest.raises(RunError, match="the run does not stand at plan any more; nothing was changed"):
+        desk.change(gone, lambda: changed.append(True))
+    assert changed == []

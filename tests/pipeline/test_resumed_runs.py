@@ -265,7 +265,7 @@ def test_restarts_that_lead_to_one_another_without_end_are_refused_and_nothing_s
 def test_what_the_disk_refuses_of_a_run_that_had_begun_is_its_own_error(tmp_path):
     pipeline = Pipeline(LOOP, backend=ScriptedBackend({}))
     pipeline.run(logs_root=tmp_path / "run", stop_after=1, wait=True)
-    with pytest.raises(StorageError, match="owner.lock: input/output error"):
+    with pytest.raises(StorageError, match=r"owner.lock: input/output error"):
         pipeline.resume(tmp_path / "run", disk=FaultyDisk(fail_at=1))
     assert not is_owned(tmp_path / "run")
     assert pipeline.resume(tmp_path / "run").result(60).status == "success"

@@ -505,7 +505,7 @@ class Answering(Executor):
         try:
             found = function(*arguments)
             future.set_result(found if change is None else change(found))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as any executor
             future.set_exception(error)
         return future
 
@@ -544,7 +544,7 @@ def test_a_command_that_could_not_be_started_there_fails_its_stage_as_it_would_h
 def test_without_cloudpickle_what_a_module_has_travels_and_a_lambda_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     assert pickle.loads(plugs.packed(own_handler, "the handler")) is own_handler
-    with pytest.raises(OptionError, match="the backend <function .* cannot travel to workers: ") as told:
+    with pytest.raises(OptionError, match=r"the backend <function .* cannot travel to workers: ") as told:
         plugs.packed(lambda prompt: prompt, "the backend")
     assert "a function of a module" in told.value.hint
 
