@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
 import stat
@@ -130,7 +129,7 @@ def _data(name: str, plain: Any) -> bytes:
         if "text" in plain:
             return plain["text"].encode("utf-8", "surrogatepass")
         return base64.b64decode(plain["base64"], validate=True)
-    except (KeyError, TypeError, AttributeError, binascii.Error):
+    except (KeyError, TypeError, AttributeError, ValueError):  # ValueError: no base64
         raise TerminalError(
             f"the recording of the file {name!r} is damaged", hint="record again, or repair the cassette"
         ) from None

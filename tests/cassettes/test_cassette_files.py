@@ -9,15 +9,20 @@ import signal
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb import Pipeline, redact_also
-from attractor_nb.errors import OptionError, StorageError
+from attractor_nb import Context, Pipeline, current_stage, redact_also
+from attractor_nb.cassettes.recorded_backends import AbsentBackend
+from attractor_nb.cassettes.recorded_commands import NoProcesses, _read
+from attractor_nb.cassettes.stage_files import restore
+from attractor_nb.errors import OptionError, StorageError, TerminalError
 from attractor_nb.model.calls.call_content import CallInputs
 from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
+from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.storage import cassette_file
 from attractor_nb.storage.cassette_file import Cassette, add_to_cassette, cassette_bytes, read_cassette, write_cassette
@@ -305,3 +310,120 @@ def test_files_that_are_too_large_are_told_of_and_a_replay_says_why(tmp_path):
     assert "2000000 bytes are more than the 1048576 allowed" in replayed.reason
     again = Pipeline(source).run(wait=True, **place)
     assert again.is_success, "auto calls it again"
+
+
+ALL_KINDS = """digraph {
+    start [shape=Mdiamond]
+    done [shape=Msquare]
+    ask [prompt="Say it."]
+    tool [shape=parallelogram, tool_command="echo hello"]
+    gate [shape=hexagon, label="Is it?"]
+    start -> ask -> tool -> gate
+    gate -> done [label="[Y] Yes"]
+}"""
+REMEDY = "record it again"
+
+
+@pytest.mark.parametrize(
+    ("node", "answer", "message"),
+    [
+        ("ask", {}, f"the recorded answer of ask has no text ({REMEDY})"),
+        ("tool", {"stdout": "hello"}, f"the recorded command of tool has no exit code ({REMEDY})"),
+        ("tool", {"exit_code": True}, f"the recorded command of tool has no exit code ({REMEDY})"),
+        ("gate", {}, f"the recorded answer of gate is incomplete ({REMEDY})"),
+        ("gate", {"selected": 5}, f"the recorded answer of gate is incomplete ({REMEDY})"),
+        *(
+            ("ask", {"text": "hi", "files": {"a.bin": plain}}, "the recording of the file 'a.bin' is damaged")
+            for plain in ({}, 5, {"text": 5}, {"base64": "?"}, {"base64": "ü"}, {"base64": 5})
+        ),
+    ],
+    ids=lambda value: json.dumps(value)[:40],
+)
+def test_an_answer_that_was_damaged_by_hand_fails_its_stage_with_what_is_missing(tmp_path, node, answer, message):
+    path = tmp_path / "c.json"
+    options = {"cassette": path, "durability": "fast", "backend": "simulated"}
+    answers = ScriptedInterviewer({"gate": "Y"})
+    recorded = Pipeline(ALL_KINDS).run(wait=True, cassette_mode="record", interviewer=answers, **options)
+    assert recorded.is_success, recorded.reason
+    plain = json.loads(path.read_text())
+    next(entry for entry in plain["calls"] if entry["node"] == node)["answer"] = answer
+    path.write_text(json.dumps(plain))
+    replayed = Pipeline(ALL_KINDS).run(wait=True, cassette_mode="replay", **options)
+    assert replayed.status == "fail"
+    assert message in replayed.reason
+
+
+def test_a_model_call_that_leaves_too_many_files_is_told_of_and_not_recorded(tmp_path, monkeypatch):
+    monkeypatch.setattr("attractor_nb.cassettes.stage_files.MAX_FILES", 1)
+
+    def agent(node, prompt, context):
+        for name in ("one", "two"):
+            current_stage().files.write_text(name, name)
+        return "done"
+
+    events = []
+    place = {"cassette": tmp_path / "c.json", "durability": "fast"}
+    recorded = Pipeline(ONE).run(wait=True, backend=agent, cassette_mode="record", observers=[events.append], **place)
+    assert recorded.is_success, recorded.reason
+    told = [event.message for event in events if type(event).__name__ == "RunWarning"]
+    assert told == ["ask is not on the cassette: it wrote 2 files, more than the 1 that a cassette accepts"]
+    replayed = Pipeline(ONE).run(wait=True, cassette_mode="replay", **place)
+    assert "wrote 2 files, more than the 1" in replayed.reason
+
+
+def test_a_status_file_that_is_no_json_is_put_there_again_as_it_was():
+    written = {}
+    restore(SimpleNamespace(write_bytes=written.__setitem__), {"status.json": {"text": '{"usage": '}})
+    assert written == {"status.json": b'{"usage": '}
+
+
+def test_a_command_that_could_not_be_started_is_replayed_as_one(tmp_path):
+    class Refusing:
+        calls = 0
+
+        async def run(self, command, **options):
+            Refusing.calls += 1
+            raise TerminalError("no such shell", hint="install one")
+
+    place = {
+        "cassette": tmp_path / "c.json",
+        "durability": "fast",
+        "interviewer": ScriptedInterviewer({}),
+        "backend": "simulated",
+    }
+    recorded = Pipeline(ALL_KINDS).run(wait=True, cassette_mode="record", processes=Refusing(), **place)
+    replayed = Pipeline(ALL_KINDS).run(wait=True, cassette_mode="replay", **place)
+    assert (Refusing.calls, recorded.status, replayed.status) == (1, "fail", "fail")
+    assert "no such shell" in recorded.reason
+    assert replayed.reason == recorded.reason
+
+
+@pytest.mark.parametrize(
+    ("stdin", "read"),
+    [
+        (b"", ({}, "")),
+        (b'{"a": 1}', ({"a": 1}, "")),
+        (b"{", ({}, "{")),
+        (b"[1]", ({}, "[1]")),
+        (b"\xff\0", ({}, "/wA=")),
+    ],
+)
+def test_what_a_command_is_given_is_part_of_its_call_whatever_it_is(stdin, read):
+    assert _read(stdin) == read
+
+
+@pytest.mark.parametrize(
+    ("call_it", "message"),
+    [
+        (
+            lambda: AbsentBackend(None).run(Node("ask"), "Say it.", Context()),
+            "a replay calls no model, but ask needs one",
+        ),
+        (lambda: NoProcesses().run("make all"), "a replay runs no commands, but this stage needs: make all"),
+        (lambda: NoProcesses().run(["git", "log"]), "a replay runs no commands, but this stage needs: git"),
+    ],
+    ids=["model", "shell", "program"],
+)
+def test_a_replay_has_neither_a_model_nor_processes(call_it, message):
+    with pytest.raises(TerminalError, match=message):
+        asyncio.run(call_it())
