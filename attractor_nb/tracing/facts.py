@@ -153,10 +153,13 @@ def _read(read: StageReader, node_id: str, branch: str, name: str) -> str:
 def _is_of(event: StageEnd, status: str) -> bool:
     """Whether a status.json is that of this attempt: files of earlier ones are moved away before the next."""
     try:
-        plain = json.loads(status)
-    except ValueError:
+        plain: Any = json.loads(status)
+    except (ValueError, RecursionError):  # an agent may write anything there
         return False
-    return (plain.get("visit"), plain.get("attempt")) == (event.visit, event.attempt)
+    if not isinstance(plain, dict):
+        return False
+    entries = cast("dict[str, Any]", plain)
+    return (entries.get("visit"), entries.get("attempt")) == (event.visit, event.attempt)
 
 
 def _message(role: str, text: str) -> dict[str, Any]:

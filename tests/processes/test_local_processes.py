@@ -335,3 +335,29 @@ def test_a_loop_that_is_interrupted_while_a_command_starts_ends(turns, tmp_path)
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(main())
     assert not list(tmp_path.iterdir())
+
+
+def test_without_proc_a_group_that_has_ended_is_not_alive(monkeypatch):
+    monkeypatch.setattr("attractor_nb.processes.descendants.Path", lambda _: Path("/no/proc"))
+    found = descendants.Descendants(2**22 + 1, "mark", 0)  # more than any process id
+    assert not found.is_alive()
+    assert descendants.Descendants(os.getpgid(0), "mark", 0).is_alive()
+
+
+def test_what_breaks_off_the_start_of_a_command_has_the_watchdog_end_what_may_have_started(monkeypatch):
+    ended = []
+
+    class Watched(descendants.Watchdog):
+        async def end_all(self):
+            ended.append(self)
+            await super().end_all()
+
+    class Broken:
+        def __init__(self, *_, **__):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(local_module, "Watchdog", Watched)
+    monkeypatch.setattr(local_module, "ChildProcess", Broken)
+    with pytest.raises(KeyboardInterrupt):
+        run("true")
+    assert len(ended) == 1

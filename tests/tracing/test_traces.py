@@ -348,3 +348,15 @@ def test_without_the_extra_it_is_said_what_to_install(monkeypatch):
     with pytest.raises(OptionError, match="not installed") as caught:
         Pipeline(LINE).run(wait=True, durability="none", tracer=True)
     assert "attractor-nb[tracing]" in caught.value.hint
+
+
+@pytest.mark.parametrize("status", ["", "{", "[]", "5", "[" * 100_000])
+def test_content_beside_a_status_that_says_nothing_is_left_out_and_costs_no_span(provider, exporter, status):
+    files = {"prompt.md": "asked", "status.json": status}
+    spans = RunSpans(provider.get_tracer("x"), None, has_content=True, read=lambda node, name, branch: files.get(name))
+    spans.begin(1.0, "p", "1")
+    spans.take(StageStarted(name="a", time=1.0))
+    spans.take(StageCompleted(name="a", outcome=Outcome.success(), time=2.0))
+    (attempt,) = named(exporter.get_finished_spans(), "attempt 1")
+    assert "gen_ai.input.messages" not in attempt.attributes
+    assert attempt.end_time == 2_000_000_000

@@ -1,5 +1,6 @@
 """Tools of MCP servers: a real server of the reference implementation, run as a program of its own."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -10,7 +11,8 @@ import pytest
 from attractor_nb import Pipeline
 from attractor_nb.backends.llm.tools import mcp_servers as servers
 from attractor_nb.decisions.planning.executable_surface import executable_surface
-from attractor_nb.errors import OptionError, UntrustedSource
+from attractor_nb.errors import OptionError, RetryableError, TerminalError, UntrustedSource
+from attractor_nb.model.allowed_tools import ServerDeclaration
 from attractor_nb.source import SourceText
 from tests.waiting import is_alive, wait_for_end, wait_until
 
@@ -271,3 +273,104 @@ def test_without_the_library_the_stage_says_what_to_install(tool_user, monkeypat
     result, _ = run(tool_user([]))
     assert result.status == "fail"
     assert "needs mcp, which is not installed" in result.reason.replace("servers need", "needs")
+
+
+# -- a server's end, without one ---------------------------------------------------------------------
+
+
+DECLARED = ServerDeclaration("files", "serve --files", (), 1.0)
+
+
+@pytest.fixture
+def living(monkeypatch):
+    """A server of which only the exchange is another."""
+
+    def make(exchange):
+        monkeypatch.setattr(servers._Server, "_exchange", exchange)
+        return servers._Server(DECLARED, None)
+
+    return make
+
+
+async def for_ever(*_):
+    await asyncio.Event().wait()
+
+
+async def refused(*_):
+    raise TerminalError("no such shell")
+
+
+@pytest.mark.parametrize(
+    ("exchange", "how"),
+    [(for_ever, "did not say within 0.01 s what tools it has"), (refused, "cannot be started: no such shell")],
+    ids=["silent", "refused"],
+)
+def test_a_server_that_never_says_what_it_has_is_told_with_its_command(living, monkeypatch, exchange, how):
+    async def main():
+        monkeypatch.setattr(servers, "START_SECONDS", 0.01)
+        await living(exchange).tools()
+
+    with pytest.raises(TerminalError, match=f"^the MCP server 'files' {how}") as told:
+        asyncio.run(main())
+    assert told.value.hint == "try its command in a terminal: serve --files"
+
+
+def test_a_server_that_is_ended_with_its_run_says_so(living):
+    async def main():
+        server = living(for_ever)
+        await asyncio.sleep(0)
+        server.task.cancel()
+        await asyncio.wait({server.task})
+        return server.task.cancelled(), server.exit_report()
+
+    assert asyncio.run(main()) == (True, "the MCP server 'files' was ended")
+
+
+def test_an_answer_that_is_none_is_told_to_the_model(living):
+    class Session:
+        async def call_tool(self, tool, arguments):
+            raise ValueError(f"{tool} gave no object")
+
+    async def main():
+        server = living(for_ever)
+        server._ready.set_result(Session())
+        try:
+            return await server.call("read", {})
+        finally:
+            server.task.cancel()
+
+    assert asyncio.run(main()) == ("the server answered with something that is no answer: read gave no object", True)
+
+
+def test_a_call_of_a_server_that_does_not_run_may_be_tried_again():
+    with pytest.raises(RetryableError, match="the MCP server 'files' does not run any more"):
+        asyncio.run(servers.McpServers({"files": DECLARED}).call("files", "read", {}))
+
+
+def test_a_server_that_has_died_too_often_is_not_started_again(monkeypatch):
+    async def dies(server, limit):
+        raise ConnectionResetError("gone")
+
+    async def main():
+        found = servers.McpServers({"files": DECLARED})
+        for _ in range(servers.MAX_STARTS):
+            with pytest.raises(TerminalError, match="failed: ConnectionResetError: gone"):
+                await found.tools("files")
+        await found.tools("files")
+
+    monkeypatch.setattr(servers._Server, "_exchange", dies)
+    with pytest.raises(TerminalError, match="failed: ConnectionResetError: gone; it was started 3 times"):
+        asyncio.run(main())
+
+
+def test_a_message_that_nobody_waits_for_any_more_is_dropped():
+    anyio = pytest.importorskip("anyio")
+
+    async def main():
+        incoming, read = anyio.create_memory_object_stream(1)
+        read.close()
+        servers._Lines(incoming).take(b'{"jsonrpc": "2.0", "method": "ping"}\n' * 2)
+        incoming.close()
+        servers._Lines(incoming).take(b'{"jsonrpc": "2.0", "method": "ping"}\n')
+
+    asyncio.run(main())

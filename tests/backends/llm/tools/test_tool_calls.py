@@ -324,3 +324,10 @@ def test_what_the_tools_bring_into_a_call_is_told_by_name():
     read = tool_inputs(Node("work", {"allowed_tools": "read"}))
     assert [entry["name"] for entry in read] == ["read_file"]
     assert json.dumps(read)
+
+
+def test_a_server_that_is_not_declared_fails_the_stage_for_good_and_says_where_to_declare_it(tmp_path, tool_user):
+    node = Node("work", {"allowed_tools": "mcp:files/*"})
+    with pytest.raises(TerminalError, match="allowed_tools of node 'work' names the MCP server 'files'") as told:
+        asyncio.run(try_stage(CodergenHandler(tool_user([])), node, tmp_path))
+    assert told.value.hint == 'declare it on the graph: mcp.files.command="…"'

@@ -1,12 +1,14 @@
 """The file tools of models: only below the working directory, only text, only so much."""
 
-import os
+import errno
 
 import pytest
 
+from attractor_nb.backends.llm.tools import file_tools
 from attractor_nb.backends.llm.tools.file_tools import list_files, parts_of, read_file, write_file
 from attractor_nb.backends.llm.tools.tool_problems import ToolProblem
 from attractor_nb.redaction import learn
+from attractor_nb.storage.files.disk import Disk
 
 MAX_LISTED = 1000
 MAX_WRITTEN_BYTES = 1024 * 1024
@@ -32,9 +34,10 @@ def root(tmp_path):
         ("", "is not a path"),
         ("  ", "is not a path"),
         ("a\0b", "is not a path"),
+        ("a\ud800", "is not a path here"),
         ("x" * 2000, "more than 1024 characters"),
     ],
-    ids=["up", "up-and-down", "absolute", "empty", "blank", "nul", "long"],
+    ids=["up", "up-and-down", "absolute", "empty", "blank", "nul", "surrogate", "long"],
 )
 def test_a_path_that_leads_out_or_is_none_is_refused(root, path, message):
     for tool in (read_file, list_files, lambda root, path: write_file(root, path, "x")):
@@ -215,3 +218,40 @@ def test_a_secret_that_was_hidden_is_not_destroyed_by_writing_its_mark_back(root
         write_file(root, ".env", "KEY=[redacted]\nDEBUG=1\n")
     write_file(root, "notes.md", "what [redacted] means\n")
     assert "hunter2-hunter2-hunter2" in (root / ".env").read_text()
+
+
+def test_what_the_disk_refuses_is_told_with_the_place_and_the_old_file_stays(root, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(file_tools, "replace_file", refuse)
+    with pytest.raises(ToolProblem, match=r"^src/main.py: no space left on device$"):
+        write_file(root, "src/main.py", "pass\n")
+    assert (root / "src/main.py").read_text() == "print('hello')\n"
+
+
+def test_a_name_that_the_disk_cannot_have_is_told(root):
+    with pytest.raises(ToolProblem, match=r"^x+.*: file name too long$"):
+        write_file(root, "x" * 300, "x")
+
+
+def test_a_directory_that_cannot_be_listed_is_told(root, monkeypatch):
+    def refuse(_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(file_tools.os, "scandir", refuse)
+    with pytest.raises(ToolProblem, match=r"^src: permission denied$"):
+        list_files(root, "src")
+
+
+def test_a_folder_that_cannot_be_looked_into_is_listed_and_the_others_are_looked_into(root, monkeypatch):
+    class Closed(Disk):
+        def open_directory(self, name, parent=None):
+            if name == "locked":
+                raise PermissionError(errno.EACCES, "Permission denied")
+            return super().open_directory(name, parent)
+
+    (root / "locked").mkdir()
+    (root / "locked" / "inside").touch()
+    monkeypatch.setattr(file_tools, "Disk", Closed)
+    assert list_files(root).splitlines() == ["locked/", "src/", "src/main.py"]
