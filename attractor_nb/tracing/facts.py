@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout
 from attractor_nb.redaction import redacted, redacted_value

@@ -8,11 +8,12 @@ import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx2
 import psutil
 import pytest
 
 import attractor_nb
-from attractor_nb.backends import LocalModelBackend
+from attractor_nb.backends import LocalModelBackend, chat_stream
 from attractor_nb.backends.chat_stream import complete_chat
 from attractor_nb.backends.local_model import free_threads
 from attractor_nb.context import Context
@@ -122,6 +123,7 @@ def test_an_answer_that_the_token_limit_ended_says_so():
         refused(500, message="oops"),
         refused(429, message="busy"),
         chunked([event(error={"message": "slot failed"})]),
+        chunked([event(choices=[{"delta": {"content": 5}}])]),
     ],
     ids=[
         "nothing",
@@ -134,6 +136,7 @@ def test_an_answer_that_the_token_limit_ended_says_so():
         "500",
         "429",
         "error-event",
+        "no-text",
     ],
 )
 def test_a_part_of_an_answer_is_no_answer_but_a_reason_to_try_again(answer):
@@ -432,3 +435,29 @@ def test_the_real_server_dies_with_a_killed_program():
         program.kill()
     gone, alive = psutil.wait_procs(servers, timeout=60)
     assert (len(gone), alive) == (len(servers), [])
+
+
+@pytest.mark.parametrize(
+    ("limit", "parts"),
+    [("MAX_ANSWER_BYTES", ANSWER), ("LINE_LIMIT_BYTES", [b"data: 0123456789", b"0", b"0"])],
+    ids=["answer", "line"],
+)
+def test_an_answer_without_end_is_given_up(monkeypatch, limit, parts):
+    monkeypatch.setattr(chat_stream, limit, 10)
+    with pytest.raises(RetryableError, match=r"broke off: the answer or a line of it is over \d+ bytes"):
+        complete(chunked(parts))
+
+
+@pytest.mark.parametrize("page", [b"<html>", b"[" * 100_000, b"", b"\xff"], ids=["html", "deep", "empty", "binary"])
+def test_a_refusal_that_is_a_page_has_its_status_alone(page):
+    with pytest.raises(TerminalError, match=r"refused the request \(404\): no reason given"):
+        complete(b"HTTP/1.1 404 No\r\nContent-Length: %d\r\n\r\n%s" % (len(page), page))
+
+
+def test_a_break_without_words_has_the_name_of_its_error(monkeypatch):
+    async def broken(*_):
+        raise httpx2.ReadError("")
+
+    monkeypatch.setattr(chat_stream, "_read_stream", broken)
+    with pytest.raises(RetryableError, match=r"the model server broke off: ReadError$"):
+        complete(chunked(ANSWER))

@@ -333,10 +333,12 @@ def test_ruling_23_two_edges_with_one_accelerator_get_distinct_keys(make):
 def test_ruling_23_an_answer_of_somebody_else_while_the_interviewer_was_asked_stays_the_answer():
     class Late(ScriptedInterviewer):
         async def ask(self, question):
+            asked.append(question.id)
             desk.gates.answer("gate", "N", answered_by="somebody")
             return Answer("Y", selected_option=OPTIONS[0], answered_by="late")
 
-    desk = Desk(Late({}))
+    asked, desk = [], Desk(Late({}))
     answer = asyncio.run(desk.gates.ask(QUESTION))
+    assert asked == ["gate:1"]
     assert (answer.selected_option, answer.answered_by) == (OPTIONS[1], "somebody")
     assert desk.names().count("InterviewCompleted") == 1

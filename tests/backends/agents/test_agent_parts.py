@@ -1,6 +1,7 @@
 """The parts of the agents' backends: lines, values that nobody trusts, what is installed."""
 
 import asyncio
+import functools
 import json
 import sys
 
@@ -21,6 +22,7 @@ from attractor_nb.backends.agents.agent_events import (
     count_at,
     plain_text,
 )
+from attractor_nb.backends.agents.agent_task import strict_schema
 from attractor_nb.backends.agents.claude import Claude
 from attractor_nb.backends.agents.codex import Codex
 from attractor_nb.backends.agents.gemini import Gemini
@@ -277,3 +279,33 @@ def test_a_line_says_what_the_agents_documentation_says(dialect, line, events):
 
 def test_agents_say_that_they_do_more_than_answer(stubs):
     assert ClaudeBackend().has_effects
+
+
+NESTED = functools.reduce(lambda inner, _: [inner], range(100_000), 0)
+
+
+@pytest.mark.parametrize("value", [10**5000, NESTED], ids=["huge", "deep"])
+def test_a_value_that_has_no_text_leaves_the_rest_of_its_call_to_be_told(value):
+    transcript = Transcript()
+    transcript.take(ToolCalled("1", "read", {"path": "a.py", "odd": value}), 0.0)
+    ended = transcript.take(ToolAnswered("1", "text"), 1.0)
+    assert ended.arguments == {"path": "a.py", "odd": ""}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        True,
+        {"type": "array"},
+        {"description": "anything"},
+        {"type": "array", "items": True},
+        {"type": "object", "properties": {"a": True}},
+        {"type": "object", "properties": {"a": {"type": "string"}}, "patternProperties": {"^x": {"type": "string"}}},
+        {"type": "object", "properties": {"a": {"type": "string"}}, "allOf": [{"type": "object"}]},
+    ],
+    ids=str,
+)
+def test_a_schema_that_strict_mode_cannot_say_binds_nothing(schema):
+    """The prompt asks for the object all the same, and the answer is checked against the whole schema."""
+    assert strict_schema(json.dumps({"type": "object", "properties": {"a": {"type": "string"}}}))
+    assert strict_schema(json.dumps(schema)) == ""

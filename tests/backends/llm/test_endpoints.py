@@ -2,7 +2,8 @@
 
 import pytest
 
-from attractor_nb import Pipeline, ProviderBackend
+from attractor_nb import Context, Pipeline, ProviderBackend
+from attractor_nb.backends.llm import addresses
 from attractor_nb.backends.llm.addresses import address_of, key_variables
 from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
 from attractor_nb.decisions.planning.executable_surface import executable_surface
@@ -295,3 +296,40 @@ def test_a_provider_by_name_has_its_own_address_and_key(model, variable, address
     monkeypatch.delenv(variable, raising=False)
     with pytest.raises(TerminalError, match=f"{variable} is not set"):
         asked(ProviderBackend(model))
+
+
+def test_a_settings_file_has_a_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr(addresses, "MAX_BYTES", 10)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/endpoints.toml").write_text("# " + "x" * 20)
+    with pytest.raises(OptionError, match=r"endpoints\.toml is over 10 bytes") as told:
+        ProviderBackend()
+    assert told.value.hint == "keep only endpoints in it"
+
+
+def test_a_user_without_a_home_has_no_endpoints_of_her_own(monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in (addresses.VARIABLE, "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(addresses.Path, "home", homeless)
+    assert (addresses.settings_file(), addresses.users_endpoints()) == (None, {})
+
+
+@pytest.mark.parametrize(
+    ("attrs", "said"),
+    [
+        ({"llm_model": "local:qwen3", "endpoint.local.url": "localhost:8080"}, "is no address"),
+        ({"llm_model": "local:", "endpoint.local.url": HOME}, "names the endpoint 'local' and no model"),
+        ({"llm_model": "gpt-5.2", "llm.extra.seed": "many"}, "a whole number"),
+    ],
+    ids=["endpoint", "no model", "option"],
+)
+def test_what_a_node_says_wrongly_is_said_with_its_name_and_asks_nobody(attrs, said):
+    node = Node("plan", {"prompt": "Plan it", **attrs})
+    with pytest.raises(TerminalError, match=f"node 'plan'.*{said}"):
+        read_request(node, RequestDefaults())
+    assert ProviderBackend().call_inputs(node, Context()) is None
+    graph = Pipeline(FRAME.format(graph="", body=ONE.format(more=""))).graph.with_nodes([node])
+    assert ProviderBackend().recorded(graph)

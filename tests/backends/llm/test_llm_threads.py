@@ -1,10 +1,13 @@
 """Models of providers go on in their thread, and a thread that outgrows the window is made to fit (spec 5.4)."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from attractor_nb import Pipeline
+from attractor_nb.backends.llm.thread_messages import read_messages
+from attractor_nb.errors import TerminalError
 from attractor_nb.model.events import RunWarning
 
 SUMMARY_TITLE = "Earlier in this conversation (shortened, the newest last):"
@@ -36,3 +39,10 @@ def test_a_thread_that_outgrows_the_window_is_made_to_fit_and_the_run_says_so(se
     assert len(json.dumps(server.asked[2].body)) < len(json.dumps(server.asked[0].body)) + 500
     warnings = [event.message for event in run.events() if isinstance(event, RunWarning)]
     assert any("b: thread t has outgrown the model's window: about " in message for message in warnings)
+
+
+def test_a_thread_of_another_backend_is_refused_with_the_remedy():
+    conversation = SimpleNamespace(thread="t", read=lambda: '[{"role": "user", "content": "Hello"}]')
+    with pytest.raises(TerminalError, match="thread 't' belongs to another backend and cannot be continued") as told:
+        read_messages(conversation, 1000, print)
+    assert told.value.hint == "give the node another thread_id, or another fidelity"

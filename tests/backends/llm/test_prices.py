@@ -6,6 +6,8 @@ import pytest
 
 from attractor_nb.backends.llm import prices
 from attractor_nb.backends.llm.prices import listed_models
+from attractor_nb.model.calls.providers import ModelName
+from attractor_nb.model.outcome import Usage
 
 
 @pytest.mark.parametrize(
@@ -47,3 +49,14 @@ def test_without_a_price_list_no_models_are_listed(monkeypatch):
         assert listed_models("openai") == ()
     finally:
         listed_models.cache_clear()
+
+
+@pytest.mark.parametrize("error", [LookupError("no tier"), ValueError("more cached than sent")])
+def test_counts_that_the_list_has_no_price_for_are_unpriced(monkeypatch, error):
+    class Odd:
+        def calc_price(self, *_, **__):
+            raise error
+
+    usage = Usage(10, 5, None, 1, cached_tokens=20)
+    monkeypatch.setattr(prices, "_listed", lambda *_: (None, Odd(), None))
+    assert prices.price_of(ModelName("gpt-5.2", "openai"), usage) is None

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from attractor_nb import Pipeline, ProviderBackend
 from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
-from attractor_nb.backends.llm.rate_gates import RateGate, RateGates
+from attractor_nb.backends.llm.rate_gates import RateGate, RateGates, _Waiting
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError
 from attractor_nb.model.calls.rates import Rates
@@ -233,3 +233,27 @@ def test_lint_sees_a_rate_that_is_no_count(value):
 def test_a_rate_is_no_command():
     graph = Pipeline(FRAME.format(graph="llm_model=o3, endpoint.openai.requests_per_minute=5")).graph
     assert not executable_surface(graph).commands
+
+
+def test_who_waited_in_a_loop_that_is_gone_holds_nobody_up():
+    async def leave_behind():
+        gate._queue.append(waits_for_ever := _Waiting(Rates(1), 1))
+        return waits_for_ever
+
+    async def walk():
+        first = asyncio.create_task(gate.enter(Rates(1), 1, lambda _: None))
+        second = asyncio.create_task(gate.enter(Rates(1), 1, lambda _: None))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert not second.done()
+        gate._queue.rotate(-1)  # whoever was first has gone
+        gate._queue.remove(dead)
+        gate._queue.appendleft(dead)
+        first.cancel()
+        await asyncio.wait_for(second, 60)
+        return dead in gate._queue
+
+    clock = ManualClock()
+    gate = gate_of(clock)
+    dead = asyncio.run(leave_behind())
+    assert asyncio.run(walk()) is False

@@ -331,3 +331,14 @@ def test_a_server_that_is_not_declared_fails_the_stage_for_good_and_says_where_t
     with pytest.raises(TerminalError, match="allowed_tools of node 'work' names the MCP server 'files'") as told:
         asyncio.run(try_stage(CodergenHandler(tool_user([])), node, tmp_path))
     assert told.value.hint == 'declare it on the graph: mcp.files.command="…"'
+
+
+def test_a_command_that_cannot_be_started_is_told_to_the_model_and_ends_nothing(tmp_path, run):
+    class Refusing:
+        async def run(self, command, **options):
+            raise TerminalError("there is no shell", hint="install one")
+
+    user, result, events = run(tmp_path, ("run_command", {"command": "true"}), processes=Refusing())
+    assert result.status == "success", result.reason
+    assert user.told == ["there is no shell"]
+    assert [event.error for event in events] == ["there is no shell"]

@@ -1,6 +1,7 @@
 """The file tools of models: only below the working directory, only text, only so much."""
 
 import errno
+import os
 
 import pytest
 
