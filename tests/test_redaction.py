@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attractor_nb.errors import OptionError
+from attractor_nb.languages.dot import parse_dot
 from attractor_nb.redaction import (
     StreamRedactor,
     is_secret_name,
@@ -241,7 +242,7 @@ def test_short_values_are_no_secrets():
 
 
 def test_carets_stay_under_their_text_when_a_secret_before_it_goes():
-    source = SourceText(f"a {KEYS['aws']()} b {KEYS['github']()} wrong {KEYS['gitlab']()}", "x.dot")
+    source = f"a {KEYS['aws']()} b {KEYS['github']()} wrong {KEYS['gitlab']()}", "x.dot"
     start = source.text.index("wrong")
     _, line, carets = render_excerpt(source.span(start, start + 5))
     assert line[carets.index("^") : carets.rindex("^") + 1] == "wrong"
@@ -251,3 +252,15 @@ def test_carets_stay_under_their_text_when_a_secret_before_it_goes():
 def test_a_stored_source_without_secrets_is_the_source_itself():
     source = "digraph { a -> b }"
     assert stored_source(source, None) == (source, False)
+
+
+def test_a_stored_source_can_be_read_where_a_mark_cannot_stand_in_the_place_of_a_secret():
+    secret = "planted_0123456789abcdef"
+    source = f'digraph {{ start [shape=Mdiamond] {secret} [label="a {secret}"] start -> {secret} }}'
+    redact_also(secret)
+    clean, is_redacted = stored_source(source, parse_dot(source))
+    assert is_redacted
+    assert secret not in clean
+    graph = parse_dot(clean)
+    assert len(graph.nodes) == 2
+    assert [edge.source for edge in graph.edges] == ["start"]

@@ -877,3 +877,11 @@ def test_inputs_of_a_child_that_cannot_be_read_are_told_by_its_own_lint_and_not_
     child = Pipeline(WORKER.replace("{", '{ graph [inputs="no*good"]', 1), severity={"inputs_valid": "warning"})
     assert [found.rule for found in child.diagnostics if "inputs" in found.message] == ["inputs_valid"]
     assert errors_of(Pipeline(nested(), pipelines={"worker": child})) == []
+
+
+@pytest.mark.parametrize("text", [managed(), nested()], ids=["manager", "pipeline"])
+def test_a_child_that_nobody_has_fails_its_stage_where_lint_lets_it_pass(text, directory):
+    pipeline = Pipeline(text, severity={"child_pipeline": "warning"})
+    result = pipeline.run(logs_root=directory, wait=True)
+    assert result.status == "fail"
+    assert "names no child pipeline that can run (see pipeline.lint())" in result.reason
