@@ -242,7 +242,7 @@ def test_short_values_are_no_secrets():
 
 
 def test_carets_stay_under_their_text_when_a_secret_before_it_goes():
-    source = f"a {KEYS['aws']()} b {KEYS['github']()} wrong {KEYS['gitlab']()}", "x.dot"
+    source = SourceText(f"a {KEYS['aws']()} b {KEYS['github']()} wrong {KEYS['gitlab']()}", "x.dot")
     start = source.text.index("wrong")
     _, line, carets = render_excerpt(source.span(start, start + 5))
     assert line[carets.index("^") : carets.rindex("^") + 1] == "wrong"
