@@ -246,13 +246,13 @@ def test_what_is_a_runs_own_is_refused_by_its_resume(make, tmp_path, name):
     assert run.resume().result(60).status == "success"
 
 
-LOOP = """digraph loop { start [shape=Mdiamond] judge [prompt=Judge] done [shape=Msquare] start -> judge
+JUDGED = """digraph loop { start [shape=Mdiamond] judge [prompt=Judge] done [shape=Msquare] start -> judge
     judge -> judge [condition="outcome=fail", loop_restart=true] judge -> done [condition="outcome=success"] }"""
 
 
 def test_restarts_that_lead_to_one_another_without_end_are_refused_and_nothing_stays_owned(tmp_path, monkeypatch):
     backend = ScriptedBackend({"judge": [Outcome.fail("1"), Outcome.fail("2"), "fine"]})
-    pipeline = Pipeline(LOOP, backend=backend)
+    pipeline = Pipeline(JUDGED, backend=backend)
     pipeline.run(logs_root=tmp_path / "run", stop_after=4, wait=True)
     monkeypatch.setattr("attractor_nb.runtime.latest_state.MAX_RESTART_HOPS", 2)
     places = [tmp_path / "run", *sorted((tmp_path / "run").glob("restart-*"))]
@@ -263,7 +263,7 @@ def test_restarts_that_lead_to_one_another_without_end_are_refused_and_nothing_s
 
 
 def test_what_the_disk_refuses_of_a_run_that_had_begun_is_its_own_error(tmp_path):
-    pipeline = Pipeline(LOOP, backend=ScriptedBackend({}))
+    pipeline = Pipeline(JUDGED, backend=ScriptedBackend({}))
     pipeline.run(logs_root=tmp_path / "run", stop_after=1, wait=True)
     with pytest.raises(StorageError, match=r"owner.lock: input/output error"):
         pipeline.resume(tmp_path / "run", disk=FaultyDisk(fail_at=1))
