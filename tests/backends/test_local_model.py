@@ -123,7 +123,6 @@ def test_an_answer_that_the_token_limit_ended_says_so():
         refused(500, message="oops"),
         refused(429, message="busy"),
         chunked([event(error={"message": "slot failed"})]),
-        chunked([event(choices=[{"delta": {"content": 5}}])]),
     ],
     ids=[
         "nothing",
@@ -136,7 +135,6 @@ def test_an_answer_that_the_token_limit_ended_says_so():
         "500",
         "429",
         "error-event",
-        "no-text",
     ],
 )
 def test_a_part_of_an_answer_is_no_answer_but_a_reason_to_try_again(answer):
@@ -461,3 +459,14 @@ def test_a_break_without_words_has_the_name_of_its_error(monkeypatch):
     monkeypatch.setattr(chat_stream, "_read_stream", broken)
     with pytest.raises(RetryableError, match=r"the model server broke off: ReadError$"):
         complete(chunked(ANSWER))
+
+
+def test_content_that_is_no_text_is_said_to_be_none_and_is_not_streamed():
+    async def talk():
+        async with Server(chunked([event(choices=[{"delta": {"content": 5}}])])).listening() as server:
+            await complete_chat(server.address, {}, streamed.append)
+
+    streamed = []
+    with pytest.raises(RetryableError, match="the model server broke off: its content is not text"):
+        asyncio.run(talk())
+    assert streamed == []
