@@ -130,10 +130,12 @@ def test_every_flush_of_the_log_fails(kill_worker, campaign, figures):
 
 
 @pytest.fixture
-def small_disk(tmp_path):
-    """A real file system in memory of 1 MB, and how to change it."""
-    place = tmp_path / "disk"
-    place.mkdir()
+def small_disk():
+    """A real file system in memory of 1 MB, and how to change it.
+
+    It is not below `tmp_path`: pytest could not remove the folder of a test that was killed before it unmounted this.
+    """
+    place = Path(tempfile.mkdtemp(prefix="attractor-disk-"))
     command = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "attractor-test", str(place)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False) if os.geteuid() == 0 else None
     if ended is None or ended.returncode:
@@ -144,6 +146,7 @@ def small_disk(tmp_path):
 
     yield place, remount
     subprocess.run(["umount", "-l", str(place)], check=True)
+    place.rmdir()
 
 
 def large_response(node, prompt, context):
