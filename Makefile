@@ -88,10 +88,10 @@ test-notebooks: $(DEVELOPMENT) $(MODEL)
 	  --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly -q -n $(WAITERS) --dist loadfile
 
 .PHONY: quick
-quick: $(DEVELOPMENT) ## the tests of languages, decisions, storage, engine, lint and views, in two minutes
+quick: $(DEVELOPMENT) ## the tests of languages, decisions, lint, storage and engine, in two minutes
 	@$(PY) -m pytest $(QUICK_TESTS) -m "not campaign" -q -n $(JOBS) --dist worksteal
 
-QUICK_TESTS := $(addprefix tests/,languages decisions model lint transforms storage engine handlers views structure)
+QUICK_TESTS := $(addprefix tests/,languages decisions model lint transforms storage engine handlers structure)
 
 # The parts of `make test-all`. `units` is all that no other part has, so no test is in none.
 CAMPAIGN := units coverage http entered browser faults packaging binder fuzz api-fuzz simulate interleavings bench-smoke versions
