@@ -33,7 +33,10 @@ class Handler(Protocol):
 
     One that ends by itself at its node's ``timeout`` says so by an attribute ``keeps_own_time = True``;
     the engine ends all others. One whose stages may be executed by a worker of ``executor=`` says so by
-    ``is_shippable = True``: it is pickled, and sees of the graph its node and that one's edges.
+    ``is_shippable = True``: it is pickled, and sees of the graph its node and that one's edges. One that runs
+    nothing that could write a status.json says so by ``writes_status = False``: a file found there does not
+    count. One whose returned failures are what it observed, such as an exit code, says so by
+    ``observes_failures = True``: a status.json cannot make a success of them (ruling 42).
     """
 
     def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> MaybeAwaitable[Outcome | None]:

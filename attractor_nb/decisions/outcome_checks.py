@@ -51,6 +51,28 @@ def checked_outcome(outcome: Outcome, node_id: str) -> Outcome:
     return _mended(outcome, node_id)
 
 
+def with_observed(written: Outcome, observed: Outcome) -> Outcome | None:
+    """The outcome of a status file beside a failure that the engine observed; None when it does not count.
+
+    A file never makes more of such a failure (ruling 42). It may say another reason for it.
+
+    >>> with_observed(Outcome.success(), Outcome.fail("exit code 1"))
+    >>> with_observed(Outcome.retry(""), Outcome.fail("exit code 1")).failure_reason
+    'exit code 1'
+    >>> with_observed(Outcome.retry("again"), Outcome.fail("no key", is_terminal=True))
+    """
+    if not observed.status.is_failure:
+        return written
+    if not written.status.is_failure or (observed.is_terminal and written.status is not StageStatus.FAIL):
+        return None
+    return replace(
+        written,
+        failure_reason=written.failure_reason or observed.failure_reason,
+        is_terminal=written.is_terminal or observed.is_terminal,
+        retry_after_seconds=observed.retry_after_seconds,
+    )
+
+
 def with_declared_cost(outcome: Outcome, node_id: str) -> Outcome:
     """The outcome with the price that its context updates declare as ``cost_usd`` (task-verification, 5).
 

@@ -1,16 +1,17 @@
-"""What an attempt came to: whose word counts, and the status file that says it (ruling 27).
+"""The outcome of an attempt, and the status file that holds it (rulings 27, 42).
 
-It knows what a handler returned and what stands in the stage's files, not how the handler was called.
+It knows what a handler returned and what is in the stage's files, not how the handler was called.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import structs
 
 from attractor_nb.context import check_values
-from attractor_nb.decisions.outcome_checks import COST_KEY, checked_outcome, with_declared_cost
+from attractor_nb.decisions.outcome_checks import COST_KEY, checked_outcome, with_declared_cost, with_observed
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.errors import ContextValueError, StatusFileError
 from attractor_nb.model.outcome import Outcome, StageStatus, usage_problem
@@ -25,55 +26,94 @@ if TYPE_CHECKING:
 
 STATUS_FILE = "status.json"
 REJECTED_STATUS_FILE = "status.rejected.json"
-"""Where a status.json that does not keep its contract is kept (ruling 27)."""
+"""Where a status.json is kept that does not keep its contract, or contradicts an observed failure (rulings 27, 42)."""
+IGNORED_STATUS_FILE = "status.json.ignored"
+"""Where a status.json is kept that was found in a stage which runs nothing that may write one (ruling 42)."""
 AUTO_STATUS_NOTES = "auto-status: handler completed without writing status"
 
 
-def outcome_that_counts(
-    effect: Execute, files: StageFiles, returned: Any, duration: float, spending: Spending
-) -> Outcome:
-    """Whose word counts: this attempt's file, the returned outcome, auto_status, nobody's (ruling 27).
+class Returned(msgspec.Struct, frozen=True):
+    """What the call of a handler gave.
 
-    Its status.json is then there. The handler's word is written first, into a file that must be new:
-    only when there is one already has somebody else written it, and it is looked at.
+    Attributes:
+        value: What it returned, or the outcome that its exception or its time limit means.
+        is_observed: A failure in it was observed by the engine: no status.json makes a success of it (ruling 42).
+        writes_status: The handler runs something that may write a status.json.
+    """
+
+    value: Any
+    is_observed: bool = False
+    writes_status: bool = True
+
+
+def outcome_that_counts(
+    effect: Execute, files: StageFiles, returned: Returned, duration: float, spending: Spending
+) -> tuple[Outcome, str]:
+    """The outcome of an attempt: its status file, the returned outcome, auto_status, or none (rulings 27, 42).
+
+    Its status.json is then there. The returned outcome is written first, into a file that must be new:
+    only when there is one already has something else written it, and it is read.
+
+    Returns:
+        The outcome, and a warning about a status file that was ignored, or empty.
     """
     planned = effect.planned
-    outcome = _finished(_declared(planned, returned), effect)
+    outcome = _finished(_declared(planned, returned.value), effect)
     if spending.usage is not None:
         outcome = spending.counted(outcome)
     started = effect.started
     if files.create_deferred(STATUS_FILE, StatusText(outcome, started.visit, started.attempt, duration)):
-        return outcome
+        return outcome, ""
+    if not returned.writes_status:
+        files.rename(STATUS_FILE, IGNORED_STATUS_FILE)
+        rewrite_status(files, effect, outcome, duration)
+        return outcome, _ignored(planned)
     outcome, is_file = _arbitrated(planned, files, returned)
     outcome = spending.counted(_finished(outcome, effect, is_file=is_file))
     if not is_file:
         rewrite_status(files, effect, outcome, duration)
-    return outcome
+    return outcome, ""
 
 
-def _arbitrated(planned: PlannedNode, files: StageFiles, returned: Any) -> tuple[Outcome, bool]:
-    """What counts beside a status.json: the file, unless it or what the handler returned is refused.
+def _ignored(planned: PlannedNode) -> str:
+    return (
+        f"{planned.id}: a {STATUS_FILE} was found in its stage directory and ignored: a stage of type "
+        f"{planned.handler_type} writes none; it is kept as {IGNORED_STATUS_FILE}"
+    )
+
+
+def _arbitrated(planned: PlannedNode, files: StageFiles, returned: Returned) -> tuple[Outcome, bool]:
+    """The outcome beside a status.json: the file's, unless it or what the handler returned is refused.
 
     Returns:
-        The outcome, and whether a valid file said it.
+        The outcome, and whether it is that of a valid file.
     """
-    spent = returned.usage if isinstance(returned, Outcome) else None
+    value = returned.value
+    spent = value.usage if isinstance(value, Outcome) else None
     is_counted = not usage_problem(spent)
     try:
         text = files.read_text(STATUS_FILE)
         if text is not None and is_counted:
             targets = {edge.edge.target for edge in planned.edges}
             text = _without_secrets(files, text)
-            if isinstance(returned, Outcome):
-                returned = checked_outcome(returned, planned.id)
-            return _with_usage(read_status_file(text, targets=targets), returned), True
+            if isinstance(value, Outcome):
+                value = checked_outcome(value, planned.id)
+            written = _with_usage(read_status_file(text, targets=targets), value)
+            if not returned.is_observed or not isinstance(value, Outcome):
+                return written, True
+            if (counting := with_observed(written, value)) is not None:
+                return counting, counting is written
+            files.rename(STATUS_FILE, REJECTED_STATUS_FILE)
+            evidence = f"its {STATUS_FILE} says {written.status}, and does not count ({REJECTED_STATUS_FILE})"
+            notes = "; ".join(filter(None, (value.notes, evidence, written.notes)))
+            return structs.replace(value, notes=notes, usage=written.usage), False
         if text is not None:  # the file says success, and what it cost is nonsense: no success
             files.rename(STATUS_FILE, REJECTED_STATUS_FILE)
     except StatusFileError as error:
         files.rename(STATUS_FILE, REJECTED_STATUS_FILE)
         refused = Outcome.fail(f"{planned.id}: {error.message}")
         return (structs.replace(refused, usage=spent) if is_counted else refused), False
-    return _declared(planned, returned), False
+    return _declared(planned, value), False
 
 
 def _declared(planned: PlannedNode, returned: Any) -> Outcome:

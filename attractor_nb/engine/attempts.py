@@ -15,6 +15,7 @@ from attractor_nb.context import AttemptContext
 from attractor_nb.decisions.effects import Asked, Execute, RecordStatus, RunEnd, StageResult
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.attempt_outcomes import (
+    Returned,
     outcome_of_handler_error,
     outcome_that_counts,
     rewrite_status,
@@ -29,6 +30,7 @@ from attractor_nb.engine.handler_calls import (
     CLOSED_FILES,
     OWN_GRACE_SECONDS,
     HandlerCall,
+    Late,
     Raised,
     contained,
     handler_call,
@@ -41,6 +43,7 @@ from attractor_nb.engine.walking import RunStops
 from attractor_nb.engine.worktree_commits import keep_changes
 from attractor_nb.errors import CassetteMiss, RunLocked, StorageError, WorkerLost
 from attractor_nb.model.calls.cached import CachedStage
+from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
 from attractor_nb.storage.stages.status_file import StatusText
@@ -113,26 +116,28 @@ class Attempts(msgspec.Struct):
                 handler = setup.handlers[planned.id]
                 look = await setup.cache.look(planned, handler, scope, context, setup.plan.graph)
             if look is not None and look.entry is not None and setup.cache is not None:
-                returned = setup.cache.restore(look, scope, context)
+                returned = Returned(setup.cache.restore(look, scope, context))
             else:
                 returned = await self._call(planned, context, spending, scope)
         finally:
             context.close()
             self._end(scope, conversation)
         duration = setup.clock.monotonic() - began
-        if returned is _CUT_OFF:
+        if returned.value is _CUT_OFF:
             reason = f"{planned.id} was cut off"
             return StageResult(Outcome.fail(reason), duration, self.time.at_end(), is_cut_off=True)
-        if isinstance(returned, WorkerLost):
-            lost = returned.message
+        if isinstance(returned.value, WorkerLost):
+            lost = returned.value.message
             return StageResult(Outcome.fail(lost), duration, self.time.elapsed_seconds, lost=lost)
         is_saved = isinstance(conversation, StoredConversation) and conversation.is_saved
-        if isinstance(returned, CachedStage):
-            outcome = with_note(returned.outcome, effect)
+        if isinstance(returned.value, CachedStage):
+            outcome = with_note(returned.value.outcome, effect)
             rewrite_status(files, effect, outcome, duration)
-            elapsed, saved = self.time.elapsed_seconds, returned.usage
+            elapsed, saved = self.time.elapsed_seconds, returned.value.usage
             return StageResult(outcome, duration, elapsed, is_saved=is_saved, is_cached=True, saved=saved, files=files)
-        outcome = outcome_that_counts(effect, files, returned, duration, spending)
+        outcome, warning = outcome_that_counts(effect, files, returned, duration, spending)
+        if warning:
+            self.announce(RunWarning(message=warning, node=planned.id))
         if look is not None and setup.cache is not None:
             setup.cache.keep(look, without_note(outcome, effect), context, setup.clock.time())
         elapsed, place, commit = self.time.elapsed_seconds, setup.workplace, ""
@@ -250,7 +255,7 @@ class Attempts(msgspec.Struct):
         files = self.store.open_stage(effect.planned.id, effect.visit, effect.attempt, self.branch)
         write_status(files, StatusText(effect.outcome, effect.visit, effect.attempt))
 
-    async def _call(self, planned: PlannedNode, context: Context, spending: Spending, scope: StageScope) -> Any:
+    async def _call(self, planned: PlannedNode, context: Context, spending: Spending, scope: StageScope) -> Returned:
         """Call the handler, within the node's time if it has one."""
         task = self.task
         before = task.cancelling() if task else 0
@@ -280,12 +285,15 @@ class Attempts(msgspec.Struct):
             if isinstance(error, RunStops) or is_from_keyboard(error) or self._is_of_this_run(error):
                 raise
             returned = error if isinstance(error, WorkerLost) else Raised(error)
+        is_observed = known.observes_failures
         if isinstance(returned, Raised):
             scope.failed(returned.error)
-            returned = outcome_of_handler_error(returned.error, planned.id)
+            returned, is_observed = outcome_of_handler_error(returned.error, planned.id), True
+        elif isinstance(returned, Late):
+            returned, is_observed = returned.outcome, True
         if task is not None and task.cancelling() > before:
             raise asyncio.CancelledError  # also when the handler kept it to itself
-        return returned
+        return Returned(returned, is_observed, known.writes_status)
 
     def _keep_failure(self, node_id: str, files: StageFiles, error: BaseException) -> None:
         """Keep where the user's Python failed, for people."""
@@ -318,7 +326,7 @@ class Attempts(msgspec.Struct):
             return await race(self.time, contained(work), seconds, grace_seconds=grace)
         except TimeIsOver:
             if is_own:
-                return Outcome.retry(f"timeout: {planned.id} took more than {planned.node.timeout}")
+                return Late(Outcome.retry(f"timeout: {planned.id} took more than {planned.node.timeout}"))
             return _CUT_OFF
 
 

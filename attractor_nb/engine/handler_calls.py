@@ -14,6 +14,7 @@ from attractor_nb.errors import TerminalError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from attractor_nb.model.outcome import Outcome
     from attractor_nb.protocols import Handler
     from attractor_nb.stage import StageFiles
 
@@ -28,17 +29,26 @@ class HandlerCall(NamedTuple):
         execute: Calls it, whatever kind of function it is.
         keeps_own_time: It ends by itself at the node's timeout, and knows better how: a tool, a gate.
         reserves_requests: What it asks enters ``StageScope.paying`` around each of its requests.
+        writes_status: It runs something that may write a status.json (ruling 42).
+        observes_failures: A failure that it returns is one that it observed, such as an exit code.
     """
 
     execute: Callable[..., Awaitable[Any]]
     keeps_own_time: bool
     reserves_requests: bool
+    writes_status: bool
+    observes_failures: bool
 
 
 def handler_call(handler: Handler) -> HandlerCall:
     """How a handler is called."""
-    keeps_own_time = bool(getattr(handler, "keeps_own_time", False))
-    return HandlerCall(awaitable(handler.execute), keeps_own_time, bool(getattr(handler, "reserves_requests", False)))
+    return HandlerCall(
+        awaitable(handler.execute),
+        keeps_own_time=bool(getattr(handler, "keeps_own_time", False)),
+        reserves_requests=bool(getattr(handler, "reserves_requests", False)),
+        writes_status=bool(getattr(handler, "writes_status", True)),
+        observes_failures=bool(getattr(handler, "observes_failures", False)),
+    )
 
 
 async def contained(call: Awaitable[Any]) -> Any:
@@ -57,6 +67,12 @@ class Raised(msgspec.Struct, frozen=True):
     """What a handler raised instead of returning."""
 
     error: BaseException
+
+
+class Late(msgspec.Struct, frozen=True):
+    """The outcome of a handler that its time limit ended."""
+
+    outcome: Outcome
 
 
 def is_from_keyboard(error: BaseException) -> bool:

@@ -61,6 +61,8 @@ class _Selection(Struct, frozen=True):
 class FanInHandler:
     """Selects the best branch: a node with a prompt asks a backend, one without takes the rule's."""
 
+    writes_status = False
+
     def __init__(self, backend: CodergenBackend) -> None:
         self._backend = backend
 

@@ -32,6 +32,8 @@ _BRANCH_PREFIX = "parallel.branch."
 class ParallelHandler:
     """Runs the branches of a node, each with a copy of the context, and tells the run how they ended."""
 
+    writes_status = False
+
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """What the join policy makes of the branches; a policy that cannot be met is a FAIL."""
         branches = current_stage().branches

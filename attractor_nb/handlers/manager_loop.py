@@ -43,6 +43,7 @@ class ManagerLoopHandler:
     """Supervises the child run of a ``house`` node."""
 
     keeps_own_time = True
+    writes_status = False
 
     def __init__(self, backend: CodergenBackend, guards: Mapping[str, GuardFunction] | None = None) -> None:
         self._backend = backend

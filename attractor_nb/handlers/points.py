@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class StartHandler:
     """Does nothing, successfully."""
 
+    writes_status = False
+
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS."""
         return Outcome.success()
@@ -24,6 +26,8 @@ class StartHandler:
 class ExitHandler:
     """Does nothing, successfully."""
 
+    writes_status = False
+
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS."""
         return Outcome.success()
@@ -31,6 +35,8 @@ class ExitHandler:
 
 class ConditionalHandler:
     """Does nothing: routing belongs to the traversal, which is deterministic and can be inspected."""
+
+    writes_status = False
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS."""

@@ -29,6 +29,7 @@ class SubPipelineHandler:
     """Runs the pipeline that a node of type ``pipeline`` names."""
 
     keeps_own_time = True
+    writes_status = False
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS or FAIL as the child ends, with the values that ``pipeline.outputs`` names.

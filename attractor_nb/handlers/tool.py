@@ -35,6 +35,7 @@ class ToolHandler:
     """Runs a node's ``tool_command``; its processes end it when the node's time is over."""
 
     keeps_own_time = True
+    observes_failures = True
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes

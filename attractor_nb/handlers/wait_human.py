@@ -65,6 +65,7 @@ class WaitHumanHandler:
     """
 
     keeps_own_time = True
+    writes_status = False
 
     def __init__(self, interviewer: Interviewer, schemas: Mapping[str, type[BaseModel]] = MappingProxyType({})) -> None:
         self._interviewer = interviewer

@@ -145,11 +145,12 @@ class DirectoryStageFiles:
             StorageError: The file is too large, no plain file, or cannot be read.
         """
         _check_name(name)
-        limit = MAX_STATUS_BYTES if name == STATUS_NAME else MAX_STAGE_FILE_BYTES
+        is_status = name == STATUS_NAME
+        limit = MAX_STATUS_BYTES if is_status else MAX_STAGE_FILE_BYTES
         try:
-            data = read_plain_file(name, self._opened(), directory=self._name, max_bytes=limit)
+            data = read_plain_file(name, self._opened(), directory=self._name, max_bytes=limit, must_be_own=is_status)
         except StorageError as error:
-            if name == STATUS_NAME:
+            if is_status:
                 raise StatusFileError(error.message, hint=error.hint) from None
             raise
         return None if data is None else data.decode("utf-8", "replace")

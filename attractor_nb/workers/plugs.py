@@ -128,7 +128,7 @@ class ShippedBackend:
         )
         _take_over(report, context)
         if report.outcome:
-            return Outcome.from_plain(report.outcome)
+            return _outcome_of(report)
         value = report.value
         usage = None if value["usage"] is None else Usage.from_plain(value["usage"])
         return Response(value["text"], usage=usage, is_truncated=value["is_truncated"], note=value.get("note", ""))
@@ -182,6 +182,16 @@ class ShippedHandler:
         return bool(getattr(self.handler, "keeps_own_time", False))
 
     @property
+    def writes_status(self) -> bool:
+        """As the handler says."""
+        return bool(getattr(self.handler, "writes_status", True))
+
+    @property
+    def observes_failures(self) -> bool:
+        """As the handler says."""
+        return bool(getattr(self.handler, "observes_failures", False))
+
+    @property
     def version(self) -> str | None:
         """As the handler says."""
         return getattr(self.handler, "version", None)
@@ -196,7 +206,7 @@ class ShippedHandler:
             timeout_seconds=None if timeout is None or self.keeps_own_time else timeout.seconds,
         )
         _take_over(report, context)
-        return Outcome.from_plain(report.outcome) if report.outcome else None
+        return _outcome_of(report) if report.outcome else None
 
 
 def _values(context: Context) -> dict[str, Any]:
@@ -210,6 +220,18 @@ def _take_over(report: StageReport, context: Context) -> None:
         context.apply_updates(report.changes)
     for entry in report.logs:
         context.append_log(entry)
+
+
+def _outcome_of(report: StageReport) -> Outcome:
+    """The outcome that a plug returned there.
+
+    Raises:
+        StageError: The plug raised, or its time was over: the failure is observed, and not its own word.
+    """
+    outcome = Outcome.from_plain(report.outcome)
+    if report.is_failure:
+        raise _error_of(outcome)
+    return outcome
 
 
 def _error_of(outcome: Outcome) -> StageError:

@@ -198,6 +198,33 @@ def own_handler():
     return Where()
 
 
+def writing_handler(how):
+    """Defined as in a notebook: it writes a success, and then fails in one way or another."""
+
+    class Writes:
+        is_shippable = True
+        writes_status = how != "ignored"
+        observes_failures = how == "observed"
+
+        def execute(self, node, context, graph, logs_root):
+            current_stage().files.write_text("status.json", '{"outcome": "success"}')
+            if how == "raised":
+                raise TerminalError("no credit")
+            return Outcome.fail("exit code 1")
+
+    return Writes()
+
+
+@pytest.mark.parametrize(
+    ("how", "status"), [("raised", "fail"), ("observed", "fail"), ("ignored", "fail"), ("own", "success")]
+)
+def test_ruling_42_a_status_file_of_a_worker_makes_no_success_of_what_was_observed_there(make, processes, how, status):
+    body = "c [type=own] start -> c -> done"
+    result = make(body, handlers={"own": writing_handler(how)}, executor=processes).run(wait=True, logs_root="run")
+    assert result.status == status
+    assert result.outcomes["c"].failure_reason == {"raised": "no credit", "own": ""}.get(how, "exit code 1")
+
+
 def test_a_custom_handler_that_says_so_is_shipped(make, processes):
     body = 'graph [goal="Ship it"] x [prompt=p] c [type=own, timeout=9s] start -> c -> done start -> x -> done'
     pipeline = make(body, handlers={"own": own_handler()}, executor=processes)

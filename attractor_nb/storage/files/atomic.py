@@ -133,11 +133,25 @@ def sweep(disk: Disk, parent: int, names: Iterable[str] | None = None) -> int:
 
 
 def read_plain_file(
-    name: str | Path, parent: int | None = None, *, directory: Path | str = "", max_bytes: int, offset: int = 0
+    name: str | Path,
+    parent: int | None = None,
+    *,
+    directory: Path | str = "",
+    max_bytes: int,
+    offset: int = 0,
+    must_be_own: bool = False,
 ) -> bytes | None:
     """The content of a plain file, from an offset on; None when there is no file.
 
-    Links are not followed, and nothing is waited for: what stands there may have been planted.
+    Links are not followed, and nothing is waited for: the file may have been planted.
+
+    Args:
+        name: The file.
+        parent: Descriptor of its directory, if the name is relative to one.
+        directory: The directory's name, for messages.
+        max_bytes: A larger file is refused.
+        offset: Where to begin.
+        must_be_own: Refuse a file of another user, and one that has another name, too (ruling 42).
 
     Raises:
         StorageError: It is not a plain file, larger than ``max_bytes``, or cannot be read.
@@ -153,6 +167,10 @@ def read_plain_file(
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
             raise StorageError(f"cannot read {path}: not a plain file", path=path, hint="remove it")
+        if must_be_own and facts.st_nlink > 1:
+            raise StorageError(f"cannot read {path}: a hard link, {facts.st_nlink} names of one file", path=path)
+        if must_be_own and facts.st_uid != os.geteuid():
+            raise StorageError(f"cannot read {path}: it belongs to another user", path=path)
         if facts.st_size > max_bytes:
             raise StorageError(
                 f"cannot read {path}: {facts.st_size} bytes are more than the {max_bytes} allowed", path=path
