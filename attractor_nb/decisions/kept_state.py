@@ -32,6 +32,7 @@ class KeptState(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What the entries that the spec names do not say already; older checkpoints lack what has a default."""
 
     stale_gates: list[str]
+    failed_in: dict[str, list[str]] = msgspec.field(default_factory=no_values)
     skipped: tuple[str, ...] = ()
     redirects: int
     restarts: int

@@ -167,7 +167,7 @@ def end_or_redirect(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effec
         gate=gate,
         target=step.target,
         redirects=state.redirects + 1,
-        passed_over=tuple(sorted(passed_over(plan, state.completed, step.target))),
+        passed_over=tuple(sorted(passed_over(plan, state.completed, step.target, state.outcomes))),
     )
     yield Announce(event)
     state.apply(event)

@@ -86,7 +86,9 @@ class RunState(msgspec.Struct, eq=False):
         numbers: Highest visit number of each node that was used up, where that is not ``visits``:
             a rewind and a restart count anew and never use a number twice.
         retries: Failed attempts of each node's latest visit; back to nothing after a success.
-        stale_gates: Goal gates that a redirect passed over and that must be executed again.
+        stale_gates: Goal gates that must be executed again: a redirect passed over them, or they had not
+            succeeded when a restart began (rulings 17, 45).
+        failed_in: Of each node the branch paths in which its latest execution was no success (ruling 45).
         redirects: How often goal gates sent the run back.
         restarts: How many ``loop_restart`` edges led here.
         usage: What all attempts of all stages consumed.
@@ -129,6 +131,7 @@ class RunState(msgspec.Struct, eq=False):
     numbers: dict[str, int] = {}
     retries: dict[str, int] = {}
     stale_gates: set[str] = set()
+    failed_in: dict[str, list[str]] = {}
     redirects: int = 0
     restarts: int = 0
     usage: Usage = Usage()
@@ -311,6 +314,8 @@ class RunState(msgspec.Struct, eq=False):
         if name in self.numbers:
             self.numbers[name] = event.visit
         self.note_status(name, status)
+        if self.root is None and self.failed_in:
+            self._note_path(name, status, "")
         if status.is_success:
             self.retries.pop(name, None)
         elif isinstance(event, StageFailed):
@@ -328,6 +333,7 @@ class RunState(msgspec.Struct, eq=False):
     def _commit_to_run(self, run: RunState, event: StageEnd) -> None:
         """What all around must know of a stage of this branch: its place in the count, its status."""
         run.branches.steps += 1
+        run._note_path(event.name, event.outcome.status, self.branch)
         around = self.around
         while around is not None:
             around.note_status(event.name, event.outcome.status)
@@ -342,6 +348,17 @@ class RunState(msgspec.Struct, eq=False):
         elif name not in self.outcomes:
             self.skipped[name] = None
 
+    def _note_path(self, name: str, status: StageStatus, path: str) -> None:
+        """Take in how a stage ended on a branch path: one execution replaces those on the paths within it."""
+        if status.is_skipped:
+            return
+        within = f"{path}/" if path else ""
+        paths = [kept for kept in self.failed_in.pop(name, ()) if kept != path and not kept.startswith(within)]
+        if path and not status.is_success:
+            paths.append(path)
+        if paths:
+            self.failed_in[name] = paths
+
     def _stop(self, event: PipelineCompleted | PipelineFailed | PipelineInterrupted) -> None:
         self.elapsed_seconds = event.duration
         if isinstance(event, PipelineCompleted):
@@ -351,9 +368,11 @@ class RunState(msgspec.Struct, eq=False):
             self.bound = event.bound
 
     def restarted(self, target: str) -> RunState:
-        """The state in which a ``loop_restart`` begins: what bounds a whole run goes on (rulings 18, 21)."""
+        """The state in which a ``loop_restart`` begins: what bounds a whole run goes on (rulings 18, 21, 45)."""
         fresh = RunState(target, inputs=self.inputs)
-        fresh._carry(structs.replace(self.carried, restarts=self.restarts + 1))
+        failed = [name for name, status in self.outcomes.items() if not status.is_success]
+        unsatisfied = tuple(dict.fromkeys([*self.stale_gates, *self.failed_in, *failed]))
+        fresh._carry(structs.replace(self.carried, restarts=self.restarts + 1, unsatisfied=unsatisfied))
         return fresh
 
     def next_visit(self, node_id: str) -> int:
@@ -380,6 +399,7 @@ class RunState(msgspec.Struct, eq=False):
         self.restarts, self.elapsed_seconds = carried.restarts, carried.elapsed_seconds
         self.usage, self.usage_by_node = carried.usage, dict(carried.usage_by_node)
         self.numbers = dict(carried.visits)
+        self.stale_gates.update(carried.unsatisfied)
         used = {path: dict(numbers) for path, numbers in carried.branch_visits.items()}
         self.branches = BranchStates(numbers=used, steps=carried.branch_steps)
 

@@ -19,6 +19,8 @@ class CarriedState(Record, frozen=True):
         visits: The highest visit number of each node that was used up.
         branch_visits: The same in each branch, by its path; records of before know no branches.
         branch_steps: Stages that branches committed.
+        unsatisfied: Of a restart the nodes that had not succeeded before it: a goal gate among them must be
+            executed again (ruling 45).
     """
 
     restarts: Count = always(0)
@@ -28,3 +30,4 @@ class CarriedState(Record, frozen=True):
     visits: dict[str, Count] = always({})
     branch_visits: dict[str, dict[str, Count]] = always({})
     branch_steps: Count = always(0)
+    unsatisfied: tuple[str, ...] = ()
