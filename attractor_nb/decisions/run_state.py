@@ -326,9 +326,10 @@ class RunState(msgspec.Struct, eq=False):
         self.last_status, self.last_route = status, event.route
         self.last_reason = outcome.failure_reason or event.route_detail
         self.last_notes = outcome.notes
-        has_news = outcome.notes or outcome.failure_reason or "last_response" in event.context
+        summary = stage_summary(event, remember_keys(self.recent_keys, event.context))
+        has_news = summary.notes or summary.size or not set(summary.keys).issubset(self.inputs)
         if has_news and not is_passed_through:
-            self.recent.append(stage_summary(event, remember_keys(self.recent_keys, event.context)))
+            self.recent.append(summary)
 
     def _commit_to_run(self, run: RunState, event: StageEnd) -> None:
         """What all around must know of a stage of this branch: its place in the count, its status."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor_nb import Pipeline
+from attractor_nb import Outcome, Pipeline
 from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.testing import ScriptedBackend
 
@@ -110,3 +110,25 @@ def test_a_stage_without_a_model_reads_no_value(dot, monkeypatch):
     monkeypatch.setattr("attractor_nb.decisions.carryover.build_preamble", None)
     text = dot('build [shape=parallelogram, tool_command="true"] start -> build -> done')
     assert Pipeline(text).run(wait=True, trust=True, durability="none").status == "success"
+
+
+@pytest.mark.parametrize(
+    ("body", "reply", "told_text"),
+    [
+        ('a [prompt="Find."] {route}', Outcome.success(context_updates={"found": "in cart.py"}), "- found: in cart.py"),
+        ("a [type=own] {route}", None, "- found: in cart.py"),
+        ('a [shape=parallelogram, tool_command="echo 41; {status}"] {route}', None, "41"),
+    ],
+    ids=["a backend's outcome", "a custom handler", "a command with a status file"],
+)
+def test_what_a_stage_without_notes_left_is_carried(dot, tmp_path, body, reply, told_text):
+    def own(node, context, graph, logs_root):
+        context.set("found", "in cart.py")
+        return Outcome.success()
+
+    status = 'echo \'{\\"outcome\\": \\"fail\\"}\' > $ATTRACTOR_STAGE_DIR/status.json'
+    route = 'b [prompt="Repair."] start -> a; a -> b [condition="outcome!=skipped"]; b -> done'
+    backend = ScriptedBackend({"a": reply} if reply else {})
+    text = dot(body.replace("{route}", route).replace("{status}", status))
+    Pipeline(text, backend=backend, handlers={"own": own}).run(wait=True, trust=True, logs_root=tmp_path / "run")
+    assert told_text in split_context(backend.prompts["b"][0])[0]
