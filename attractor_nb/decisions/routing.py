@@ -11,7 +11,7 @@ import msgspec
 
 from attractor_nb.languages.condition.evaluate import Lookup, evaluate_condition, explain_condition
 from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.vocabulary.labels import normalize_label
+from attractor_nb.model.vocabulary.labels import label_text, normalize_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,10 +105,11 @@ def match_hint(planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str]) -
     """The unconditional edge that the stage asked for by label or target, or None.
 
     Of several edges with the preferred label one whose target is suggested wins: a person at a gate
-    chose that edge.
+    chose that edge. Then one whose label is written exactly so.
     """
     if seen.preferred_label and (edges := planned.by_label.get(normalize_label(seen.preferred_label))):
-        edge = next((edge for edge in edges if edge.target in suggested_ids), edges[0])
+        exact = [edge for edge in edges if label_text(edge.edge.label) == label_text(seen.preferred_label)]
+        edge = next((edge for edge in edges if edge.target in suggested_ids), (exact or edges)[0])
         return Step(edge.target, edge, "preferred_label", seen.preferred_label)
     for target in suggested_ids:
         if found := planned.by_target.get(target):

@@ -69,8 +69,49 @@ def test_ruling_23_keys_are_always_distinct(edges):
 @given(st.lists(st.tuples(st.sampled_from(["Go", "[S] Stop", "Wait", ""]), st.text("abc", min_size=1)), max_size=40))
 def test_every_choice_is_found_by_its_key(edges):
     choices = choices_of([Edge("gate", target, {"label": label}) for label, target in edges])
+    labels = {choice.label for choice in choices}
     for choice in choices:
-        assert find_choice(choices, choice.key.lower()) == choice
+        assert find_choice(choices, choice.key) == choice
+        if choice.key.lower() not in labels:
+            assert find_choice(choices, choice.key.lower()) == choice
+
+
+TWINS = (GateChoice("B", "in Massen", "bulk"), GateChoice("L", "in Maßen", "little"))
+CASES = (GateChoice("A", "[A] Approve", "yes"), GateChoice("B", "[B] approve", "no"))
+
+
+@pytest.mark.parametrize(
+    ("choices", "text", "target"),
+    [
+        (TWINS, "in Maßen", "little"),
+        (TWINS, "in Massen", "bulk"),
+        (TWINS, "IN MASSEN", "bulk"),
+        (CASES, "Approve", "yes"),
+        (CASES, "approve", "no"),
+        (CASES, "APPROVE", None),
+        (CASES, "b", "no"),
+        ((GateChoice("1", "x", "Ship"), GateChoice("2", "y", "ship")), "ship", "ship"),
+        ((GateChoice("1", "x", "Ship"), GateChoice("2", "y", "ship")), "SHIP", None),
+    ],
+)
+def test_an_exact_answer_takes_its_choice_and_one_that_several_match_none(choices, text, target):
+    found = find_choice(choices, text)
+    assert (found and found.target) == target
+    question = Question("Q", QuestionType.MULTIPLE_CHOICE, tuple(Option(each.key, each.label) for each in choices))
+    if {each.label for each in choices} != {"x", "y"}:
+        if target is None:
+            with pytest.raises(AnswerRefused):
+                check_answer(question, Answer(text))
+        else:
+            chosen = next(each for each in choices if each.target == target)
+            assert check_answer(question, Answer(text)).value == chosen.key
+
+
+@pytest.mark.parametrize("label", ["Go", "go", "GO"])
+def test_a_label_that_a_stage_prefers_takes_the_edge_that_is_labelled_exactly_so(build, label):
+    plan = build.plan([("a", to, {"label": to}) for to in ("Go", "go")])
+    step = select_edge(plan.nodes["a"], Seen(StageStatus.SUCCESS, label), (), {}.get)
+    assert step.target == (label if label == "go" else "Go")
 
 
 @given(

@@ -609,6 +609,12 @@ def test_ruling_23_choices_with_the_same_key_are_a_warning_whose_fix_gives_anoth
     assert apply_edits(graph.source, finding.fix.edits) == source.replace("[A] Amend", "[M] Amend")
 
 
+def test_choices_whose_texts_differ_in_case_alone_are_a_warning():
+    body = f'{ENDS} {GATE} fix [prompt=x] start -> ok ok -> exit [label="[A] Weiß"] ok -> fix [label="[B] weiss"] fix -> ok'
+    (finding,) = [each for each in lint(body) if each.rule == "accelerator_clash"]
+    assert finding.message == 'the choices "[A] Weiß" and "[B] weiss" of "ok" differ in case alone'
+
+
 def test_a_built_in_type_without_handler_is_a_warning_where_the_pipeline_is_to_run():
     body = f"{ENDS} {FAN} start -> fan fan -> a -> exit fan -> b -> exit"
     runnable = frozenset({"start", "exit", "codergen"})

@@ -77,19 +77,43 @@ def choices_of(edges: Sequence[Edge]) -> tuple[GateChoice, ...]:
 def find_choice(choices: Sequence[GateChoice], text: str) -> GateChoice | None:
     """The choice that a text means: by key, label, label without accelerator, or target; None for none.
 
-    Case does not count.
+    A label or target that is written exactly so goes first. Then case does not count, and a text that several
+    choices match means none of them.
 
     >>> find_choice([GateChoice("Y", "[Y] Yes, deploy", "ship")], "yes, deploy").target
     'ship'
     """
-    wanted = text.strip().casefold()
+    found = _find(text, [(choice.key, choice.label) for choice in choices])
+    if found is None:
+        found = _only([choice.target for choice in choices], text.strip())
+    return None if found is None else choices[found]
+
+
+def _find(text: str, named: Sequence[tuple[str, str]]) -> int | None:
+    """The position of the choice that a text means among keys and labels, or None."""
+    wanted = text.strip()
     if not wanted:
         return None
-    return (
-        next((choice for choice in choices if choice.key.casefold() == wanted), None)
-        or next((choice for choice in choices if wanted in _spellings(choice.label)), None)
-        or next((choice for choice in choices if choice.target.casefold() == wanted), None)
-    )
+    labels = [label.strip() for _, label in named]
+    for names in ([key for key, _ in named], labels, [label_text(label) for label in labels]):
+        if wanted in names:
+            return names.index(wanted)
+    by_key = _only([key for key, _ in named], wanted)
+    if by_key is not None:
+        return by_key
+    folded = wanted.lower()
+    alike = [at for at, label in enumerate(labels) if folded in {label.lower(), normalize_label(label)}]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _only(names: Sequence[str], wanted: str) -> int | None:
+    """The position of a name: as written, else the only one that differs in case alone."""
+    if not wanted:
+        return None
+    if wanted in names:
+        return names.index(wanted)
+    alike = [at for at, name in enumerate(names) if name.lower() == wanted.lower()]
+    return alike[0] if len(alike) == 1 else None
 
 
 def side_of(choices: Sequence[GateChoice], value: str) -> GateChoice | None:
@@ -186,10 +210,6 @@ def _candidates(label: str, numbers: Iterator[str]) -> Iterator[str]:
     return chain([accelerator_key(label)], letters, "123456789", _LETTERS, numbers)
 
 
-def _spellings(label: str) -> tuple[str, str]:
-    return label.strip().casefold(), normalize_label(label).casefold()
-
-
 def _checked_choice(question: Question, answer: Answer) -> Answer:
     if answer.form and not answer.value and not answer.selected_option and len(question.options) == 1:
         answer = replace(answer, value=question.options[0].key)  # there is but one way on from this form
@@ -237,11 +257,8 @@ def _checked_text(answer: Answer) -> Answer:
 
 
 def _find_option(question: Question, text: str) -> Option | None:
-    wanted = text.strip().casefold()
-    options = question.options
-    return next((option for option in options if option.key.casefold() == wanted), None) or next(
-        (option for option in options if wanted and wanted in _spellings(option.label)), None
-    )
+    found = _find(text, [(option.key, option.label) for option in question.options])
+    return None if found is None else question.options[found]
 
 
 def _refused(question: Question, given: str) -> AnswerRefused:

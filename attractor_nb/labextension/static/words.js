@@ -1012,7 +1012,7 @@ export const RULES = {
   "all_conditions_may_fail": "Where every edge has a condition, one of them always holds.",
   "ambiguous_unconditional": "Where several edges without a condition compete, something tells them apart.",
   "gate_mixes_conditions": "The edges of a human gate have no conditions.",
-  "accelerator_clash": "The choices of a human gate have different keys.",
+  "accelerator_clash": "The choices of a human gate have different keys and texts.",
   "unbounded_cycle": "A cycle has a way out that a run can take.",
   "no_join": "The branches of a fan-out meet again.",
   "fan_out_branches": "A fan-out has branches: edges without a condition.",

@@ -133,9 +133,10 @@ def gate_mixes_conditions(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def accelerator_clash(survey: Survey) -> Iterator[Finding]:
-    """The choices of a human gate have different keys.
+    """The choices of a human gate have different keys and texts.
 
-    The second of two gets another key, which its label does not show (spec 4.6, ruling 23).
+    The second of two with the same key gets another one, which its label does not show (spec 4.6, ruling 23).
+    Texts that differ in case alone can be chosen by a key or by the exact text alone.
 
     Bad:
 
@@ -151,9 +152,16 @@ def accelerator_clash(survey: Survey) -> Iterator[Finding]:
         edges = survey.graph.outgoing_edges(node_id)
         keys = {accelerator_key(edge.label or edge.target) for edge in edges}
         first: dict[str, Edge] = {}
+        texts: dict[str, Edge] = {}
         for edge in edges:
             label = edge.label or edge.target
             key = accelerator_key(label)
+            twin = texts.setdefault(label_text(label).casefold(), edge)
+            other = twin.label or twin.target
+            if accelerator_key(other) != key and label_text(other) != label_text(label):
+                message = f'the choices "{other}" and "{label}" of "{node_id}" differ in case alone'
+                fix = Fix("give one of them another text")
+                yield Finding(message, value_span(edge, "label"), node_id, (edge.source, edge.target), fix)
             if first.setdefault(key, edge) is not edge:
                 other = first[key].label or first[key].target
                 message = f'the choices "{other}" and "{label}" of "{node_id}" both have the key {key}'
