@@ -73,7 +73,7 @@ class Ledger:
 
         Raises:
             Problem: The key is none, is of another request, or its request is under way.
-            StorageError: The record cannot be written.
+            StorageError: The key cannot be locked, or its record not be read or written.
         """
         if key is None:
             return serve(KeyClaim())
@@ -120,8 +120,7 @@ class Ledger:
             self._sweep()
         lock = FileLock(self._place / f"{name}.lock", timeout=0, mode=0o600, thread_local=False)
         try:
-            with lock:
-                yield
+            lock.acquire()
         except Timeout:
             raise Problem(
                 409,
@@ -130,6 +129,12 @@ class Ledger:
                 hint="wait for its response, or send it again later",
                 headers={"Retry-After": "1"},
             ) from None
+        except OSError as error:
+            raise storage_error(error, "lock", self._place / f"{name}.lock") from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def _sweep(self) -> None:
         """Forget keys that nobody will send again."""

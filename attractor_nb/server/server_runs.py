@@ -149,8 +149,9 @@ class StartedRuns:
         try:
             lock.acquire(poll_interval=0.01)
         except Timeout:
+            deciding = f"another server is starting or resuming {run_id}"
             hint = "try again in a moment"
-            raise Problem(409, "locked", "Another process owns the run", "it goes on", hint=hint) from None
+            raise Problem(409, "locked", "Another process owns the run", deciding, hint=hint) from None
         except OSError as error:
             raise storage_error(error, "lock", path) from error
         try:

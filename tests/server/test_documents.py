@@ -1,10 +1,14 @@
 """The DOT files of a folder over HTTP: listed, read, saved where that is allowed, and nothing outside of it."""
 
+import errno
 import os
 import stat
 
 import httpx
 import pytest
+
+from attractor_nb.errors import OptionError
+from attractor_nb.server.server_settings import check_documents
 
 TEXT = "digraph a { start [shape=Mdiamond] done [shape=Msquare] start -> done }\n"
 OTHER = TEXT.replace("digraph a", "digraph b")
@@ -136,6 +140,54 @@ def test_a_folder_that_becomes_a_link_leads_nowhere(editing, folder):
     assert save(editing, "sub/new.dot", OTHER, "").status_code == 404
     assert save(editing, "sub/inner.gv", OTHER, read["digest"]).status_code == 404
     assert not (folder.parent / "elsewhere" / "new.dot").exists()
+
+
+def test_a_file_that_the_disk_refuses_is_said_and_stays(editing, folder, monkeypatch):
+    def refuse(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    digest = editing.get(at("a.dot")).json()["digest"]
+    before = {*folder.iterdir()}
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", refuse)
+        reply = save(editing, "a.dot", OTHER, digest)
+    problem = reply.json()
+    assert (reply.status_code, problem["type"]) == (503, "urn:attractor-nb:problem:storage")
+    assert problem["detail"] == "a.dot cannot be written: No space left on device"
+    assert (folder / "a.dot").read_text() == TEXT
+    assert {*folder.iterdir()} == before
+
+
+def test_a_file_that_another_program_made_meanwhile_is_a_conflict_and_stays(editing, folder, monkeypatch):
+    link = os.link
+
+    def late(source, target, **more):
+        (folder / target).write_text(OTHER)
+        link(source, target, **more)
+
+    before = {*folder.iterdir()}
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "link", late)
+        reply = save(editing, "new.dot", TEXT)
+    problem = reply.json()
+    assert (reply.status_code, problem["type"]) == (409, "urn:attractor-nb:problem:document-changed")
+    assert problem["document"]["text"] == OTHER
+    assert (folder / "new.dot").read_text() == OTHER
+    assert {*folder.iterdir()} == {*before, folder / "new.dot"}
+
+
+def test_what_a_server_is_to_show_and_save_is_checked_before_it_starts(folder, monkeypatch):
+    with pytest.raises(OptionError, match=r"a\.dot is not a folder"):
+        check_documents(folder / "a.dot", is_editing=False)
+    with pytest.raises(OptionError, match="there are no files to edit") as refused:
+        check_documents(None, is_editing=True)
+    assert refused.value.hint == "name their folder: documents=Path(…)"
+    check_documents(folder, is_editing=True)
+    monkeypatch.setattr(os, "supports_dir_fd", set())
+    with pytest.raises(OptionError, match="keeps links out") as refused:
+        check_documents(folder, is_editing=True)
+    assert refused.value.hint == "leave edit out"
+    check_documents(folder, is_editing=False)
 
 
 def test_without_edit_files_are_shown_and_not_saved(serving, root, folder):

@@ -11,11 +11,15 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.engine.event_stream import EventFeed
+from attractor_nb.server import guard
 from attractor_nb.server.desk import RunDesk
+from attractor_nb.server.events import EventStreamResponse
 from attractor_nb.server.guard import Tickets
 from attractor_nb.server.replies import Problem
+from attractor_nb.server.server_settings import ServerSettings
 from attractor_nb.server.streams import channel as channel_module
 from attractor_nb.server.streams.channel import RunChannel
+from attractor_nb.server.streams.event_reader import EventReader
 from attractor_nb.server.streams.event_streams import Streams
 from attractor_nb.storage.log.event_log import read_log
 
@@ -167,6 +171,22 @@ def test_a_ticket_is_good_for_its_seconds_only():
     assert tickets.redeem(kept, "/a/events")
     now[0] = 31.0
     assert not tickets.redeem(lost, "/a/events")
+
+
+def test_unused_tickets_are_bounded_and_room_comes_back(monkeypatch):
+    monkeypatch.setattr(guard, "MAX_TICKETS", 2)
+    now = [0.0]
+    tickets = Tickets(30.0, monotonic=lambda: now[0])
+    first = tickets.issue("/a/events")
+    tickets.issue("/a/events")
+    with pytest.raises(Problem, match="Too many tickets are unused") as refused:
+        tickets.issue("/a/events")
+    assert (refused.value.status, refused.value.kind) == (429, "too-many-tickets")
+    assert refused.value.headers == {"Retry-After": "30"}
+    assert tickets.redeem(first, "/a/events")
+    tickets.issue("/a/events")
+    now[0] = 30.0
+    assert tickets.redeem(tickets.issue("/b/events"), "/b/events")
 
 
 def test_a_silent_stream_says_that_it_lives(serving, root, sources):
@@ -370,3 +390,66 @@ def test_a_channel_that_cannot_read_its_log_says_so(root, stored):
         return followed.take(0)[0]
 
     assert b"event: fault" in asyncio.run(follow())
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        pytest.param(Problem(404, "no-such-pipeline", "There is no such pipeline"), b"no-such-pipeline", id="refusal"),
+        pytest.param(ZeroDivisionError("of ours"), b'{"detail":"internal server error"}', id="fault of ours"),
+    ],
+)
+def test_a_channel_whose_run_goes_away_says_so_and_ends(stored, caplog, error, words):
+    def status():
+        raise error
+
+    async def follow():
+        followed = RunChannel(stored, None, lambda: False, status)
+        followed.start()
+        await followed.is_ready.wait()
+        return followed.is_closed, followed.take(0)[0]
+
+    is_closed, sent = asyncio.run(follow())
+    assert is_closed
+    assert re.findall(rb"^id: (.*)$", sent, re.MULTILINE) == [one.encode() for one in logged(stored)]
+    last = sent.rpartition(b"event: fault")[2]
+    assert words in last
+    assert b"of ours" not in last
+    assert ("a stream of events ended" in caplog.text) == isinstance(error, ZeroDivisionError)
+
+
+def test_a_log_that_is_not_there_yet_has_a_stamp_and_another_one_when_it_is(tmp_path):
+    reader = EventReader(tmp_path)
+    before = reader.stamp
+    assert reader.stamp == before
+    (tmp_path / "events.jsonl").touch()
+    assert reader.stamp != before
+
+
+@pytest.mark.parametrize("hangs_at", ["an event", "a heartbeat"])
+def test_a_consumer_that_takes_nothing_is_disconnected(tmp_path, caplog, hangs_at):
+    caplog.set_level("INFO", logger="attractor_nb")
+    closed = []
+
+    class Stream:
+        async def frames(self):
+            if hangs_at == "a heartbeat":
+                await asyncio.Event().wait()
+            yield b"data: {}\n\n"
+
+        def close(self):
+            closed.append(True)
+
+    async def send(message):
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    async def answer():
+        settings = ServerSettings(
+            root=tmp_path, token="t" * 43, hosts=frozenset(), send_seconds=0.01, heartbeat_seconds=0.01
+        )
+        await EventStreamResponse(Stream(), settings)({}, asyncio.Event().wait, send)
+
+    asyncio.run(asyncio.wait_for(answer(), 60))
+    assert closed == [True]
+    assert "an event client stopped reading and was disconnected" in caplog.text

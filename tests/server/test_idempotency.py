@@ -1,13 +1,17 @@
 """A request that is sent twice is done once (Idempotency-Key)."""
 
+import errno
 import json
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from attractor_nb.errors import StorageError
 from attractor_nb.server.idempotency import Ledger
 from attractor_nb.server.replies import Problem, Reply
+from attractor_nb.storage.files.disk import Disk
 
 KEPT_SECONDS = 24 * 3600.0
 MAX_KEPT_BYTES = 1024 * 1024
@@ -48,6 +52,16 @@ def test_a_refusal_is_not_kept_so_the_request_can_be_mended(client, sources):
     key = {"Idempotency-Key": "k"}
     assert client.post("/pipelines", {"source": sources.tool}, headers=key).status_code == 403
     assert client.post("/pipelines", {"source": sources.plain}, headers=key).status_code == 201
+
+
+def test_two_keys_are_one_too_many(client, sources):
+    reply = client.http.post(
+        "/pipelines", json={"source": sources.plain}, headers=[("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+    )
+    problem = reply.json()
+    assert (reply.status_code, problem["type"]) == (400, "urn:attractor-nb:problem:idempotency-key")
+    assert problem["title"] == "The Idempotency-Key is given twice"
+    assert client.get("/pipelines").json()["total"] == 0
 
 
 def test_many_requests_of_one_key_at_once_start_one_run(client, sources):
@@ -148,6 +162,54 @@ def test_a_key_is_kept_out_while_its_request_works(root):
         goes_on.set()
         assert first.result(30).status == 200
     assert refused.value.status == 409
+
+
+def test_a_record_that_is_no_json_counts_for_none(root):
+    ledger, served = Ledger(root), []
+    ledger.once("k", b"a", lambda claim: Reply({}))
+    [record] = (root / ".server/keys").glob("*.json")
+    record.write_text('{"asked": ')
+    for _ in range(2):
+        ledger.once("k", b"a", lambda claim: served.append(claim.run_id) or Reply({}))
+    assert served == [""]
+
+
+def test_a_run_that_cannot_be_recorded_for_its_key_is_not_begun(root, monkeypatch):
+    def refuse(disk, name, parent=None):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    begun = []
+
+    def serve(claim):
+        claim.note("run-1")
+        begun.append("run-1")
+        return Reply({})
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Disk, "open_directory", refuse)
+        with pytest.raises(StorageError, match=r"cannot open .*\.server/keys: too many open files"):
+            Ledger(root).once("k", b"a", serve)
+    assert not begun
+    assert Ledger(root).once("k", b"a", serve).status == 200
+
+
+def test_a_lock_of_a_key_that_cannot_be_made_is_said(root):
+    ledger = Ledger(root)
+    ledger.once("k", b"a", lambda claim: Reply({}))
+    [lock] = (root / ".server/keys").glob("*.lock")
+    lock.unlink()
+    lock.mkdir()
+    with pytest.raises(StorageError, match=r"cannot lock .*\.lock: is a directory"):
+        ledger.once("k", b"a", lambda claim: Reply({}))
+
+
+def test_a_fault_of_the_system_while_a_request_is_served_is_no_fault_of_its_lock(root):
+    def serve(claim):
+        raise TimeoutError("the backend")
+
+    for _ in range(2):
+        with pytest.raises(TimeoutError, match="the backend"):
+            Ledger(root).once("k", b"a", serve)
 
 
 def test_old_keys_are_forgotten(root, monkeypatch):

@@ -1,13 +1,18 @@
 """Whoever asks for too much is told so, also while it is still sending: no limit is a connection that breaks."""
 
+import asyncio
 import json
 import socket
 import threading
 import time
 
 import pytest
+from starlette.requests import Request
 
 from attractor_nb.server import serving as wire
+from attractor_nb.server.replies import Problem
+from attractor_nb.server.request_calls import read_body
+from attractor_nb.server.server_settings import ServerSettings
 from tests.waiting import wait_until
 
 TOKEN = "t" * 43
@@ -170,6 +175,35 @@ def test_json_that_is_too_deep_is_refused_in_words(client, opening):
     for depth in (101, 100_000):
         reply = client.http.post("/validate", content=opening * depth, headers={"Content-Type": "application/json"})
         assert (reply.status_code, reply.json()["type"]) == (400, "urn:attractor-nb:problem:json")
+
+
+def test_a_body_that_does_not_arrive_is_not_waited_for(root):
+    async def receive():
+        if not pieces:
+            await asyncio.Event().wait()
+        return {"type": "http.request", "body": pieces.pop(), "more_body": True}
+
+    pieces = [b"{"]
+    settings = ServerSettings(root=root, token=TOKEN, hosts=frozenset(), body_seconds=0.01)
+    scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json")]}
+    with pytest.raises(Problem, match="The body did not arrive in time") as refused:
+        asyncio.run(asyncio.wait_for(read_body(Request(scope, receive), settings), 60))
+    assert (refused.value.status, refused.value.kind) == (408, "timeout")
+    assert not pieces
+
+
+def test_a_fault_of_ours_is_logged_and_tells_the_client_nothing_of_it(client, monkeypatch, caplog):
+    def fail():
+        raise ZeroDivisionError("of ours")
+
+    monkeypatch.setattr(client.server.house.desk, "summaries", fail)
+    reply = client.get("/pipelines")
+    assert (reply.status_code, reply.json()["type"]) == (500, "urn:attractor-nb:problem:internal")
+    assert "of ours" not in reply.text
+    assert "GET /pipelines" in caplog.text
+    assert "ZeroDivisionError: of ours" in caplog.text
+    monkeypatch.undo()
+    assert client.get("/pipelines").status_code == 200
 
 
 def test_too_many_runs_and_streams_are_refused_in_words(root, serving, sources):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from attractor_nb import Pipeline
+from attractor_nb.server.answers import stage_files_answers
 
 
 def test_a_posted_source_runs_to_its_end(client, sources):
@@ -284,6 +285,60 @@ def test_what_is_not_there_is_a_problem(client, path):
     reply = client.get(path)
     assert reply.status_code == 404
     assert reply.json()["status"] == 404
+
+
+def test_without_a_run_there_is_no_newest_one(client, sources):
+    reply = client.get("/status")
+    problem = reply.json()
+    assert (reply.status_code, problem["type"]) == (404, "urn:attractor-nb:problem:no-such-pipeline")
+    assert (problem["detail"], problem["hint"]) == ("There is no pipeline yet", "POST /pipelines starts one")
+    run_id = client.submit(sources.plain)
+    assert client.get("/status").json()["id"] == run_id
+
+
+def test_a_name_that_a_query_has_twice_is_refused(client):
+    reply = client.get("/pipelines?limit=1&limit=2")
+    problem = reply.json()
+    assert (reply.status_code, problem["type"]) == (422, "urn:attractor-nb:problem:query")
+    assert problem["detail"] == "limit is given twice"
+
+
+def test_a_map_has_a_line_and_no_drawing(client, root, sources):
+    Pipeline(sources.plain).map([{"a": 1}], map_dir=root / "a-map", wait=True, is_shown=False)
+    assert client.get("/pipelines").json()["pipelines"][0]["kind"] == "map"
+    reply = client.get("/pipelines/a-map/drawing")
+    problem = reply.json()
+    assert (reply.status_code, problem["type"]) == (409, "urn:attractor-nb:problem:run")
+    assert problem["detail"] == "a-map is a map, which has no single drawing"
+
+
+def test_a_stage_has_the_files_that_it_has(client, sources):
+    run_id = client.submit(sources.plain)
+    client.ended(run_id)
+    reply = client.get(f"/pipelines/{run_id}/stages/plan/files/none.md")
+    problem = reply.json()
+    assert (reply.status_code, problem["type"]) == (404, "urn:attractor-nb:problem:no-such-file")
+    assert problem["detail"] == "stage plan has no file none.md"
+    reply = client.get(f"/pipelines/{run_id}/stages/nobody")
+    assert (reply.status_code, reply.json()["type"]) == (404, "urn:attractor-nb:problem:no-such-stage")
+
+
+def test_an_artifact_that_is_not_there_or_too_large_is_said(client, sources, monkeypatch):
+    run_id = client.submit(sources.plain, params={"big": "x" * 200_000})
+    client.ended(run_id)
+    reply = client.get(f"/pipelines/{run_id}/artifacts/nobody")
+    problem = reply.json()
+    assert (reply.status_code, problem["type"]) == (404, "urn:attractor-nb:problem:no-such-artifact")
+    assert problem["detail"] == "there is no artifact nobody"
+    [line] = client.get(f"/pipelines/{run_id}/artifacts").json()["artifacts"]
+    monkeypatch.setattr(stage_files_answers, "MAX_ARTIFACT_BYTES", line["bytes"] - 1)
+    reply = client.get(f"/pipelines/{run_id}/artifacts/{line['id']}")
+    problem = reply.json()
+    assert (reply.status_code, problem["type"]) == (409, "urn:attractor-nb:problem:artifact-too-large")
+    assert problem["detail"] == f"{line['id']} has {line['bytes']} bytes"
+    assert problem["hint"] == f"read the file: artifacts/{line['id']}.json in the run directory"
+    monkeypatch.setattr(stage_files_answers, "MAX_ARTIFACT_BYTES", line["bytes"])
+    assert client.get(f"/pipelines/{run_id}/artifacts/{line['id']}").status_code == 200
 
 
 def test_a_link_under_the_root_leads_nowhere(client, root, tmp_path, sources):

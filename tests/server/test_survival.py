@@ -238,6 +238,15 @@ def test_a_port_that_is_taken_is_said(root, client):
         serve(root, port=client.port)
 
 
+def test_a_module_of_our_own_that_is_missing_is_not_blamed_on_the_extra(root, monkeypatch):
+    from attractor_nb.server import serve
+
+    monkeypatch.delitem(sys.modules, "attractor_nb.server.serving", raising=False)
+    monkeypatch.setitem(sys.modules, "attractor_nb.server.asgi_app", None)
+    with pytest.raises(ModuleNotFoundError, match=r"attractor_nb\.server\.asgi_app"):
+        serve(root)
+
+
 def test_what_is_missing_is_said(root, monkeypatch):
     from attractor_nb.errors import OptionError
     from attractor_nb.server import serve

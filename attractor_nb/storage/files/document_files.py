@@ -142,7 +142,10 @@ class DocumentFolder:
                 there = self._read(folder, name, path)
             if (there.digest if there else "") != digest:
                 raise DocumentConflict(there)
-            self._put(folder, name, text.encode("utf-8"), is_new=there is None)
+            try:
+                self._put(folder, name, text.encode("utf-8"), is_new=there is None)
+            except FileExistsError:  # another program made it meanwhile
+                raise DocumentConflict(self._read(folder, name, path)) from None
             return self._read(folder, name, path)
 
     def _put(self, folder: int, name: str, data: bytes, *, is_new: bool) -> None:

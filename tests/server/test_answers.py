@@ -1,0 +1,51 @@
+"""What is answered of runs that are half written or damaged."""
+
+import pytest
+
+from attractor_nb import Pipeline
+from attractor_nb.errors import CheckpointCorrupt, SessionNotFound, StorageError
+from attractor_nb.server.answers.gate_answers import all_questions, questions_of
+from attractor_nb.server.answers.run_status_answers import status_of
+from attractor_nb.server.answers.stage_files_answers import artifacts_of, session_of
+from attractor_nb.server.desk import RunDesk
+from attractor_nb.sessions import create_session
+from attractor_nb.storage.run_directory import RunDirectory
+from attractor_nb.storage.run_lists.listing import RunSummary
+
+
+def test_artifacts_that_cannot_be_listed_are_said_and_leave_nothing_open(root, sources, monkeypatch):
+    closed = []
+    close = RunDirectory.close
+    Pipeline(sources.plain).run(wait=True, logs_root=root / "a", is_shown=False)
+    (root / "a" / "artifacts").write_text("no directory")
+    monkeypatch.setattr(RunDirectory, "close", lambda directory: closed.append(directory.path) or close(directory))
+    with pytest.raises(StorageError, match="artifacts"):
+        artifacts_of("a", root / "a")
+    assert closed == [root / "a"]
+
+
+def test_a_session_that_is_just_being_made_is_none_yet(tmp_path):
+    session_dir = create_session(tmp_path, "orchestrate", "a.dot", [{"id": "001"}])
+    (session_dir / "status.json").unlink()
+    with pytest.raises(SessionNotFound, match="this run has no session") as refused:
+        session_of(tmp_path)
+    assert refused.value.hint == 'submit it with "session": true'
+
+
+def test_the_questions_of_a_run_that_cannot_be_read_are_none_and_hide_no_others(root, sources):
+    """Its log was damaged after its line was made."""
+    Pipeline(sources.plain).run(wait=True, logs_root=root / "a", is_shown=False)
+    log = root / "a" / "events.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"StageStarted", b"StageStarteX", 1))
+    line = RunSummary(root / "a", "a", "demo", "abandoned", "", None)
+
+    class Desk(RunDesk):
+        def summary(self, run_id):
+            return line
+
+    desk = Desk(root, 10)
+    assert all_questions(desk, [line]) == []
+    with pytest.raises(CheckpointCorrupt):
+        questions_of(desk, "a")
+    status = status_of(desk, "a")
+    assert (status.status, status.questions, status.progress.nodes) == ("abandoned", 0, 0)
