@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb.errors import SessionError, StorageError
-from attractor_nb.sessions import create_session, open_agent_log
+from attractor_nb.sessions import agent_logs, create_session, open_agent_log
 from attractor_nb.sessions.agent_logs import AgentLog
 from attractor_nb.storage.files.disk import Disk
 
@@ -138,9 +138,51 @@ def test_a_program_does_not_wait_without_end_for_an_agent_that_goes_on(session):
     assert (session / "001.log").read_text() == "said\n"
 
 
+def descriptors():
+    """The open descriptors of this process, where the system lists them."""
+    place = Path("/proc/self/fd")
+    return len(list(place.iterdir())) if place.is_dir() else 0
+
+
+def test_without_another_descriptor_a_log_says_so_and_closes_its_file(session, monkeypatch):
+    def refuse():
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    before = descriptors()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pipe", refuse)
+        with pytest.raises(StorageError, match=r"cannot open .*001\.log: too many open files") as refused:
+            open_agent_log(session, "001")
+    assert "raise the limit of open files" in refused.value.hint
+    assert descriptors() == before
+
+
+def test_without_another_thread_a_log_says_so_and_closes_what_it_opened(session, monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    before = descriptors()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(SessionError, match=r"no thread can be started that writes .*001\.log"):
+            open_agent_log(session, "001")
+    assert descriptors() == before
+    assert not agent_logs._COPIES
+
+
+def test_a_link_in_the_place_of_a_log_is_not_written_through(session, tmp_path):
+    other = tmp_path / "other"
+    other.write_text("of somebody else")
+    (session / "001.log").symlink_to(other)
+    with pytest.raises(StorageError, match=r"cannot open .*001\.log") as refused:
+        open_agent_log(session, "001")
+    assert "a symbolic link stands in its place" in refused.value.hint
+    assert other.read_text() == "of somebody else"
+
+
 def test_no_descriptor_is_left(session):
     open_agent_log(session, "001").wait()
-    before = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").is_dir() else 0
+    before = descriptors()
     for _ in range(5):
         open_agent_log(session, "001").wait()
-    assert (len(list(Path("/proc/self/fd").iterdir())) if before else 0) == before
+    assert descriptors() == before

@@ -153,6 +153,12 @@ def test_what_the_schema_does_not_allow_is_refused_with_its_place(agents, waves,
     assert words in str(caught.value)
 
 
+def test_an_unknown_source_is_refused_with_the_nearest_and_all_others():
+    with pytest.raises(OptionError, match=r"session source 'orchestrat' is not known.*orchestrate") as refused:
+        begin_session(ID, "orchestrat", "a.md", [], None, at=START)
+    assert "run-prompt" in refused.value.hint
+
+
 @pytest.mark.parametrize(
     ("updates", "words"),
     [

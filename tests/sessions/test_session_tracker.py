@@ -2,8 +2,10 @@
 
 import errno
 import json
+import os
 import stat
 import threading
+import uuid
 
 import pytest
 
@@ -26,6 +28,7 @@ from attractor_nb.sessions import (
     start_agent,
 )
 from attractor_nb.sessions.fold import AgentUpdate, SessionCancelled
+from attractor_nb.sessions.tracker import gone_agents, stored_plain
 from tests.disks.faulty_disk import FaultyDisk
 
 BASE = ".founder-mode/status"
@@ -65,6 +68,58 @@ def test_the_agents_of_the_caller_are_not_changed(create):
     given = [{"id": "001"}]
     create(given)
     assert given == [{"id": "001"}]
+
+
+class Ids:
+    """Gives these ids, the last one for ever."""
+
+    def __init__(self, *names):
+        self.names = list(names)
+
+    def __call__(self):
+        name = self.names.pop(0) if len(self.names) > 1 else self.names[0]
+        return uuid.UUID(hex=name * 32)
+
+
+def test_a_session_whose_name_is_taken_has_another_one(create, monkeypatch):
+    monkeypatch.setattr(uuid, "uuid4", Ids("a", "a", "b"))
+    first, second = create(), create()
+    first.change(AgentUpdate("001", {"status": "running"}))
+    assert [tracker.session_dir.name[-8:] for tracker in (first, second)] == ["aaaaaaaa", "bbbbbbbb"]
+    assert (first.read().summary.running, second.read().summary.running) == (1, 0)
+
+
+def test_when_no_name_is_free_the_sessions_that_are_there_stay(create, tmp_path, monkeypatch):
+    monkeypatch.setattr(uuid, "uuid4", Ids("a"))
+    tracker = create()
+    with pytest.raises(StorageError, match="no free name for a session"):
+        create()
+    assert tracker.read().summary.total == 3
+    assert get_active_session(tmp_path) == tracker.session_dir
+
+
+def test_a_working_directory_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(StorageError, match=r"cannot open .*gone: no such file or directory"):
+        create_session(tmp_path / "gone", "run-prompt", "a.md", [])
+    assert not (tmp_path / "gone").exists()
+
+
+def test_a_session_that_is_not_there_has_no_status(tmp_path):
+    assert stored_plain(tmp_path / "gone") is None
+
+
+def test_an_agent_is_gone_when_its_process_is(tracker, monkeypatch):
+    """A process of another user lives, too, and so may one whose number this system does not know."""
+    answers = {11: ProcessLookupError(), 12: PermissionError(), 13: OverflowError()}
+
+    def kill(pid, number):
+        assert number == 0
+        raise answers[pid]
+
+    monkeypatch.setattr(os, "kill", kill)
+    for agent_id, pid in zip(("001", "002", "003"), answers, strict=True):
+        tracker.change(AgentUpdate(agent_id, {"status": "running", "pid": pid}))
+    assert gone_agents(tracker.read()) == {"001"}
 
 
 def test_a_refused_session_leaves_nothing_behind(create, tmp_path):
