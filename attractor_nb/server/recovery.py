@@ -43,6 +43,8 @@ MAX_TRIES: Final = 3
 """How often a run is taken up of which nothing comes."""
 ROOM_SECONDS: Final = 1.0
 """How often it is looked whether a run has ended where the server is full."""
+_PASSING: Final = frozenset({"too-many-runs", "stopping"})
+"""Problems of this server now, which say nothing of the run: a server that ends leaves it to the next one."""
 
 
 class Recovery:
@@ -103,7 +105,7 @@ class Recovery:
         except RunLocked:
             pass  # whoever owns it shows it
         except (Problem, AttractorError) as refused:
-            if isinstance(refused, Problem) and refused.kind == "too-many-runs":
+            if isinstance(refused, Problem) and refused.kind in _PASSING:
                 return False
             message = refused.detail if isinstance(refused, Problem) else refused.message
             words = f"it is not taken up again: {message}"

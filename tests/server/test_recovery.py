@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +16,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from attractor_nb import Outcome, Pipeline
+from attractor_nb.errors import RunError, RunLocked
 from attractor_nb.model.events import InterviewStarted, PipelineResumed, StageCompleted, StageStarted
-from attractor_nb.server.desk import RunDesk
-from attractor_nb.server.recovery import has_come_to_something
+from attractor_nb.server.desk import WAITS, RunDesk
+from attractor_nb.server.recovery import Recovery, has_come_to_something
+from attractor_nb.server.replies import Problem, stopping
 from attractor_nb.server.streams.event_reader import Recorded
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import read_owner
@@ -398,3 +401,108 @@ RESUMED = PipelineResumed(next_node="a")
 def test_a_run_has_come_to_something_with_a_result_or_at_rest(before, behind, expected):
     trail = trail_of(*before, *behind)
     assert has_come_to_something(trail, f"0.{len(before)}") is expected
+
+
+# -- one decision by itself --------------------------------------------------------------------------
+
+
+def recovery_of(root, *ids, **decisions):
+    """A recovery that takes up these runs; what becomes of each is given, an exception or the words for it."""
+
+    class Recovering(Recovery):
+        def _decide(self, run_id):
+            self.decided.append(run_id)
+            found = decisions[run_id]
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+    found = Recovering(RunDesk(root, 10))
+    found.decided = []
+    found._queue.extend(ids)
+    found._desk.words.update(dict.fromkeys(ids, WAITS))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        pytest.param(RunLocked("another process runs it", owner={}), None, id="owned by another process"),
+        pytest.param(RunError("its log is damaged"), "it is not taken up again: its log is damaged", id="damaged"),
+        pytest.param(
+            Problem(409, "locked", "Another process owns the run", "another server is starting or resuming it"),
+            "it is not taken up again: another server is starting or resuming it",
+            id="decided about elsewhere",
+        ),
+        pytest.param(ZeroDivisionError("of ours"), None, id="fault of ours"),
+    ],
+)
+def test_a_run_that_cannot_be_taken_up_keeps_no_other_from_it(root, caplog, error, words):
+    recovery = recovery_of(root, "a", "b", a=error, b="")
+    recovery._work()
+    assert recovery.decided == ["a", "b"]
+    assert recovery._desk.words == ({} if words is None else {"a": words})
+    is_ours = isinstance(error, ZeroDivisionError)
+    assert ("pipeline a is not taken up again" in caplog.text) == is_ours
+    assert ("ZeroDivisionError: of ours" in caplog.text) == is_ours
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        pytest.param(Problem(429, "too-many-runs", "Too many runs are active"), id="no room"),
+        pytest.param(stopping(), id="the server ends"),
+    ],
+)
+def test_a_run_without_room_is_tried_again_until_the_server_ends(root, caplog, refusal):
+    recovery = recovery_of(root, "a", "b", a=refusal, b="")
+    waits = []
+
+    class Ending(threading.Event):
+        def wait(self, timeout=None):
+            waits.append(timeout)
+            return len(waits) == 3
+
+    recovery._is_ending = Ending()
+    recovery._work()
+    assert recovery.decided == ["a", "a", "a"]
+    assert recovery._desk.words == {"a": WAITS, "b": WAITS}
+    assert "not taken up" not in caplog.text  # by this server; the next one decides
+
+
+def test_a_thread_whose_last_run_another_one_took_ends(root):
+    class Emptied(deque):
+        def __bool__(self):  # as it was a moment ago
+            return True
+
+    recovery = recovery_of(root)
+    recovery._queue = Emptied()
+    recovery._work()
+    assert recovery.decided == []
+
+
+def test_a_note_of_a_run_that_cannot_be_read_keeps_no_other_run_waiting(root, caplog):
+    (root / ".server/runs/a.json").mkdir(parents=True)
+    desk = RunDesk(root, 10)
+    with desk.started.noted("b"):
+        pass
+    recovery = Recovery(desk)
+    desk.words.update(a=WAITS, b=WAITS)
+    recovery._begin(["a", "b"])
+    until(lambda: WAITS not in desk.words.values())
+    assert desk.words == {"a": f"it is not taken up again: cannot read {root}/.server/runs/a.json: not a plain file"}
+    assert desk.started.read("b") is None  # its directory contains no run
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_note_of_a_run_that_is_gone_is_forgotten(root, is_there):
+    desk = RunDesk(root, 10)
+    with desk.started.noted("a"):
+        pass
+    if is_there:
+        (root / "a").mkdir()
+    desk.words["a"] = WAITS
+    assert Recovery(desk)._is_decided("a")
+    assert desk.words == {}
+    assert desk.started.ids() == []
+    assert list((root / ".server/runs").iterdir()) == []
