@@ -24,6 +24,7 @@ _HIDDEN_ENDINGS: Final = (".response", ".run_id", ".logs_root")
 """Of keys that are told with their stage, or that are other values in each run."""
 _OUTPUT_KEYS: Final = (TOOL_OUTPUT_KEY, BRANCHES_KEY, "human.gate.text", "human.gate.form")
 """Keys of what a stage came to, beside its response; it has one of them."""
+_MAY_BE_EMPTY: Final = frozenset({TOOL_OUTPUT_KEY, BRANCHES_KEY})
 _MORE_KEYS: Final = {TOOL_OUTPUT_KEY: (TOOL_ERRORS_KEY,), "human.gate.text": ("human.gate.form",)}
 
 
@@ -46,9 +47,10 @@ def stage_summary(event: StageEnd, keys: Sequence[str]) -> StageSummary:
     changed = event.context
     main = f"{event.name}.response"
     if main not in changed:
-        main = next((key for key in _OUTPUT_KEYS if key in changed), "")
+        main = next((key for key in _OUTPUT_KEYS if changed.get(key) or (key in changed and key in _MAY_BE_EMPTY)), "")
     output, is_end = changed.get(main, changed.get("last_response", "")), main == TOOL_OUTPUT_KEY
     text = output if isinstance(output, str) else ""
+    more = [key for key in _MORE_KEYS.get(main, ()) if key in changed]
     return StageSummary(
         node_id=event.name,
         label=event.name,
@@ -56,5 +58,5 @@ def stage_summary(event: StageEnd, keys: Sequence[str]) -> StageSummary:
         notes=(event.outcome.failure_reason or event.outcome.notes)[:_NOTES_LENGTH],
         excerpt=last_lines(text, _EXCERPT_LENGTH) if is_end else text[:_EXCERPT_LENGTH],
         size=len(text),
-        keys=(main, *_MORE_KEYS.get(main, ()), *keys)[:_KEYS_OF_A_STAGE] if main else tuple(keys),
+        keys=(main, *more, *keys)[:_KEYS_OF_A_STAGE] if main else tuple(keys),
     )

@@ -168,7 +168,8 @@ def _default_without_form(question: Question) -> str:
 
 
 def _outcome(question: Question, choices: Sequence[GateChoice], answer: Answer) -> Outcome:
-    updates: dict[str, Any] = {"human.gate.text": answer.text} if answer.text else {}
+    # All that an answer can set is set by each: nothing of an earlier answer is left.
+    updates: dict[str, Any] = {"human.gate.text": answer.text, "human.gate.selected": "", "human.gate.label": ""}
     if question.form is not None:
         updates |= {f"{FORM_KEY}.{name}": value for name, value in answer.form.items()}
         updates[FORM_KEY] = dict(answer.form)

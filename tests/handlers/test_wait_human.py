@@ -63,7 +63,8 @@ def test_ruling_23_an_answer_gives_both_the_label_and_the_target(tmp_path, answe
     assert outcome.status is StageStatus.SUCCESS
     assert outcome.preferred_label == "[F] Fix it"
     assert outcome.suggested_next_ids == ("fix",)
-    assert outcome.context_updates == {"human.gate.selected": "F", "human.gate.label": "[F] Fix it"}
+    expected = {"human.gate.selected": "F", "human.gate.label": "[F] Fix it", "human.gate.text": ""}
+    assert outcome.context_updates == expected
 
 
 def test_edges_without_labels_are_chosen_by_their_targets(tmp_path):

@@ -16,6 +16,7 @@ KNOWN = {
     "count": 3,
     "flag": True,
     "nothing": None,
+    "empty": "",
     "Ticket no": "41",
     "evil": "$ticket ${plan.response} $$",
 }
@@ -46,6 +47,12 @@ def render(text, known=KNOWN, goal="ship"):
         ("${plan.response:tail 0}|", "|"),
         ("${plan.response:last 5}", "${plan.response:last 5}"),
         ("${tags:head 3}", '["a'),
+        ("${missing:default none yet}", "none yet"),
+        ("${missing:default}|", "|"),
+        ("${ticket:default none yet}", "printer broken"),
+        ("${empty:default none yet} ${nothing:default -} ${count:default -}", "none yet - 3"),
+        ("${a:b:default c}", "c"),
+        ("${missing:default $ticket}", "${missing:default printer broken}"),
     ],
 )
 def test_ruling_34_variables_become_the_values_that_they_name(text, expected):

@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+from attractor_nb import Answer as GateAnswer
 from attractor_nb import Run, gates, runs
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, RunLocked, StorageError
 from attractor_nb.interviewers import QueueInterviewer
@@ -232,3 +233,30 @@ def test_what_the_other_process_says_of_an_answer_is_raised_here_in_its_words(tm
     with pytest.raises(kind, match="so it is") as raised:
         answer_elsewhere(result.logs_root, question, "Y", **given)
     assert raised.value.hint == "look there"
+
+
+LOOP = """digraph L { start [shape=Mdiamond]
+    draft [prompt="Write. Feedback: ${human.gate.text:default none}"] review [shape=hexagon, label="Content?"]
+    done [shape=Msquare] start -> draft -> review
+    review -> done [label="[Y] Yes"]; review -> draft [label="[F] Again"] }"""
+
+
+def test_an_answer_without_text_leaves_no_text_of_the_answer_before():
+    prompts = []
+    answers = [GateAnswer("F", text="shorter"), GateAnswer("F"), GateAnswer("Y")]
+    result = Pipeline(LOOP, backend=lambda prompt: prompts.append(prompt) or "draft").run(
+        wait=True, durability="none", interviewer=QueueInterviewer(answers)
+    )
+    assert [prompt.split("Feedback: ")[-1] for prompt in prompts] == ["none", "shorter", "none"]
+    assert "shorter" not in prompts[-1]
+    assert (result.context["human.gate.text"], result.context["human.gate.selected"]) == ("", "Y")
+
+
+def test_free_text_that_chooses_no_edge_leaves_no_choice_of_the_gate_before():
+    source = """digraph L { start [shape=Mdiamond] first [shape=hexagon] second [shape=hexagon, human.type=freeform]
+        a [prompt=a] b [prompt=b] done [shape=Msquare] start -> first -> second [label="[G] Go"]
+        second -> a [label="A"]; second -> b [label="B"]; a -> done; b -> done }"""
+    result = Pipeline(source).run(
+        wait=True, durability="none", interviewer=QueueInterviewer([GateAnswer("G"), GateAnswer(text="neither")])
+    )
+    assert [result.context[f"human.gate.{key}"] for key in ("selected", "label", "text")] == ["", "", "neither"]

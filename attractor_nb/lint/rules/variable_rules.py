@@ -100,6 +100,8 @@ def variable_unknown(survey: Survey) -> Iterator[Finding]:
         for variable in variables(text.text):
             if message := _complaint(survey, node, variable.name, names):
                 near = names.certain.nearest(variable.name) or names.likely.nearest(variable.name)
+                if variable.default is not None and not near:
+                    continue
                 span = text.span(variable.start, variable.end)
                 yield Finding(
                     message,

@@ -1,4 +1,4 @@
-r"""Variables in the texts of stages: `$name`, `${name}`, `${tool.output:tail 4000}` (ruling 34).
+r"""Variables in the texts of stages: `$name`, `${name}`, `${tool.output:tail 4000}`, `${name:default …}` (ruling 34).
 
 One pass, no template language: what a variable stands for is put in its place and never looked at again.
 `$$` is a dollar sign. What names nothing stays as it is written.
@@ -8,6 +8,7 @@ One pass, no template language: what a variable stands for is put in its place a
   conditions.
 - `${name:tail 4000}`, `${name:head 4000}`: no more than so many characters of its text, whole lines where
   that leaves at least half of them.
+- `${name:default none yet}`: the words after `default` where the name names nothing, or an empty text.
 
 Text is put in as it is, any other value as JSON. `goal` is the goal of the graph (spec 4.5, 9.2).
 """
@@ -42,6 +43,7 @@ NAMING_ATTRIBUTES: Final = (*RENDERED_ATTRIBUTES, ATTACH)
 """Node attributes in which variables stand."""
 _TOKEN: Final = re.compile(r"\$(?:\$|\{([^${}\n]+)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _FILTERED: Final = re.compile(rf"(.+):[ \t]*({'|'.join(FILTERS)})[ \t]+([0-9]{{1,9}})[ \t]*\Z", re.DOTALL)
+_DEFAULTED: Final = re.compile(r"(.+?):[ \t]*default(?:[ \t]+(.*))?\Z", re.DOTALL)
 _READ_AS_MORE: Final = re.compile(r"\$(?=[${A-Za-z_]|\Z)")
 """A dollar sign that could begin a variable, here or with what comes after the text."""
 
@@ -56,6 +58,7 @@ class Variable(msgspec.Struct, frozen=True):
         is_braced: It is written with braces.
         filter: ``head``, ``tail``, or empty.
         size: How many characters the filter leaves.
+        default: What is put in where the name names nothing or an empty text; None when nobody says.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Variable(msgspec.Struct, frozen=True):
     is_braced: bool = False
     filter: str = ""
     size: int = 0
+    default: str | None = None
 
     def apply(self, value: Any) -> str:
         """What stands in its place."""
@@ -92,8 +96,9 @@ def whole_variable(text: str) -> str:
     ('photo', 'photo', '')
     """
     found = next(variables(text), None)
-    is_whole = found is not None and (found.start, found.end) == (0, len(text)) and not found.filter
-    return found.name if found is not None and is_whole else ""
+    if found is None or (found.start, found.end) != (0, len(text)) or found.filter or found.default is not None:
+        return ""
+    return found.name
 
 
 def rendered(text: str, lookup: Lookup) -> str:
@@ -109,6 +114,8 @@ def rendered(text: str, lookup: Lookup) -> str:
         if variable is None:
             return "$"
         value = lookup(variable.name)
+        if variable.default is not None and (value is MISSING or value in ("", None)):
+            return variable.default
         return match.group() if value is MISSING else variable.apply(value)
 
     return _TOKEN.sub(replaced, text) if "$" in text else text
@@ -199,4 +206,7 @@ def _variable(match: re.Match[str]) -> Variable | None:
     if filtered := _FILTERED.match(inside):
         name, kind, size = filtered.groups()
         return Variable(name.strip(), match.start(), match.end(), is_braced=True, filter=kind, size=int(size))
+    if defaulted := _DEFAULTED.match(inside):
+        name, default = defaulted.groups()
+        return Variable(name.strip(), match.start(), match.end(), is_braced=True, default=(default or "").strip())
     return Variable(inside.strip(), match.start(), match.end(), is_braced=True)
