@@ -1,4 +1,4 @@
-"""A question that waits for its answer, as those who show and answer it have it.
+"""A question to a person, as those who show and answer it have it.
 
 It knows neither who is asked nor how an answer comes to count.
 """
@@ -12,11 +12,11 @@ import msgspec
 from attractor_nb.model.events import InterviewStarted
 
 if TYPE_CHECKING:
-    from attractor_nb.model.question import Question
+    from attractor_nb.model.question import Answer, Question
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """A question that waits for its answer.
+    """A question to a person.
 
     Attributes:
         id: What to answer by; unique in the run.
@@ -25,6 +25,7 @@ class Gate(msgspec.Struct, frozen=True):
         deadline: When it times out, in seconds since 1970; None for never.
         since: When it was asked, in seconds since 1970.
         is_with_interviewer: The run's own interviewer is asked, and answers by itself: nobody has to click.
+        answer: The recorded answer; None while the question waits.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Gate(msgspec.Struct, frozen=True):
     deadline: float | None
     since: float
     is_with_interviewer: bool = False
+    answer: Answer | None = None
 
     def as_event(self) -> InterviewStarted:
         """The question as its event has it, which is all that a card needs of it."""

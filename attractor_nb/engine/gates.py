@@ -95,6 +95,8 @@ class Gates:
         self._pending: dict[str, _Pending] = {}
         self._answered: dict[str, str] = {}
         """By id: the answer in words."""
+        self._settled: dict[str, Gate] = {}
+        """By id: the gates with their answers, the latest last."""
         self._closed = ""
         self._deadlines: dict[str, InterviewStarted] = {}
         self._recorded: dict[str, InterviewCompleted] = {}
@@ -110,8 +112,14 @@ class Gates:
         with self._lock:
             return tuple(entry.gate for entry in self._pending.values())
 
+    @property
+    def settled(self) -> tuple[Gate, ...]:
+        """The gates that were answered in this process, the latest last."""
+        with self._lock:
+            return tuple(self._settled.values())
+
     def wait(self, seconds: float) -> None:
-        """Block until another gate opens, or the time is over."""
+        """Block until another gate opens or is answered, or the time is over."""
         with self._opened:
             self._opened.wait(seconds)
 
@@ -202,8 +210,8 @@ class Gates:
                 return None
         raise TerminalError(f"gate {entry.gate.stage} was given {MAX_REFUSALS} answers that match no choice")
 
-    def _settle(self, entry: _Pending, answer: Answer) -> None:
-        """Make an answer the answer: durable first, then known."""
+    def _settle(self, entry: _Pending, answer: Answer) -> Gate:
+        """Make an answer the answer: durable first, then known. Returns the gate with it."""
         gate = entry.gate
         answer = redacted_answer(answer)
         with self._lock:
@@ -226,9 +234,13 @@ class Gates:
             self._announce(event)
             self._answered[gate.id] = event.description.removeprefix(f"{gate.stage}: ")
             self._pending.pop(gate.id, None)
+            self._settled.pop(gate.id, None)
+            self._settled[gate.id] = replace(gate, answer=answer)
+            self._opened.notify_all()
         self._tell(gate, event)
         with contextlib.suppress(InvalidStateError):  # the run was just stopped: it resumes with this answer
             entry.future.set_result(answer)
+        return replace(gate, answer=answer)
 
     def _waited(self, entry: _Pending) -> float:
         """Seconds since the question was first put; a wall clock that jumps meanwhile changes nothing."""
@@ -289,8 +301,7 @@ class Gates:
         given = replace(given_answer(entry.gate.question, choice, text), form=checked_form(form))
         answer = check_answer(entry.gate.question, given)
         with held_interrupts():  # between the log and the run an answer would be lost to both
-            self._settle(entry, replace(answer, answered_by=answered_by))
-        return entry.gate
+            return self._settle(entry, replace(answer, answered_by=answered_by))
 
     def _entry(self, gate_id: str) -> _Pending:
         """The gate that waits under an id, or a node's.

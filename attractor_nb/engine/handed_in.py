@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.answers.gate_choices import check_answer
+from attractor_nb.decisions.answers.gate_choices import check_answer, find_option
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused
 from attractor_nb.model.form import Form
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
@@ -62,8 +62,7 @@ def given_answer(question: Question, choice: str, text: str) -> Answer:
     if question.type is QuestionType.FREEFORM:
         return Answer(text=text or choice)
     targets: Mapping[str, str] = question.metadata.get("targets", {})
-    keys = {option.key.casefold() for option in question.options}
-    if choice.casefold() not in keys:
+    if find_option(question, choice) is None:
         choice = next((key for key, target in targets.items() if target == choice), choice)
     return Answer(value=choice, text=text)
 

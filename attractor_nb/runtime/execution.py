@@ -94,6 +94,7 @@ class Execution(Handle[RunResult]):
         self._live_children = live_children
         self._stream = stream
         self._gates = gates
+        self._known_gates: set[str] = set()
         self._debugging = debugging
         self._failures = failures
 
@@ -268,10 +269,15 @@ class Execution(Handle[RunResult]):
         """
         if self._gates is None:
             raise NoSuchGate(f"no gate {gate} is waiting: this run was loaded", hint="continue it: run.resume()")
-        return self._gates.answer(gate, choice, text=text, form=form, answered_by=answered_by)
+        answered = self._gates.answer(gate, choice, text=text, form=form, answered_by=answered_by)
+        self._known_gates.add(answered.id)
+        return answered
 
     def wait_for_gate(self, gate: str = "", timeout: float | None = None) -> Gate:
-        """Block until a gate waits, and return it.
+        """Block until a gate waits or was answered, and return it; ``answer`` of the gate is the recorded answer.
+
+        A gate that was answered elsewhere, by a click, is returned once. After that the next question of its
+        node is waited for; when the run has ended without one, the last answered gate is returned again.
 
         Args:
             gate: Id of the gate or node; any gate when empty.
@@ -282,13 +288,24 @@ class Execution(Handle[RunResult]):
         """
         give_up = None if timeout is None else time.monotonic() + timeout
         while True:
-            for pending in self.gates:
-                if gate in {"", pending.id, pending.stage}:
-                    return pending
+            is_over = self.is_done  # asked before the gates: what was answered until then is among them
+            if found := self._found_gate(gate, is_over=is_over):
+                self._known_gates.add(found.id)
+                return found
             left = SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
-            if self._gates is None or self.is_done or left <= 0:
+            if self._gates is None or is_over or left <= 0:
                 raise NoSuchGate(f"gate {gate or 'of any name'} was not reached; the run is {self.status}")
             self._gates.wait(left)
+
+    def _found_gate(self, gate: str, *, is_over: bool) -> Gate | None:
+        """The gate of a name that waits, else the latest that was answered and not returned yet, or None."""
+        for pending in self.gates:
+            if gate in {"", pending.id, pending.stage}:
+                return pending
+        if not gate or self._gates is None:
+            return None
+        settled = [each for each in self._gates.settled if gate in {each.id, each.stage}]
+        return next((each for each in reversed(settled) if is_over or each.id not in self._known_gates), None)
 
     # -- stopping ------------------------------------------------------------------------------------
 

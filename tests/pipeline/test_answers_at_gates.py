@@ -260,3 +260,50 @@ def test_free_text_that_chooses_no_edge_leaves_no_choice_of_the_gate_before():
         wait=True, durability="none", interviewer=QueueInterviewer([GateAnswer("G"), GateAnswer(text="neither")])
     )
     assert [result.context[f"human.gate.{key}"] for key in ("selected", "label", "text")] == ["", "", "neither"]
+
+
+ONE_GATE = """digraph L { start [shape=Mdiamond] gate [shape=hexagon] yes [prompt=y] no [prompt=n] done [shape=Msquare]
+    start -> gate; gate -> yes [label="[Y] Yes"]; gate -> no [label="[N] No"]; yes -> done; no -> done }"""
+
+
+def test_a_gate_that_was_answered_by_a_click_is_returned_with_its_answer():
+    run = Pipeline(ONE_GATE).run(durability="none", interviewer="deferred")
+    other = threading.Thread(target=lambda: run._gates.answer("gate", "Y", text="fine", answered_by="widget"))
+    run.wait_for_gate()
+    other.start()
+    other.join()
+    assert run.result().status == "success"
+    for _ in range(2):  # the cell may be run again
+        gate = run.wait_for_gate("gate")
+        assert (gate.stage, gate.answer.value, gate.answer.text, gate.answer.answered_by) == (
+            "gate",
+            "Y",
+            "fine",
+            "widget",
+        )
+    with pytest.raises(AlreadyAnswered, match=r"\[Y\] Yes, by widget"):
+        run.answer("gate", "N")
+    with pytest.raises(NoSuchGate):
+        run.wait_for_gate("other")
+
+
+def test_the_next_question_of_an_answered_gate_is_waited_for():
+    run = Pipeline(LOOP, backend=lambda prompt: "draft").run(durability="none", interviewer="deferred")
+    first = run.wait_for_gate("review", timeout=60)
+    answered = run.answer("review", "F")
+    assert (answered.id, answered.answer.value, first.answer) == (first.id, "F", None)
+    second = run.wait_for_gate("review", timeout=60)
+    assert (second.id != first.id, second.answer) == (True, None)
+    run.answer("review", "Y")
+    assert run.wait_for_gate("review", timeout=60).answer.value == "Y"
+    assert run.result().status == "success"
+
+
+def test_a_label_goes_before_a_target_of_the_same_name():
+    source = ONE_GATE.replace('yes [label="[Y] Yes"]', 'yes [label="no"]').replace(
+        'no [label="[N] No"]', 'no [label="yes"]'
+    )
+    run = Pipeline(source).run(durability="none", interviewer="deferred")
+    run.wait_for_gate("gate", timeout=60)
+    run.answer("gate", "no")
+    assert run.result().completed_nodes == ("start", "gate", "yes", "done")

@@ -214,7 +214,7 @@ def _checked_choice(question: Question, answer: Answer) -> Answer:
     if answer.form and not answer.value and not answer.selected_option and len(question.options) == 1:
         answer = replace(answer, value=question.options[0].key)  # there is but one way on from this form
     given = answer.selected_option.key if answer.selected_option else answer.value or answer.text
-    option = _find_option(question, given)
+    option = find_option(question, given)
     if option is None:
         raise _refused(question, given)
     text = answer.text if answer.selected_option or answer.value else ""
@@ -227,10 +227,10 @@ def _checked_selection(question: Question, answer: Answer) -> Answer:
     if not given:
         written = answer.value or answer.text
         text = answer.text if answer.value else ""
-        given = [written] if _find_option(question, written) else written.split(",")
+        given = [written] if find_option(question, written) else written.split(",")
     chosen: set[Option] = set()
     for part in given:
-        option = _find_option(question, part)
+        option = find_option(question, part)
         if option is None:
             raise _refused(question, part)
         chosen.add(option)
@@ -256,7 +256,8 @@ def _checked_text(answer: Answer) -> Answer:
     return replace(answer, value=value, text=text)
 
 
-def _find_option(question: Question, text: str) -> Option | None:
+def find_option(question: Question, text: str) -> Option | None:
+    """The option of a question that a text means by its key or label; None for none."""
     found = _find(text, [(option.key, option.label) for option in question.options])
     return None if found is None else question.options[found]
 
