@@ -87,7 +87,8 @@ def map_file(file: str, params: Path | None, settings: Settings, own: MapSetting
     pipeline = read_pipeline(file)
     is_trusted = settings.is_trusted or settings.is_simulated or settings.is_replay
     trust = settings.trust_hash or settled_trust(pipeline, is_trusted=is_trusted)
-    options = {**_options(settings), **own.options, "trust": trust, "map_dir": own.map_dir}
+    named = {"backend": settings.first_backend, "trust": trust, "map_dir": own.map_dir}
+    options = {**_options(settings), **own.options, **named}
     handle: MapRun = pipeline.map(rows, wait=False, **_given(options))
     return _watch(handle, settings, own)
 
@@ -101,8 +102,6 @@ def resume_map(directory: Path, file: str, params: Path | None, settings: Settin
     is_trusted = settings.is_trusted or settings.is_simulated or settings.is_replay
     trust = settings.trust_hash or settled_trust(pipeline, is_trusted=is_trusted, logs_root=directory)
     options = {**_options(settings), **own.options, "trust": trust}
-    if settings.backend is None and not settings.is_simulated:
-        del options["backend"]  # as it was recorded
     rows = None if params is None else read_params_file(params)
     run = pipeline.resume_map(directory, params=rows, **_given(options), **own.resume)
     changed = changed_source(pipeline, directory / SOURCE_NAME, read_map(directory))
@@ -129,7 +128,7 @@ def _options(settings: Settings) -> dict[str, Any]:
     if settings.gates is GateMode.CONSOLE:
         raise OptionError("the console cannot ask the gates of many rows", hint="--auto-approve, or --gates refuse")
     return {
-        "backend": settings.asked_backend,
+        "backend": settings.named_backend,
         "cassette": settings.cassette,
         "cassette_mode": settings.cassette_mode.value if settings.cassette_mode else None,
         "interviewer": "auto" if settings.gates is GateMode.AUTO else "refuse",

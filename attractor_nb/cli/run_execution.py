@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.console_questions import gate_interviewer, settled_trust
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.option_choices import GraphChange, OnInterrupted
+from attractor_nb.cli.option_choices import BackendName, GraphChange, OnInterrupted
 from attractor_nb.cli.quiet_progress import QuietProgress
 from attractor_nb.cli.reporting import print_json, report
 from attractor_nb.cli.run_summary import in_words, is_to_be_resumed, resume_command, shown_path, summary_plain
@@ -72,9 +72,9 @@ def run_pipeline(pipeline: Pipeline, settings: Settings, options: dict[str, Any]
     """Run a pipeline, with further options of ``Pipeline.run``."""
 
     def start(given: dict[str, Any]) -> Run:
-        return pipeline.run(wait=False, **options, **given)
+        return pipeline.run(wait=False, **options, **{**given, "backend": settings.first_backend})
 
-    return _watch(pipeline, settings, start)
+    return _watch(pipeline, settings, start, backend=settings.first_backend)
 
 
 def resume_directory(
@@ -109,7 +109,7 @@ def resume_directory(
             print(f"hint: `{command}` continues with the current {name}", file=sys.stderr)
         return run
 
-    return _watch(pipeline, settings, start, logs_root)
+    return _watch(pipeline, settings, start, logs_root, backend=_kept_backend(settings, logs_root))
 
 
 def fork_directory(
@@ -135,7 +135,7 @@ def fork_directory(
         other = pipeline if graph else None
         return parent.fork(node, visit, **changes, pipeline=other, logs_root=fork_root, **given)
 
-    return _watch(pipeline, settings, start, logs_root)
+    return _watch(pipeline, settings, start, logs_root, backend=_kept_backend(settings, logs_root))
 
 
 def _title(pipeline: Pipeline) -> str:
@@ -143,15 +143,25 @@ def _title(pipeline: Pipeline) -> str:
     return f"{name}   {label}" if label and label != name else name
 
 
+def _kept_backend(settings: Settings, logs_root: Path) -> str | None:
+    """The backend of a run that goes on: the one that the options name, else the recorded one."""
+    return settings.named_backend or read_facts(logs_root).get("backend")
+
+
 def _watch(
-    pipeline: Pipeline, settings: Settings, start: Callable[[dict[str, Any]], Run], logs_root: Path | None = None
+    pipeline: Pipeline,
+    settings: Settings,
+    start: Callable[[dict[str, Any]], Run],
+    logs_root: Path | None = None,
+    *,
+    backend: str | None,
 ) -> ExitCode:
     """Start a run, or go on with the one in ``logs_root``, show it, and sum it up."""
     is_trusted = settings.is_trusted or settings.is_simulated or settings.is_replay
     trust = settings.trust_hash or settled_trust(
         pipeline, is_trusted=is_trusted, logs_root=logs_root, place=_place(pipeline, settings, logs_root)
     )
-    progress = _progress(pipeline, settings)
+    progress = _progress(pipeline, settings, backend)
     run = start({**_options(settings, progress), "trust": trust})
     try:
         result = wait_for(run)
@@ -165,12 +175,14 @@ def _watch(
     return ExitCode.of(result.status if result else "interrupted")
 
 
-def _progress(pipeline: Pipeline, settings: Settings) -> QuietProgress:
+def _progress(pipeline: Pipeline, settings: Settings, backend: str | None) -> QuietProgress:
     if settings.is_quiet:
         return QuietProgress()
     from attractor_nb.cli.progress import ProgressDisplay  # noqa: PLC0415 - a quiet run needs no terminal
 
-    return ProgressDisplay(pipeline.graph, heading=_heading(pipeline, settings), is_verbose=settings.is_verbose)
+    return ProgressDisplay(
+        pipeline.graph, heading=_heading(pipeline, settings, backend), is_verbose=settings.is_verbose
+    )
 
 
 def _place(pipeline: Pipeline, settings: Settings, logs_root: Path | None) -> str:
@@ -180,7 +192,7 @@ def _place(pipeline: Pipeline, settings: Settings, logs_root: Path | None) -> st
     return where_commands_run(pipeline.graph, isolation, settings.workdir or facts.get("workdir"))
 
 
-def _heading(pipeline: Pipeline, settings: Settings) -> list[tuple[str, Tone]]:
+def _heading(pipeline: Pipeline, settings: Settings, backend: str | None) -> list[tuple[str, Tone]]:
     """What runs, what lint warns of, and whether any of it is real."""
     lines = [(_title(pipeline), Tone.STRONG)]
     for found in pipeline.diagnostics:
@@ -192,14 +204,14 @@ def _heading(pipeline: Pipeline, settings: Settings) -> list[tuple[str, Tone]]:
         lines.append(("simulated: no model is called, no command is run", Tone.QUIET))
     elif settings.is_replay:
         lines.append((f"replayed from {settings.cassette}: no model is called, no command is run", Tone.QUIET))
-    elif settings.backend is None and settings.cassette is None and is_model_asked(pipeline.graph):
+    elif settings.backend is None and backend == BackendName.SIMULATED and is_model_asked(pipeline.graph):
         lines.append(("responses are simulated; --backend local uses the model on this machine", Tone.QUIET))
     return [*lines, ("", Tone.PLAIN)]
 
 
 def _options(settings: Settings, progress: QuietProgress) -> dict[str, Any]:
     return {
-        "backend": settings.asked_backend,
+        "backend": settings.named_backend,
         "workdir": settings.workdir,
         "isolation": settings.isolation.value if settings.isolation else None,
         "workspace_from": settings.workspace_from,

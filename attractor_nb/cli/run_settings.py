@@ -86,11 +86,16 @@ class Settings:
             raise OptionError("--cassette-mode needs --cassette", hint="--cassette FILE")
 
     @property
-    def asked_backend(self) -> str | None:
-        """The backend that is asked; None for the one of the cassette, where nobody names another."""
-        if self.backend is None and self.cassette is not None:
-            return None
-        return (self.backend or BackendName.SIMULATED).value
+    def named_backend(self) -> str | None:
+        """The backend that the options name, or None: a run that goes on keeps its own (ruling 48)."""
+        if self.backend is not None:
+            return self.backend.value
+        return BackendName.SIMULATED.value if self.is_simulated else None
+
+    @property
+    def first_backend(self) -> str | None:
+        """The backend of a new run: simulated, where no option and no cassette names one."""
+        return self.named_backend or (None if self.cassette is not None else BackendName.SIMULATED.value)
 
     @property
     def is_replay(self) -> bool:

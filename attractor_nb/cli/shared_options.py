@@ -35,7 +35,11 @@ Gates = Annotated[
 ]
 Backend = Annotated[
     BackendName | None,
-    typer.Option("--backend", help="What answers prompts; simulated by default.", show_default=False),
+    typer.Option(
+        "--backend",
+        help="What answers prompts; simulated by default, and as recorded for a run that goes on.",
+        show_default=False,
+    ),
 ]
 Cassette = Annotated[
     Path | None, typer.Option("--cassette", metavar="FILE", help=OF_A_RUN["cassette"], show_default=False)

@@ -22,6 +22,8 @@ PINNED: Final = "pinned, not executed"
 class PinnedHandler:
     """Gives the pinned outcome, and leaves its response as a stage would."""
 
+    writes_status = False
+
     def __init__(self, pin: Pin) -> None:
         self._pin = pin
 

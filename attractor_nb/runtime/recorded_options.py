@@ -54,7 +54,7 @@ def with_recorded_plugs(options: RunOptions, logs_root: Path) -> RunOptions:
 
 def with_recorded_backend(options: RunOptions, manifest: Mapping[str, Any]) -> RunOptions:
     """Options that answer prompts as a manifest says, when nobody says otherwise; raises as above."""
-    if options.backend is not None:
+    if options.backend is not None or options.cassette_mode == "replay":  # a replay asks nobody
         return options
     recorded = str(manifest.get("backend", ""))
     if facts := manifest.get("backend_facts"):
@@ -67,7 +67,7 @@ def with_recorded_backend(options: RunOptions, manifest: Mapping[str, Any]) -> R
         return replace(options, backend=recorded)
     raise OptionError(
         f"prompts of this run were answered by {recorded.removesuffix(' (own)')}, and no backend is given",
-        hint='resume(…, backend=…) with the same, or backend="simulated"',
+        hint='give the same again, backend=…, or ask for made-up answers: backend="simulated"',
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attractor_nb import Run
+from attractor_nb import Pipeline, Run
 
 
 @pytest.fixture
@@ -46,3 +46,41 @@ def test_what_cannot_be_forked_is_said_with_its_remedy(command, finished, option
     assert ran.code == 2
     assert message in ran.err
     assert sorted(path.name for path in Path().glob("2*")) == []
+
+
+@pytest.fixture
+def answered_by_a_function(sources):
+    """The directory of a run that a function of somebody's own answered, and that was stopped at its gate."""
+    run = Pipeline(Path("review.dot").read_text(), backend=lambda prompt: "real").run(
+        logs_root="own", interviewer="deferred"
+    )
+    run.wait_for_gate()
+    run.cancel()
+    return "own"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("resume", "own"), ("resume", "own", "--from", "start"), ("fork", "own", "start")]
+)
+def test_ruling_48_what_goes_on_is_not_simulated_unasked(command, answered_by_a_function, arguments):
+    before = Path("own/manifest.json").read_bytes()
+    ran = command(*arguments, "--auto-approve", "--trust")
+    assert ran.code == 2
+    assert "were answered by answered_by_a_function.<locals>.<lambda>, and no backend is given" in ran.err
+    assert "--backend simulated" in ran.err
+    assert Path("own/manifest.json").read_bytes() == before
+    assert sorted(Path().glob("2*")) == []
+
+
+def test_ruling_48_a_run_of_a_named_backend_goes_on_with_it(command, sources, monkeypatch):
+    run = Pipeline(Path("review.dot").read_text(), backend="simulated").run(logs_root="own", interviewer="deferred")
+    run.wait_for_gate()
+    run.cancel()
+    ran = command("resume", "own", "--auto-approve", "--trust")
+    assert (ran.code, "responses are simulated" in ran.err) == (0, True)
+
+
+def test_ruling_48_simulated_answers_are_requested(command, answered_by_a_function):
+    ran = command("resume", "own", "--auto-approve", "--trust", "--backend", "simulated")
+    assert ran.code == 0
+    assert "simulated" in ran.out
