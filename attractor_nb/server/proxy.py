@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.own_python import own_python
 from attractor_nb.server.server_settings import ServerSettings, checked_token
 
 if TYPE_CHECKING:
@@ -111,7 +112,8 @@ def _listen_at(path: str) -> socket.socket:
 def _command(port: int, unix_socket: str) -> list[str]:
     """The command line; what is returned is a template of the proxy's, in which braces stand for values."""
     place = unix_socket or str(port)
-    parts = [sys.executable, "-m", "attractor_nb.server.proxy", place, str(_runs_base()), str(os.getpid())]
+    # Jupyter starts it in its own working directory, which may be a folder that somebody cloned.
+    parts = own_python("-m", "attractor_nb.server.proxy", place, str(_runs_base()), str(os.getpid()))
     return [part.replace("{", "{{").replace("}", "}}") for part in parts]
 
 

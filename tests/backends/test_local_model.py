@@ -210,8 +210,11 @@ def test_the_server_is_shared_by_all_runs_and_ended_by_the_last(model):
     asyncio.run(use())
     assert len(processes.commands) == 2
     command = processes.commands[0].command
-    assert command[0] == sys.executable
+    assert command[:2] == [sys.executable, "-P"]
     assert command[-3:] == [str(model), "512", "3"]
+    assert processes.commands[0].cwd == Path(Path.cwd().anchor), (
+        "libraries are looked for in the working directory, too"
+    )
 
 
 def test_a_server_that_does_not_become_ready_is_a_failure_to_try_again(model):

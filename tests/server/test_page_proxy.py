@@ -30,13 +30,13 @@ def test_jupyter_finds_it_and_is_told_how_it_is_started_let_in_and_shown(monkeyp
     assert Path(told["launcher_entry"]["icon_path"]).read_text("utf-8").startswith("<svg")
     command = told["command"](port=1234, unix_socket="/run/x{y}")
     assert command == [
-        *(sys.executable, "-m", "attractor_nb.server.proxy", "/run/x{{y}}"),
+        *(sys.executable, "-P", "-m", "attractor_nb.server.proxy", "/run/x{{y}}"),
         str(tmp_path / ".attractor" / "runs"),
         str(os.getpid()),
     ]
-    assert told["command"](port=1234, unix_socket="")[3] == "1234"
+    assert told["command"](port=1234, unix_socket="")[4] == "1234"
     monkeypatch.setenv(RUNS_VARIABLE, "notebooks/out")
-    assert told["command"](port=1234, unix_socket="")[4] == str(tmp_path / "notebooks" / "out")
+    assert told["command"](port=1234, unix_socket="")[5] == str(tmp_path / "notebooks" / "out")
     assert token not in repr(command)
     assert setup_attractor()["environment"][TOKEN_VARIABLE] != token, "each Jupyter has its own"
 
@@ -73,6 +73,26 @@ def test_it_ends_with_jupyter(tmp_path):
         timeout=100,
     )
     assert done.returncode == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a process does not get to know its parent's end")
+@pytest.mark.parametrize("module", ["attractor_nb/__init__.py", "uvicorn.py", "json.py"])
+def test_ruling_43_the_server_that_jupyter_starts_imports_nothing_of_the_folder_it_is_started_in(module, tmp_path):
+    planted, ran = tmp_path / "clone" / module, tmp_path / "ran"
+    planted.parent.mkdir(parents=True)
+    planted.write_text(f"open({str(ran)!r}, 'w').close()\nraise SystemExit('planted')\n")
+    *command, _, _ = [part.format() for part in setup_attractor()["command"](port=0, unix_socket=str(tmp_path / "s"))]
+    done = subprocess.run(
+        [*command, str(tmp_path / "runs"), "1"],  # its parent is another process: it ends as soon as it serves
+        cwd=tmp_path / "clone",
+        env={**os.environ, TOKEN_VARIABLE: "p" * 43, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert not ran.exists(), "a file of the folder had the server's token"
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "s").is_socket(), "it was to get as far as listening"
 
 
 STARTED = """
