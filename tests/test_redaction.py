@@ -84,6 +84,7 @@ def test_a_well_known_key_goes_whole(name, around, redactor):
         "a risk-based-management-of-task-force-work approach",
         "see https://example.org:8080/a@b and mail me@example.org",
         "the bearer of responsibilities",
+        "max_token=12345678901234567890 and the token=abcdefghijklmnopqrst of #token=$TOKEN",
         "eyJust a word, sk-8, AKIA, ghp_short, hf_model",
         "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
         "lone \ud800 surrogate in a longer text",
@@ -95,6 +96,15 @@ def test_an_ordinary_text_stays_the_same_object(text, redactor):
 
 def test_credentials_of_an_address_go_and_the_address_stays(redactor):
     assert redacted("x postgres://me:p@ss-word@host/db") == f"x postgres://{MARK}@host/db"
+
+
+@pytest.mark.parametrize("before", ["#", "/?", "#sidebar&"])
+def test_the_token_of_an_address_goes_and_the_address_stays(before, redactor):
+    address = f"http://127.0.0.1:8765/{before}token="
+    assert redacted(f'open "{address}{drawn(20)}-_{drawn(20)}", then') == f'open "{address}{MARK}", then'
+    stream = StreamRedactor()
+    shown = [stream.feed(piece) for piece in (address[:-3], "en=", drawn(9), drawn(9), " then")]
+    assert "".join(shown) + stream.finish() == f"{address}{MARK} then"
 
 
 def test_a_private_key_goes_to_its_end_or_as_far_as_it_is_there(redactor):
@@ -152,6 +162,7 @@ KNOWN = 'pass"word\\with\nlines é'
 PIECES = st.sampled_from(
     [
         *("sk-abcdefgh1234567890abcd", KNOWN, "AKIA" + "A1" * 8, "https://ada:hunter2@example.org", "\ud800"),
+        "http://h/#token=abcdefgh1234567890",
         *("-----BEGIN PRIVATE KEY-----\n" + "A1b2" * 12, "Bearer\tabcdefgh1234567890abcd", "eyJ" + "a" * 9 + ".eyJ"),
         *("\n", "\t", '"', "\\", "word", "é", "\x00", " ", "sk-"),
     ]
@@ -233,6 +244,17 @@ def test_a_clean_stream_comes_out_as_it_went_in(pieces):
 )
 def test_a_variables_name_says_whether_it_is_secret(name, is_secret):
     assert is_secret_name(name) is is_secret
+
+
+def test_addresses_in_an_environment_hold_secrets_whatever_its_variables_are_called():
+    environment = {
+        "ATTRACTOR_SERVER": "http://127.0.0.1:8765/#token=tokenOfAServer",
+        "WATCHED": "http://h/?run=1&api_key=keyOfAService#x",
+        "DATABASE_URL": "postgres://ann:p%40ssword-1234@db:5432/x",
+        "HOMEPAGE": "http://ann@h:8080/?page=anAddressWithoutASecret",
+    }
+    found = ["tokenOfAServer", "keyOfAService", "p%40ssword-1234", "p@ssword-1234"]
+    assert secrets_among(environment) == found
 
 
 def test_short_values_are_no_secrets():

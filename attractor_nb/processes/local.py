@@ -15,7 +15,7 @@ from msgspec import Struct
 from attractor_nb.errors import TerminalError
 from attractor_nb.processes.descendants import MARK_NAME, ChildProcess, Descendants, Watchdog
 from attractor_nb.processes.output import Channel, OutputChannel
-from attractor_nb.redaction import is_secret_name
+from attractor_nb.redaction import address_secrets, holds_secret, is_secret_name
 from attractor_nb.storage.files.disk import Disk, storage_error
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ PROVIDER_NAMES = re.compile(
     r"|AWS_(?:ACCESS_KEY_ID|SESSION_TOKEN)|GOOGLE_APPLICATION_CREDENTIALS",
     re.IGNORECASE,
 )
-"""Environment variables that no command inherits, beside those whose name says that they are secret."""
+"""Environment variables that no command inherits, beside those whose name or value says that they are secret."""
+NEEDED_NAMES = re.compile(r"(?i:(?:https?|ftp|all|no)_proxy)|PATH|HOME|PWD|OLDPWD|USER|LOGNAME|SHELL|TMPDIR|TERM|LANG")
+"""Those that every command inherits, whatever they contain: without them it finds no program, file or network."""
 _POLL_SECONDS = 0.02
 _DRAIN_SECONDS = 0.25
 
@@ -123,11 +125,21 @@ class LocalProcesses:
 
 
 def command_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment that commands inherit: without provider keys and other secrets."""
+    """The environment that commands inherit: without provider keys and other secrets (ruling 43).
+
+    Values are looked at as well as names: the address of a server of ours contains its token, and who has that
+    can answer its gates.
+    """
     inherited = os.environ if environment is None else environment
-    return {
-        name: value for name, value in inherited.items() if not (is_secret_name(name) or PROVIDER_NAMES.fullmatch(name))
-    }
+    return {name: value for name, value in inherited.items() if not _is_withheld(name, value)}
+
+
+def _is_withheld(name: str, value: str) -> bool:
+    if NEEDED_NAMES.fullmatch(name):
+        return False
+    if is_secret_name(name) or PROVIDER_NAMES.fullmatch(name):
+        return True
+    return bool(address_secrets(value)) or holds_secret(value)
 
 
 class CommandJob:

@@ -1,7 +1,8 @@
 """Replaces secrets by ``[redacted]`` in everything that is written, logged, shown or raised.
 
-A secret is a value that somebody made known (of an environment variable whose name says so, or by
-``redact_also``), or a text that has the form of a well-known key. It is replaced whole, never in part.
+A secret is a value that somebody made known (of an environment variable whose name says so, of an address in
+one that contains a token or a password, or by ``redact_also``), or a text that has the form of a well-known key.
+It is replaced whole, never in part.
 What was made known holds for the whole process, so that errors and drawings, which belong to no run,
 keep it too. Nothing here knows an environment, a file or a run.
 """
@@ -16,12 +17,13 @@ from attractor_nb.redaction.redactor import (
     redacted_value,
     secret_places,
 )
-from attractor_nb.redaction.secret_forms import MIN_LENGTH, is_secret_name, secrets_among
+from attractor_nb.redaction.secret_forms import MIN_LENGTH, address_secrets, is_secret_name, secrets_among
 
 __all__ = [
     "MARK",
     "MIN_LENGTH",
     "StreamRedactor",
+    "address_secrets",
     "holds_secret",
     "is_secret_name",
     "learn",

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,8 +45,28 @@ def is_secret_name(name: str) -> bool:
 
 
 def secrets_among(environment: Mapping[str, str]) -> list[str]:
-    """The values that are secret by their name and long enough to be one."""
-    return [value for name, value in environment.items() if len(value) >= MIN_LENGTH and is_secret_name(name)]
+    """What is secret in an environment and long enough to be: values by their name, and parts of addresses."""
+    found: list[str] = []
+    for name, value in environment.items():
+        found += [value] if is_secret_name(name) else address_secrets(value)
+    return [value for value in found if len(value) >= MIN_LENGTH]
+
+
+def address_secrets(value: str) -> list[str]:
+    """What lets in whoever has the addresses in a text: their passwords, and parameters that are secret by name.
+
+    >>> address_secrets("http://127.0.0.1:8765/#token=abc"), address_secrets("postgres://ann:pa%20ss@db/x?token=")
+    (['abc'], ['pa%20ss', 'pa ss'])
+    """
+    if "://" not in value:
+        return []
+    found = [password[1] for password in _compiled(_USER_INFO).finditer(value)]
+    found += [given[2] for given in _compiled(_PARAMETER).finditer(value) if is_secret_name(given[1])]
+    return list(dict.fromkeys(spelling for text in found for spelling in (text, unquote(text))))
+
+
+_USER_INFO: Final = r"""://[^\s/:@"'<>]*:([^\s/"'<>]+)@"""
+_PARAMETER: Final = r"""[?#&]([A-Za-z_-]{1,40})=([^\s&#"'<>]+)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +149,12 @@ KEY_FORMS: Final = (
     ),
     _form(  # user and password in an address
         "://", r"""([^\s/:@"'<>]*:[^\s/"'<>]+)@""", r"""[^\s/"'<>]*""", probe=r"[^\s/:@]*:[^\s/]+@"
+    ),
+    KeyForm(  # what an address lets its reader in with, such as that of our own server
+        "token=",
+        rf"(?<=[?#&])token=({_CREDENTIAL_CHAR}{{16,}})",
+        rf"{_CREDENTIAL_CHAR}*",
+        literal("token=") + rf"{_CREDENTIAL_CHAR}{{16}}",
     ),
     _form(
         "-----BEGIN ",

@@ -295,6 +295,35 @@ def test_the_address_may_come_from_the_environment(command, served, asking, monk
     assert command("submit", "straight.dot").code == 0
 
 
+PEEPING = """\
+digraph Peeping {
+    start [shape=Mdiamond]
+    peep  [shape=parallelogram, tool_command="env; sys.executable -m attractor_nb answer run_id gate A 2>&1"]
+    tell  [prompt="Said: $tool.output"]
+    done  [shape=Msquare]
+    start -> peep -> tell -> done
+    peep -> done [condition="outcome=fail"]
+}
+"""
+
+
+def test_ruling_43_a_command_neither_gets_the_servers_token_nor_can_answer_its_gates(
+    command, served, asking, sources, monkeypatch
+):
+    monkeypatch.setenv("ATTRACTOR_SERVER", f"{served.url}/#token={served.token}")
+    text = PEEPING.replace("sys.executable", sys.executable).replace("run_id", asking)
+    (sources / "peeping.dot").write_text(text)
+    ended = command("run", "peeping.dot", "--trust", "--logs-root", "peeped", "--json")
+    assert json.loads(ended.out)["status"] == "success", ended.out
+    said = "".join((sources / "peeped/peep/stdout.txt").read_text())
+    assert "PATH=" in said, "the rest of the environment is inherited"
+    assert "ATTRACTOR_SERVER" not in said
+    files = [file for file in (sources / "peeped").rglob("*") if file.is_file()]
+    assert [file for file in files if served.token.encode() in file.read_bytes()] == []
+    assert served.token not in ended.out + ended.err
+    assert "? gate   Good enough?" in command("watch", asking, "--once").out, "it still waits for a person"
+
+
 def test_what_is_a_directory_here_is_meant_before_a_run_of_the_server(command, served, waiting, monkeypatch):
     monkeypatch.setenv("ATTRACTOR_SERVER", f"{served.url}/#token={served.token}")
     assert "attractor-nb answer out gate CHOICE" in command("watch", "out", "--once").out

@@ -14,6 +14,7 @@ from attractor_nb.errors import StorageError, TerminalError
 from attractor_nb.processes import LocalProcesses, command_environment, descendants
 from attractor_nb.processes import local as local_module
 from attractor_nb.processes import output as output_module
+from attractor_nb.runtime.prepare.known_secrets import redact_also
 from tests.waiting import wait_for_end
 
 LONG_SECONDS = 600
@@ -71,6 +72,37 @@ def test_provider_keys_and_other_secrets_are_not_inherited(name):
 )
 def test_everything_else_is_inherited(name):
     assert command_environment({name: "x"}) == {name: "x"}
+
+
+ADDRESSES = {
+    "a server of ours": "http://127.0.0.1:8765/#token=short",
+    "a page of it": "http://127.0.0.1:8765/#sidebar&token=aBc-dEf_0123456789",
+    "a ticket": "see http://h/lab?x=1&access_token=planted.",
+    "a password": "postgres://ann:pw@db/x",
+    "a known key": "--key sk-planted-0123456789abcdefghij",
+}
+
+
+@pytest.mark.parametrize("value", ADDRESSES.values(), ids=ADDRESSES)
+def test_ruling_43_a_value_that_holds_a_secret_is_not_inherited_whatever_its_name(value):
+    assert command_environment({"ATTRACTOR_SERVER": value, "LAST_URL": value, "PATH": "/bin"}) == {"PATH": "/bin"}
+
+
+def test_ruling_43_a_token_that_is_known_to_be_ours_is_not_inherited_in_any_value():
+    redact_also("aTokenOfThisServer_0123456789")
+    assert command_environment({"WATCHED": "at 8765: aTokenOfThisServer_0123456789"}) == {}
+
+
+@pytest.mark.parametrize(
+    "value", ["http://127.0.0.1:8765/", "http://h/?token=", "http://ann@h/", "ssh://git@h:22/x", "x?token=y", "12:30"]
+)
+def test_an_address_without_a_secret_is_inherited(value):
+    assert command_environment({"ATTRACTOR_SERVER": value}) == {"ATTRACTOR_SERVER": value}
+
+
+@pytest.mark.parametrize("name", ["https_proxy", "HTTP_PROXY", "ALL_PROXY"])
+def test_a_proxy_is_inherited_with_its_password_without_which_a_command_reaches_nothing(name):
+    assert command_environment({name: "http://ann:pw@proxy:3128"}) == {name: "http://ann:pw@proxy:3128"}
 
 
 def test_a_planted_key_does_not_reach_a_command(monkeypatch):
