@@ -107,6 +107,39 @@ def test_a_proxy_is_not_asked_for_what_is_on_this_machine(client, stub, monkeypa
     assert Client(ServerAddress(stub.url)).get() == {}
 
 
+@pytest.fixture
+def _no_proxies(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.mark.usefixtures("_no_proxies")
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("HTTPS_PROXY", "socks5://proxy:1080", "is socks5://proxy:1080, a SOCKS proxy"),
+        ("https_proxy", "http://proxy:port", "is http://proxy:port, which is not an address"),
+        ("SSL_CERT_FILE", "/nowhere/ca.pem", "names /nowhere/ca.pem, which is not a file"),
+        ("no_proxy", "::1,[::1", "has the entry '[::1', which is no host"),
+    ],
+)
+def test_a_variable_that_keeps_requests_from_leaving_is_named(name, value, says, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv(name, value)
+    with pytest.raises(OptionError) as caught:
+        Client(ServerAddress("https://runs.example.org", TOKEN))
+    assert f"the environment variable {name} {says}" in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.usefixtures("_no_proxies")
+def test_a_proxy_that_does_not_answer_is_named(monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with pytest.raises(OptionError, match=r"http://runs\.example\.org \(through the proxy that http_proxy names\): "):
+        Client(ServerAddress("http://runs.example.org", TOKEN)).get()
+
+
 def problem(kind, **more):
     return {"type": f"urn:attractor-nb:problem:{kind}", "title": "A title", "detail": "what is wrong", **more}
 

@@ -7,7 +7,9 @@ asked, and go where ``addresses.key_variables`` says.
 from __future__ import annotations
 
 import os
+import ssl
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
@@ -16,12 +18,18 @@ from pydantic_ai.profiles.openai import OpenAIModelProfile
 
 from attractor_nb.backends.llm.addresses import NO_KEY, address_of, key_variables, needs_key, set_key, unset
 from attractor_nb.backends.llm.exchange import agent_of
-from attractor_nb.backends.llm.provider_failures import CallFailed, no_interface, without_key, without_settings
+from attractor_nb.backends.llm.provider_failures import (
+    CallFailed,
+    no_interface,
+    without_key,
+    without_network,
+    without_settings,
+)
 from attractor_nb.model.calls.providers import read_model
+from attractor_nb.network import SOCKS_PROXIES, WEB_PROXIES, NetworkFault, certificate_fault, is_local, proxy_fault
 from attractor_nb.redaction import learn
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import AsyncIterator
 
     from pydantic_ai import Agent
@@ -31,6 +39,10 @@ if TYPE_CHECKING:
 
 MAX_ANSWER_BYTES: Final = 64 << 20
 """Of an answer, its wrapping included: no server is read for ever."""
+_PROXIED: Final = ("http", "https", "all")
+"""Whose proxies the client reads."""
+_CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE")
+"""The variables that a context for encrypted connections is made from."""
 _PAGES: Final = frozenset({"text/html", "application/xhtml+xml"})
 _CONNECTIONS: Final = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 _WHOLE: Final = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
@@ -45,8 +57,8 @@ class Clients:
     """Models that share a pool of connections. It belongs to the running event loop."""
 
     def __init__(self, *, connect_seconds: float, read_seconds: float) -> None:
-        self._http = http_client(httpx2.Timeout(read_seconds, connect=connect_seconds))
-        self._http.event_hooks["response"].append(_bounded)
+        self._timeout = httpx2.Timeout(read_seconds, connect=connect_seconds)
+        self._http: dict[tuple[bool, bool], httpx2.AsyncClient] = {}
         self._models: dict[tuple[Target, str, str], Model[Any]] = {}
         self._agents: dict[int, Agent[None, str]] = {}
 
@@ -54,7 +66,7 @@ class Clients:
         """The model of a target.
 
         Raises:
-            CallFailed: The key, or a setting, that it needs is not set.
+            CallFailed: The key, or a setting, that it needs is not set, or the environment keeps requests from leaving.
         """
         if missing := unset(target):
             raise CallFailed(without_settings(target, missing))
@@ -62,7 +74,29 @@ class Clients:
         key = _key_of(target, address)
         found = self._models.get((target, address, key))
         if found is None:
-            found = self._models[target, address, key] = _made(target, address, key, self._http)
+            found = self._models[target, address, key] = self._made(target, address, key)
+        return found
+
+    def _made(self, target: Target, address: str, key: str) -> Model[Any]:
+        try:
+            return _made(target, address, key, self._connections(target, address))
+        except OSError:  # a provider's package reads the variables about certificates as soon as it is imported
+            fault = certificate_fault(os.environ)
+            if fault is None:
+                raise
+            raise CallFailed(without_network(target, fault)) from None
+
+    def _connections(self, target: Target, address: str) -> httpx2.AsyncClient:
+        """The pool of connections by which an address is reached."""
+        way = is_local(address), not address.startswith("http://")
+        found = self._http.get(way)
+        if found is None:
+            try:
+                found = http_client(self._timeout, is_here=way[0], is_encrypted=way[1])
+            except UnusableNetwork as unusable:
+                raise CallFailed(without_network(target, unusable.fault)) from None
+            found.event_hooks["response"].append(_bounded)
+            self._http[way] = found
         return found
 
     def agent(self, model: Model[Any]) -> Agent[None, str]:
@@ -74,19 +108,67 @@ class Clients:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._http.aclose()
+        for client in self._http.values():
+            await client.aclose()
 
 
-def http_client(timeout: httpx2.Timeout) -> httpx2.AsyncClient:
-    """A client with pydantic-ai's name; reading the certificates takes longer than all else of it."""
-    trusted = _certificates(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
+class UnusableNetwork(Exception):
+    """No client can be made, because of what the environment says.
+
+    Attributes:
+        fault: What that is.
+    """
+
+    def __init__(self, fault: NetworkFault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def http_client(timeout: httpx2.Timeout, *, is_here: bool, is_encrypted: bool) -> httpx2.AsyncClient:
+    """A client with pydantic-ai's name; reading the certificates takes longer than all else of it.
+
+    Args:
+        timeout: How long it waits.
+        is_here: It asks this machine alone, and no proxy.
+        is_encrypted: It needs certificates.
+
+    Raises:
+        UnusableNetwork: The proxies or certificates that the environment names cannot be used.
+    """
+    known = (*WEB_PROXIES, *(SOCKS_PROXIES if find_spec("socksio") else ()))
+    fault = None if is_here else proxy_fault(os.environ, _PROXIED, known)
+    fault = fault or (certificate_fault(os.environ) if is_encrypted else None)
+    if fault is not None:
+        raise UnusableNetwork(fault)
+    trusted = _certificates(*map(os.environ.get, _CERTIFICATES)) if is_encrypted else _no_certificates()
     headers = {"User-Agent": get_user_agent()}
-    return httpx2.AsyncClient(timeout=timeout, limits=_CONNECTIONS, headers=headers, verify=trusted)
+    try:
+        return httpx2.AsyncClient(
+            timeout=timeout, limits=_CONNECTIONS, headers=headers, verify=trusted, trust_env=not is_here
+        )
+    except (ValueError, httpx2.InvalidURL) as error:  # older versions cannot read all that no_proxy may have
+        raise UnusableNetwork(NetworkFault("no_proxy", f"cannot be read: {error}", "correct it, or unset it")) from None
 
 
 @lru_cache(maxsize=4)
-def _certificates(file: str, folder: str) -> ssl.SSLContext:  # noqa: ARG001 - what its result depends on
-    return httpx2.create_ssl_context()
+def _certificates(*named: str | None) -> ssl.SSLContext:
+    """The certificates that the environment names.
+
+    Raises:
+        UnusableNetwork: They cannot be read.
+    """
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:
+        variable = next((name for name, value in zip(_CERTIFICATES, named, strict=True) if value), _CERTIFICATES[0])
+        problem = f"names what cannot be used for certificates: {error.strerror or error}"
+        raise UnusableNetwork(NetworkFault(variable, problem, "correct it, or unset it")) from None
+
+
+@lru_cache(maxsize=1)
+def _no_certificates() -> ssl.SSLContext:
+    """For connections that are not encrypted: it trusts nobody, and reads nothing."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _key_of(target: Target, address: str) -> str:
@@ -107,11 +189,7 @@ def _made(target: Target, address: str, key: str, http: httpx2.AsyncClient) -> M
             target.model, provider=AnthropicProvider(api_key=key, base_url=address or None, http_client=http)
         )
     if target.provider == "google":
-        from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415 - as above
-        from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415 - as above
-
-        provider = GoogleProvider(api_key=key, base_url=address or None, http_client=http)
-        return GoogleModel(target.model, provider=provider)
+        return _google(target, address, key, http)
     if target.provider == "vertex":
         from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415 - as above
         from pydantic_ai.providers.google_cloud import GoogleCloudProvider  # noqa: PLC0415 - as above
@@ -131,6 +209,29 @@ def _made(target: Target, address: str, key: str, http: httpx2.AsyncClient) -> M
         at = AzureProvider(azure_endpoint=address, api_key=key, http_client=http)
         return OpenAIChatModel(target.model, provider=at, profile=_WHOLE)
     return _openai(target, address, key, http)
+
+
+def _google(target: Target, address: str, key: str, http: httpx2.AsyncClient) -> Model[Any]:
+    """A model of Google's.
+
+    Its package makes another client and contexts for certificates beside ours, which nobody uses. It is given some that
+    read nothing of the environment: else a proxy there would keep it from a server on this machine.
+    """
+    from google.genai import Client  # noqa: PLC0415 - as above
+    from google.genai.types import HttpOptions  # noqa: PLC0415 - as above
+    from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415 - as above
+    from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415 - as above
+
+    options = HttpOptions(
+        base_url=address or None,
+        headers={"user-agent": get_user_agent()},
+        timeout=None if http.timeout.read is None else round(http.timeout.read * 1000),
+        httpx_async_client=http,
+        client_args={"verify": _no_certificates(), "trust_env": False},
+        async_client_args={"ssl": _no_certificates()},
+    )
+    provider = GoogleProvider(client=Client(vertexai=False, api_key=key, http_options=options))
+    return GoogleModel(target.model, provider=provider)
 
 
 def _openai(target: Target, address: str, key: str, http: httpx2.AsyncClient) -> Model[Any]:

@@ -9,6 +9,7 @@ things, and new words come; an answer whose stream came to its end is not lost f
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -21,12 +22,14 @@ from pydantic_ai import exceptions as theirs
 from attractor_nb.backends.llm.addresses import key_variables
 from attractor_nb.decisions.retries import TRANSIENT_HTTP
 from attractor_nb.errors import RetryableError, StageError, TerminalError
+from attractor_nb.network import is_local, proxy_variables
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.backends.llm.model_requests import Target
+    from attractor_nb.network import NetworkFault
 
 MAX_SHOWN_CHARACTERS: Final = 300
 _PATIENCE: Final = "shorten the prompt, or wait longer: ProviderBackend(read_timeout_seconds=…)"
@@ -135,6 +138,11 @@ def without_settings(target: Target, names: tuple[str, ...]) -> ProviderFailure:
     )
 
 
+def without_network(target: Target, fault: NetworkFault) -> ProviderFailure:
+    """The environment keeps requests from leaving."""
+    return _terminal(f"{target} cannot be asked: {fault.message}", fault.hint, is_next_asked=True)
+
+
 def no_interface(url: str, content_type: str) -> ProviderFailure:
     """A page for people came from where an interface was looked for."""
     hint = "check the address: for OpenAI's API it usually ends in /v1, for Anthropic's it does not"
@@ -215,7 +223,8 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
         return _retryable(f"{_placed(target, address)} took too long: {message}", error, _PATIENCE)
     if isinstance(error, theirs.ModelConnectionError):
         why = _first_line(_root(error))
-        return _retryable(f"{_placed(target, address)} cannot be reached, or broke off: {why}", error)
+        message = f"{_placed(target, address)} cannot be reached, or broke off: {why}"
+        return _retryable(message, error, _way_hint(address))
     if not status:
         return _retryable(f"{target} answered with something that is no answer: {message}", error)
     if status in TRANSIENT_HTTP or status >= 500:
@@ -242,6 +251,14 @@ def _ending_hint(target: Target, address: str) -> str:
     if re.search(r"/v\d+(beta)?\Z", path) or target.provider == "google":
         return ", and the address"
     return f", and the address, which usually ends in /v1:  {path}/v1"
+
+
+def _way_hint(address: str) -> str:
+    """What to look at where a request went through a proxy."""
+    scheme = "http" if address.startswith("http://") else "https"
+    proxies = [] if is_local(address) else proxy_variables(os.environ, (scheme, "all"))
+    what = "requests go through the proxy that {} names, unless no_proxy lists the host"
+    return what.format(proxies[0][0]) if proxies else ""
 
 
 def _placed(target: Target, address: str) -> str:

@@ -15,7 +15,6 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass, replace
 from http.client import HTTPException, HTTPResponse
-from ipaddress import ip_address
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
@@ -34,6 +33,7 @@ from attractor_nb.errors import (
     SourceError,
     UntrustedSource,
 )
+from attractor_nb.network import WEB_PROXIES, certificate_fault, is_local, proxy_fault, proxy_variables
 from attractor_nb.redaction import MIN_LENGTH
 from attractor_nb.runtime.prepare.known_secrets import redact_also
 from attractor_nb.views.markup import clean
@@ -136,14 +136,24 @@ class Client:
 
     Args:
         timeout_seconds: How long it may be silent.
+
+    Raises:
+        OptionError: The environment names a proxy or certificates that cannot be used.
     """
 
     def __init__(self, address: ServerAddress, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self.address = address
         self._timeout_seconds = timeout_seconds
         handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
-        if _is_this_machine(urlsplit(address.url).hostname or ""):
+        scheme = urlsplit(address.url).scheme
+        if is_local(address.url):
             handlers.append(urllib.request.ProxyHandler({}))
+            fault = None
+        else:
+            fault = proxy_fault(os.environ, (scheme,), WEB_PROXIES)
+        fault = fault or (certificate_fault(os.environ) if scheme == "https" else None)
+        if fault is not None:
+            raise OptionError(f"{address.url} cannot be asked: {fault.message}", hint=fault.hint)
         self._opener = urllib.request.build_opener(*handlers)
 
     def url_of(self, *names: str) -> str:
@@ -223,13 +233,6 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         del req, fp, code, msg, headers, newurl
 
 
-def _is_this_machine(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-
-
 def _beginning(answer: IO[bytes]) -> bytes:
     with contextlib.suppress(OSError, HTTPException):
         return answer.read(64 * 1024)
@@ -287,4 +290,8 @@ def as_mappings(found: object) -> list[dict[str, Any]]:
 
 def _unreachable(url: str, reason: object) -> OptionError:
     words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
-    return OptionError(f"no server answers at {url}: {str(words).lower()}", hint=_HOW_TO_START)
+    parts = urlsplit(url)
+    is_direct = is_local(url) or urllib.request.proxy_bypass(parts.hostname or "")
+    proxies = [] if is_direct else proxy_variables(os.environ, (parts.scheme,))
+    way = f" (through the proxy that {proxies[0][0]} names)" if proxies else ""
+    return OptionError(f"no server answers at {url}{way}: {str(words).lower()}", hint=_HOW_TO_START)

@@ -69,7 +69,7 @@ def openai(monkeypatch):
             came.append(request)
             return httpx2.Response(status, content=body, headers={"content-type": "text/event-stream", **headers})
 
-        def client(timeout):
+        def client(timeout, **_):
             return httpx2.AsyncClient(transport=httpx2.MockTransport(answer), timeout=timeout)
 
         monkeypatch.setattr(clients, "http_client", client)

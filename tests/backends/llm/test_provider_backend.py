@@ -241,7 +241,7 @@ def test_runs_of_a_loop_share_connections_and_the_last_one_closes_them(serve, re
         return pool.clients, len(first._by_loop)
 
     clients, left = asyncio.run(twice())
-    assert clients._http.is_closed
+    assert [client.is_closed for client in clients._http.values()] == [True]
     assert left == 0
 
 

@@ -1,0 +1,145 @@
+"""What an environment says of the way to a server: past or through a proxy, and which certificates count.
+
+Pure but for a look at files that variables name. Whatever is on this machine is reached past every proxy: a proxy
+is elsewhere, and what a prompt for a model of one's own contains, and its key, stay here.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+WEB_PROXIES: Final = frozenset({"http", "https"})
+SOCKS_PROXIES: Final = frozenset({"socks5", "socks5h"})
+_PLAIN_ENTRY: Final = re.compile(r"[^\s:\[\]\x00-\x1f]*(?::\d{1,5})?")
+_BRACKETED_ENTRY: Final = re.compile(r"\[([^\[\]]+)\](?::\d{1,5})?")
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkFault:
+    """A variable of the environment that keeps requests from leaving.
+
+    Attributes:
+        variable: Its name, as it is set.
+        problem: What is wrong with its value.
+        hint: What helps.
+    """
+
+    variable: str
+    problem: str
+    hint: str
+
+    @property
+    def message(self) -> str:
+        """Variable and problem in one sentence."""
+        return f"the environment variable {self.variable} {self.problem}"
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host is the machine that asks, by its name or number.
+
+    >>> [is_this_machine(host) for host in ("127.0.0.2", "::1", "LOCALHOST.", "a.localhost", "0.0.0.0", "10.0.0.1")]
+    [True, True, True, True, True, False]
+    """
+    try:
+        address = ip_address(host.strip("[]"))
+    except ValueError:
+        name = host.lower().removesuffix(".")
+        return name == "localhost" or name.endswith(".localhost")
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address.is_loopback or address.is_unspecified
+
+
+def is_local(url: str) -> bool:
+    """Whether an address is one of this machine; an empty one is that of a provider."""
+    with suppress(ValueError):
+        return is_this_machine(urlsplit(url).hostname or "")
+    return False
+
+
+def proxy_variables(environment: Mapping[str, str], schemes: Collection[str]) -> list[tuple[str, str]]:
+    """The proxies that are set for schemes, ``all`` among them: each variable and its value.
+
+    The spelling in small letters counts before the other one, as everywhere.
+
+    >>> proxy_variables({"HTTP_PROXY": "http://a:1", "http_proxy": "b:2", "ALL_PROXY": ""}, ("http", "all"))
+    [('http_proxy', 'b:2')]
+    """
+    found = (_spelled(environment, f"{scheme}_proxy") for scheme in schemes)
+    return [(name, value) for name, value in found if value]
+
+
+def certificate_fault(environment: Mapping[str, str]) -> NetworkFault | None:
+    """What is wrong with the variables that name certificates, and the log of keys beside them."""
+    file, folder, log = (environment.get(name, "") for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"))
+    if file and not Path(file).is_file():
+        return NetworkFault("SSL_CERT_FILE", f"names {file}, which is not a file", "correct it, or unset it")
+    if folder and not file and not Path(folder).is_dir():
+        return NetworkFault("SSL_CERT_DIR", f"names {folder}, which is not a folder", "correct it, or unset it")
+    if log and not Path(log).parent.is_dir():
+        return NetworkFault("SSLKEYLOGFILE", f"names {log}, whose folder does not exist", "correct it, or unset it")
+    return None
+
+
+def proxy_fault(
+    environment: Mapping[str, str], schemes: Collection[str], proxies: Collection[str]
+) -> NetworkFault | None:
+    """What is wrong with the variables that name proxies.
+
+    Args:
+        environment: The environment.
+        schemes: Whose proxies the client reads: ``http``, ``https``, ``all``.
+        proxies: The schemes of proxies that the client can speak to.
+    """
+    found = proxy_variables(environment, schemes)
+    for name, value in found:
+        if fault := _proxy_fault(name, value, proxies):
+            return fault
+    exceptions, listed = _spelled(environment, "no_proxy")
+    for entry in map(str.strip, listed.split(",")) if found else ():
+        if not _is_readable(entry):
+            problem = f"has the entry {entry!r}, which is no host, so that its requests would go to the proxy"
+            return NetworkFault(exceptions, problem, "such as localhost,.example.org,10.0.0.0/8,[fd00::1]")
+    return None
+
+
+def _proxy_fault(name: str, value: str, proxies: Collection[str]) -> NetworkFault | None:
+    try:
+        parts = urlsplit(value if "://" in value else f"http://{value}")
+        is_whole = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return NetworkFault(name, f"is {value}, which is not an address", "such as http://proxy.example.org:3128")
+    if parts.scheme in SOCKS_PROXIES and parts.scheme not in proxies:
+        hint = 'name an http:// proxy, or unset it; model calls can use SOCKS after pip install "httpx2[socks]"'
+        return NetworkFault(name, f"is {value}, a SOCKS proxy, which cannot be used as it is", hint)
+    if parts.scheme not in proxies or not is_whole:
+        hint = "such as http://proxy.example.org:3128 or socks5://proxy.example.org:1080"
+        return NetworkFault(name, f"is {value}, which is no proxy that can be used", hint)
+    return None
+
+
+def _spelled(environment: Mapping[str, str], name: str) -> tuple[str, str]:
+    spelling = name if name in environment else name.upper()
+    return spelling, environment.get(spelling, "").strip()
+
+
+def _is_readable(entry: str) -> bool:
+    """Whether an entry of ``no_proxy`` names a host, a domain or a net; what else a list has is left alone."""
+    host = (entry.partition("://")[2] or entry).partition("/")[0]
+    bracketed = _BRACKETED_ENTRY.fullmatch(host)
+    if bracketed is None and host.count(":") < 2:
+        return _PLAIN_ENTRY.fullmatch(host) is not None
+    try:
+        ip_address(bracketed[1] if bracketed else host)
+    except ValueError:
+        return False
+    return True
