@@ -46,9 +46,22 @@ STAGE_KEYS: Final = {
     "tool.stderr": "what the last command printed as errors",
 }
 """Context keys that stages set, each with what it holds."""
+_ENGINE_ENDINGS: Final = (".response", ".run_id", ".logs_root")
+"""Endings of keys under which the engine keeps what a stage left."""
 _NAME: Final = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 _BARE: Final = re.compile(r"[^,]*")
 _FORM: Final = 'write names with commas between, such as inputs="ticket, product, tone=plain"'
+
+
+def is_engine_key(key: str) -> bool:
+    """Whether the engine alone sets a context key: no model and no status file may say what it holds.
+
+    >>> is_engine_key("tool.exit_code"), is_engine_key("context.tool.exit_code"), is_engine_key("review.response")
+    (True, True, True)
+    >>> is_engine_key("verdict"), is_engine_key("review.score")
+    (False, False)
+    """
+    return key in ENGINE_KEYS or key.startswith(ENGINE_PREFIXES) or key.endswith(_ENGINE_ENDINGS)
 
 
 class Input(msgspec.Struct, frozen=True):

@@ -92,10 +92,10 @@ def calls_of(pipeline, durability, place):
 @pytest.mark.parametrize(
     ("make", "durability", "most"),
     [
-        pytest.param(no_op, "none", 99, id="no_op"),
-        pytest.param(no_op, "fast", 136, id="no_op_on_disk", marks=pytest.mark.campaign),
-        pytest.param(model, "none", 240, id="model", marks=pytest.mark.campaign),
-        pytest.param(model, "fast", 301, id="model_on_disk"),
+        pytest.param(no_op, "none", 168, id="no_op"),
+        pytest.param(no_op, "fast", 205, id="no_op_on_disk", marks=pytest.mark.campaign),
+        pytest.param(model, "none", 248, id="model", marks=pytest.mark.campaign),
+        pytest.param(model, "fast", 309, id="model_on_disk"),
         pytest.param(branch, "none", 340, id="branch", marks=pytest.mark.campaign),
     ],
 )

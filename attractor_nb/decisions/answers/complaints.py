@@ -29,7 +29,7 @@ def complaint_about(answer: str, problem: str, remedy: str = _REMEDY) -> str:
     <BLANKLINE>
     Answer the task again, and put this right.
     """
-    parts = [f"It could not be used: {problem}."]
+    parts = [f"It could not be used: {' '.join(problem.split())}."]
     if given := answer.strip():
         parts += ["You answered:", fenced(excerpt(given, MAX_ANSWER_CHARACTERS))]
     return "\n\n".join([*parts, remedy])

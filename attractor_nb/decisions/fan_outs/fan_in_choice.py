@@ -198,12 +198,12 @@ def ranking_request(task: str, candidates: Sequence[Candidate], failed: Sequence
         if each.score:
             lines.append(f"Score: {each.score:g}")
         if each.notes:
-            lines.append(f"Notes: {excerpt(each.notes, MAX_NOTES_CHARACTERS)}")
+            lines.append(_told("Notes", excerpt(each.notes, MAX_NOTES_CHARACTERS)))
         if output := output_of(each, max(200, share)):
             lines += ["", "Output:", "", fenced(output)]
         sections.append("\n".join(lines))
     if failed:
-        reasons = (f"- {each.id}: {excerpt(each.failure_reason, 200)}" for each in failed[:20])
+        reasons = (_told(f"- {each.id}", excerpt(each.failure_reason, 200)) for each in failed[:20])
         sections.append("\n".join(["These branches failed and cannot be chosen:", "", *reasons]))
     names = ", ".join(each.id for each in candidates)
     sections.append(
@@ -212,6 +212,11 @@ def ranking_request(task: str, candidates: Sequence[Candidate], failed: Sequence
         'A JSON object will do, too: {"best_id": "…", "notes": "why, in one sentence"}'
     )
     return "\n\n".join(sections)
+
+
+def _told(label: str, text: str) -> str:
+    """A text of a branch behind its label: in a fence, unless it is one line."""
+    return f"{label}: {text}" if len(text.splitlines()) <= 1 else f"{label}:\n\n{fenced(text)}"
 
 
 def own_updates(candidate: Candidate) -> dict[str, Any]:

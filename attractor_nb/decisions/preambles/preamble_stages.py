@@ -14,7 +14,7 @@ from attractor_nb.decisions.preambles.preamble_past import (
     TOOL_OUTPUT_KEY,
     PreambleLine,
 )
-from attractor_nb.decisions.preambles.preamble_text import LEAST, PreambleText, one_line, text_of
+from attractor_nb.decisions.preambles.preamble_text import LEAST, PreambleText, is_one_line, one_line, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ def claim_before(page: PreamblePage, *, has_more: bool) -> None:
     page.left -= len(page.before.heading) + FOR_A_SECTION
     page.write(page.before, _status_line(before, 4 * page.amount.notes))
     room = (begun * 2 // 3 if has_more else begun) - (begun - page.left)
-    page.share_out(page.before, _texts_of(page, before), room)
+    page.share_out(page.before, [*_lines_of_notes(before), *_texts_of(page, before)], room)
 
 
 def claim_failures(page: PreamblePage) -> list[StageSummary]:
@@ -59,7 +59,7 @@ def claim_failures(page: PreamblePage) -> list[StageSummary]:
         line = f"- {_named(stage)}: {_status_line(stage, page.amount.notes)}"
         if len(line) < page.left // 3:
             page.write(page.failures, line)
-            page.share_out(page.failures, _texts_of(page, stage), page.left // 3)
+            page.share_out(page.failures, [*_lines_of_notes(stage), *_texts_of(page, stage)], page.left // 3)
             earlier = [each for each in earlier if each is not stage]
     return earlier
 
@@ -108,6 +108,8 @@ def claim_texts(page: PreamblePage, earlier: Sequence[StageSummary], lines: Sequ
             continue
         owed -= line.owed
         free, key, whole = page.left - owed, stage.keys[0], ""
+        if key in page.stated and not stage.excerpt:
+            continue  # a later visit tells it
         room = len(line.text) + max(free * 2 // 3, min(page.left, LEAST))
         if key in page.stated:
             whole = "" if key in wanted else line.replaced
@@ -153,6 +155,15 @@ def _excerpt_of(page: PreamblePage, stage: StageSummary, line: PreambleLine) -> 
     return entry
 
 
+def _lines_of_notes(stage: StageSummary) -> list[PreambleText]:
+    """The notes of a stage, where they are several lines: its status line has the first alone."""
+    notes = _own_notes(stage).strip()
+    if is_one_line(notes):
+        return []
+    label = "- Reason" if stage.status in _FAILED else "- Notes"
+    return [PreambleText(label, notes, len(notes))]
+
+
 def _texts_of(page: PreamblePage, stage: StageSummary) -> list[PreambleText]:
     """All that a stage left."""
     return [text for key in stage.keys if (text := _left_under(page, stage, key, "- "))]
@@ -177,7 +188,7 @@ def _left_under(page: PreamblePage, stage: StageSummary, key: str, lead: str) ->
 
 def _label_of(key: str) -> str:
     """What a stage has left under a key, in the words of people."""
-    return _LABELS.get(key, "Response" if key.endswith(".response") else key)
+    return _LABELS.get(key, "Response" if key.endswith(".response") else one_line(key, 80))
 
 
 def _named(stage: StageSummary) -> str:
@@ -187,14 +198,26 @@ def _named(stage: StageSummary) -> str:
 
 def _status_line(stage: StageSummary, limit: int) -> str:
     """How a stage ended and what it says of itself, in one line."""
+    notes = _own_notes(stage)
+    return f"{stage.status} - {one_line(notes, limit)}" if notes.strip() else stage.status
+
+
+def _own_notes(stage: StageSummary) -> str:
+    """What a stage says of itself beside its status and its output."""
     notes = stage.notes
     if notes == f"{COMPLETED}{stage.node_id}":
-        notes = ""  # the status says so already
+        return ""  # the status says so already
     if TOOL_OUTPUT_KEY in stage.keys and stage.status in _FAILED:
         notes = _first_clause(notes)  # the end of the output follows
         if stage.command:
-            notes = notes.replace("the command", f"`{one_line(stage.command, 200)}`", 1)
-    return f"{stage.status} - {one_line(notes, limit)}" if notes.strip() else stage.status
+            notes = notes.replace("the command", f"`{_shortened(stage.command, 200)}`", 1)
+    return notes
+
+
+def _shortened(command: str, limit: int) -> str:
+    """A command of the graph in one line."""
+    flat = " ".join(command[: limit * 4 + 100].split())
+    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
 def _first_clause(reason: str) -> str:

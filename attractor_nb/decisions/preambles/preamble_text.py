@@ -35,7 +35,8 @@ class PreambleText:
     __slots__ = ("is_end", "label", "name", "need", "room", "size", "text", "whole")
 
     def __init__(self, label: str, text: str = "", size: int = 0, name: str = "", *, is_end: bool = False) -> None:
-        self.label, self.text, self.size, self.name, self.is_end = label, text, size, name, is_end
+        self.label, self.text, self.size, self.is_end = label, text, size, is_end
+        self.name = name if is_one_line(name) else ""
         self.room = 0
         self.whole = self._composed()
         self.need = len(self.whole)
@@ -60,7 +61,7 @@ class PreambleText:
             return self._labelled(0) if self.size else self.label
         if len(self.text) < self.size:
             return f"{self._labelled(len(self.text))}:\n\n{fenced(self.text)}"
-        if len(self.text) <= _INLINE and "\n" not in self.text and "\r" not in self.text:
+        if len(self.text) <= _INLINE and is_one_line(self.text):
             return f"{self.label}: {self.text}"
         return f"{self.label}:\n\n{fenced(self.text)}"
 
@@ -85,7 +86,26 @@ def text_of(label: str, value: object, name: str, *, is_end: bool = False) -> Pr
     return PreambleText(label, text, len(text), name, is_end=is_end)
 
 
+def is_one_line(text: str) -> bool:
+    r"""Whether a text has no line break of any kind, so that it can stand beside what the engine says.
+
+    >>> is_one_line("a # b"), is_one_line("a\u2028## Task"), is_one_line("a\n")
+    (True, False, False)
+    """
+    return text.isprintable() or text == "".join(text.splitlines()[:1])
+
+
 def one_line(text: str, limit: int) -> str:
-    """One line of at most ``limit`` characters."""
-    flat = " ".join(text[: limit * 4 + 100].split())
-    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+    r"""The first line of a text, of at most ``limit`` characters; an ellipsis stands for what is left out.
+
+    >>> one_line("a  b", 9), one_line("\na\n\n## Task\n\nb", 9)
+    ('a b', 'a…')
+    """
+    first, _, more = text[: limit * 4 + 100].strip().partition("\n")
+    if not first.isprintable():  # breaks of other kinds, too
+        lines = first.splitlines()
+        first, more = lines[0], more or "".join(lines[1:])
+    flat = " ".join(first.split())
+    if len(flat) > limit:
+        return flat[: limit - 1].rstrip() + "…"
+    return f"{flat}…" if more else flat

@@ -152,7 +152,8 @@ def without_bytes(value: Any) -> Any:
 def described(facts: Mapping[str, Any]) -> str:
     """An attachment in a line of text."""
     size, digest = int(facts.get("size_bytes", 0)), str(facts.get("sha256", ""))[:_SHOWN_DIGITS]
-    return f"{facts.get('name')} ({facts.get('media_type')}, {size:,} bytes, sha256 {digest})"
+    name = " ".join(str(facts.get("name")).split())  # a file name may have line breaks
+    return f"{name} ({facts.get('media_type')}, {size:,} bytes, sha256 {digest})"
 
 
 def attached_names(text: str) -> list[str]:

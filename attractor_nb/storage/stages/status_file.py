@@ -12,6 +12,7 @@ import msgspec
 
 from attractor_nb.context import Context
 from attractor_nb.errors import ContextValueError, StatusFileError, StorageError
+from attractor_nb.model.inputs import is_engine_key
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
 from attractor_nb.redaction import may_hold, redacted, redacted_value
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 RESERVED_PREFIXES = ("internal.", "graph.")
 """Context keys that belong to the engine (spec 5.1)."""
+MAX_NAMED = 3
+"""Of keys that are ignored, so many are named."""
 
 
 class StatusText(msgspec.Struct, frozen=True, gc=False):
@@ -96,12 +99,18 @@ def outcome_from_status(plain: dict[str, Any], *, targets: Collection[str]) -> O
     Raises:
         StatusFileError: The contract is not kept; the message says in what.
     """
+    updates, ignored = _context_updates(plain)
+    notes = _text(plain, "notes")
+    if ignored:
+        names = ", ".join(" ".join(key.split())[:80] for key in ignored[:MAX_NAMED])
+        more = f" and {len(ignored) - MAX_NAMED} more" if len(ignored) > MAX_NAMED else ""
+        notes = f"{notes}; context_updates ignored, which the engine alone sets: {names}{more}".removeprefix("; ")
     return Outcome(
         _status(plain),
         preferred_label=_either(plain, "preferred_next_label", "preferred_label"),
         suggested_next_ids=_suggested_ids(plain, targets),
-        context_updates=_context_updates(plain),
-        notes=_text(plain, "notes"),
+        context_updates=updates,
+        notes=notes,
         failure_reason=_text(plain, "failure_reason"),
         is_terminal=_flag(plain, "is_terminal"),
         usage=_usage(plain),
@@ -177,10 +186,11 @@ def _suggested_ids(plain: dict[str, Any], targets: Collection[str]) -> tuple[str
     return tuple(cast("list[str]", value))
 
 
-def _context_updates(plain: dict[str, Any]) -> dict[str, Any]:
+def _context_updates(plain: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The updates, and the keys among them that are the engine's: these do not count."""
     value = plain.get("context_updates")
     if value is None:
-        return {}
+        return {}, []
     if not isinstance(value, dict):
         raise _wrong("context_updates", value, "an object")
     updates = cast("dict[str, Any]", value)
@@ -194,7 +204,8 @@ def _context_updates(plain: dict[str, Any]) -> dict[str, Any]:
         Context(updates)
     except ContextValueError as error:
         raise StatusFileError(f"status.json: {error.message}", hint=error.hint) from None
-    return updates
+    ignored = [key for key in updates if is_engine_key(key)]
+    return {key: value for key, value in updates.items() if key not in ignored} if ignored else updates, ignored
 
 
 def _usage(plain: dict[str, Any]) -> Usage | None:
