@@ -13,8 +13,8 @@ import typer
 
 from attractor_nb.cli.command_tree import app
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.reporting import ShownStream, drop_unread_output, exit_code_of, report
-from attractor_nb.errors import AttractorError, OptionError
+from attractor_nb.cli.reporting import OutputStream, ShownStream, exit_code_of, report
+from attractor_nb.errors import AttractorError, OptionError, StorageError
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.known_secrets import learn_environment
 
@@ -31,27 +31,38 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code. What it prints steers no terminal (ruling 38)."""
     _tolerate_narrow_encodings()
     learn_environment()
-    out, err = cast("TextIO", ShownStream(sys.stdout)), cast("TextIO", ShownStream(sys.stderr))
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        return _run_shown(arguments)
+    out, err = OutputStream(sys.stdout), OutputStream(sys.stderr)
+    with contextlib.redirect_stdout(_shown(out)), contextlib.redirect_stderr(_shown(err)):
+        code = _run_shown(list(sys.argv[1:] if arguments is None else arguments), out)
+        err.end()
+        return code
 
 
-def _run_shown(arguments: Sequence[str] | None) -> int:
-    given = list(sys.argv[1:] if arguments is None else arguments)
+def _shown(stream: OutputStream) -> TextIO:
+    return cast("TextIO", ShownStream(cast("TextIO", stream)))
+
+
+def _run_shown(given: list[str], out: OutputStream) -> ExitCode:
+    """Run a command; a result that cannot be written fails it, unless its reader went away, as ``head`` does."""
     code = ExitCode.FAILED
-    with contextlib.suppress(OSError):  # nobody reads us any more: the exit code says it all
-        code = _run(given, is_json="--json" in given)
-    drop_unread_output()
-    return code
+    with contextlib.suppress(OSError):  # of the output: nobody reads us any more, or it is reported below
+        code = _run(given, out, is_json="--json" in given)
+    failure = out.end()
+    if failure is None:
+        return code
+    report(StorageError(f"the output cannot be written: {(failure.strerror or str(failure)).lower()}"), is_json=False)
+    return code or ExitCode.FAILED
 
 
-def _run(given: list[str], *, is_json: bool) -> ExitCode:
+def _run(given: list[str], out: OutputStream, *, is_json: bool) -> ExitCode:
     try:
         code = app(given, prog_name="attractor-nb", standalone_mode=False)
     except AttractorError as error:
         report(error, is_json=is_json)
         return exit_code_of(error)
-    except Exception as error:  # noqa: BLE001 - the last frame: a user gets a report, never a traceback
+    except Exception as error:  # the last frame: a user gets a report, never a traceback
+        if error is out.failure:
+            raise
         return _report_foreign(error, is_json=is_json)
     return ExitCode(code or 0)
 

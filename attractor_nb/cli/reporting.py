@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import re
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.cli.exit_codes import ExitCode
@@ -15,6 +17,7 @@ from attractor_nb.model.terminal_text import STEERING, shown
 from attractor_nb.redaction import redacted_value
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from typing import TextIO
 
     from attractor_nb.model.diagnostic import Diagnostic
@@ -93,6 +96,60 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
     print(STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
+class OutputStream:
+    """An output of this process that keeps in mind what kept a text from being written.
+
+    Attributes:
+        failure: A full disk, or that the stream was closed before the program began. A reader that went away, as
+            ``head`` does, is none.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._is_closed = stream is None
+        self._stream = io.StringIO() if stream is None else stream
+        self.failure: OSError | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text; how much of it, as a stream says."""
+        if self._is_closed:
+            self.failure = OSError(errno.EBADF, "it is closed")
+            return len(text)
+        with self._noting():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Have what was written leave this process."""
+        with self._noting():
+            self._stream.flush()
+
+    def end(self) -> OSError | None:
+        """Write what it still holds, or drop it; its failure.
+
+        Python flushes its streams when it exits, and ends with code 120 when that fails.
+        """
+        try:
+            self.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+        return self.failure
+
+    @contextmanager
+    def _noting(self) -> Generator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self.failure = error
+            raise
+
+
 class ShownStream:
     """A text stream on which nothing but newline and tab steers; all else is that of the stream behind it.
 
@@ -121,17 +178,3 @@ def print_source(text: str) -> None:
     """Print a text that was asked for as it is: raw for the program behind a pipe, never at a terminal."""
     stream = sys.stdout if sys.stdout.isatty() else stream_behind(sys.stdout)
     print(text, end="", file=stream)
-
-
-def drop_unread_output() -> None:
-    """Discard what a stream still holds when its reader went away, as ``head`` does.
-
-    Python flushes both streams when it exits, and ends with code 120 when that fails.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)

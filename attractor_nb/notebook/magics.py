@@ -88,7 +88,9 @@ class AttractorMagics(Magics):
         _check_name(options.name)
         params = read_params(options.param)
         if options.write:
-            _write(Path(options.write), cell)
+            from attractor_nb.storage.files.user_files import write_file  # noqa: PLC0415 - %load_ext stays light
+
+            write_file(Path(options.write), cell)
         pipeline = self._make(SourceText(cell, CELL_NAME, first_line=BODY_LINE), options, params)
         name = options.name or pipeline.name
         if name.isidentifier():
@@ -228,11 +230,3 @@ def _is_public_pipeline(key: str, value: object) -> bool:
 
 def _known(names: Sequence[str]) -> str:
     return f"existing pipelines: {', '.join(names)}" if names else "make one with %%attractor NAME"
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise OptionError(f"{path} cannot be written: {reason}", hint="check the folder and its permissions") from None

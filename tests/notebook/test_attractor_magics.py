@@ -102,7 +102,7 @@ def test_write_keeps_the_text_in_a_file(shell, tmp_path):
 
 def test_write_into_nowhere_is_refused_in_words(shell, capsys):
     assert not shell.run_cell(f"%%attractor hello --write no/such/hello.dot\n{HELLO}").success
-    assert "OptionError: no/such/hello.dot cannot be written: No such file" in capsys.readouterr().out
+    assert "StorageError: no/such/hello.dot cannot be written: No such file" in capsys.readouterr().out
 
 
 def test_params_reach_the_context(shell):

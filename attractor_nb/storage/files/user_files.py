@@ -17,12 +17,18 @@ def write_file(path: Path, text: str) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file whole, or not at all; one that was there keeps its rights, a link its target.
 
+    A pipe or a device is written to: another file in its place would take it from everybody.
+
     Raises:
         StorageError: The disk refused; the old file is intact.
     """
     place = path.resolve()
     temporary: Path | None = None
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            with path.open("wb") as target:
+                target.write(data)
+            return
         mode = place.stat().st_mode & 0o7777 if place.exists() else 0o666 & ~_creation_mask()
         with tempfile.NamedTemporaryFile("wb", dir=place.parent, prefix=f".{place.name}.", delete=False) as file:
             temporary = Path(file.name)
