@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 
@@ -187,8 +188,11 @@ class _WholeOutput(Listener):
 
 
 def _answer_in(text: str, path: tuple[str, ...]) -> str | None:
-    """The text at a path in a JSON object that is all of a text, or the last line of it that has one."""
-    for candidate in (text, *reversed(text.splitlines())):
+    """The text at a path in a JSON object that is all of a text, or the last line of it that has one.
+
+    Only a line break that no JSON text can hold ends a line: others, such as U+2028, may stand in an answer.
+    """
+    for candidate in (text, *reversed(re.split(r"[\r\n]+", text))):
         try:
             value: Any = json.loads(candidate)
         except (ValueError, RecursionError):

@@ -86,6 +86,13 @@ def test_the_answer_is_found_in_json(code):
     assert answer(program(code, output="json")) == OUTPUTS[code]
 
 
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"], ids=ascii)
+def test_an_answer_with_a_line_break_of_unicode_is_taken_whole(mark):
+    printed = json.dumps({"result": f"one{mark}two"}, ensure_ascii=False)
+    code = f"import sys; sys.stdout.buffer.write({f'log{mark}line' + chr(10) + printed + chr(10)!r}.encode())"
+    assert answer(program(code, output="json")) == f"one{mark}two"
+
+
 def test_the_answer_can_lie_deeper():
     code = f"print({json.dumps(json.dumps({'data': {'text': 'Deep.'}}))})"
     assert answer(program(code, output="json", answer="data.text")) == "Deep."
