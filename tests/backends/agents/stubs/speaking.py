@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-SECRET, KEY = os.environ.get("STUB_PLANTED", "a b").split()
+SECRET, KEY = os.environ.get("STUB_PLANTED", "b a")[::-1].split()
 """What the mode ``secret`` writes."""
 
 
