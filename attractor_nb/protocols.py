@@ -79,7 +79,9 @@ class DescribesCalls(Protocol):
     """A backend that knows what goes into its calls beside the prompt: for recordings and the cache.
 
     One whose calls can change more than the stage's own directory, as an agent can, says so by an attribute
-    ``has_effects = True``: the cache then takes nodes alone that say ``cache=true`` themselves.
+    ``has_effects = True``: the cache then takes nodes alone that say ``cache=true`` themselves. A method
+    ``cache_inputs(node)`` adds JSON values that decide an answer on this machine and in no recording, such as the
+    address that the environment names (ruling 44).
     """
 
     def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any] | None:
@@ -105,7 +107,9 @@ class HasOwnModel(Protocol):
 class DescribesStages(Protocol):
     """A handler that can say, without making it, what goes into the call of a stage: for the cache.
 
-    Handlers of one's own are cached by an attribute ``version``, a text that changes with what they do.
+    Handlers of one's own are cached by an attribute ``version``, a text that changes with what they do. A method
+    ``refusal_of(node, context, graph, outcome, files)`` says why a cached result does not count today, or nothing
+    (ruling 44).
     """
 
     def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:

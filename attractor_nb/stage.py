@@ -129,6 +129,10 @@ class ToolServers(Protocol):
         """Those that the graph declares."""
         ...
 
+    def cache_inputs(self, server: str) -> Mapping[str, Any]:
+        """What decides the answers of its tools, as JSON values: its command, hashes of what its variables hold."""
+        ...
+
     async def tools(self, server: str) -> Sequence[Mapping[str, Any]]:
         """Its tools: ``name``, ``description`` and ``schema`` of each. Starts it where it does not run.
 

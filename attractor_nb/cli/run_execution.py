@@ -72,7 +72,8 @@ def run_pipeline(pipeline: Pipeline, settings: Settings, options: dict[str, Any]
     """Run a pipeline, with further options of ``Pipeline.run``."""
 
     def start(given: dict[str, Any]) -> Run:
-        return pipeline.run(wait=False, **options, **{**given, "backend": settings.first_backend})
+        chosen: dict[str, Any] = {**options, **given, "backend": settings.first_backend}
+        return pipeline.run(wait=False, **chosen)
 
     return _watch(pipeline, settings, start, backend=settings.first_backend)
 

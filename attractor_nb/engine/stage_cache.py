@@ -106,6 +106,9 @@ class StageCache(msgspec.Struct, frozen=True):
         if inputs is None:
             return _recorded(Look(scope, call, None, CacheLook(refused=refused)))
         entry = self._found(inputs, scope)
+        if entry is not None and (problem := _refusal_of(entry, planned, handler, context, graph)):
+            _warn(scope, f"the cached result of {scope.node_id} does not count today: {problem}; it is executed")
+            entry = None
         record = CacheLook(inputs.digest, _digests(inputs.values))
         if entry is not None:
             record = structs.replace(record, is_hit=True, compared_with=entry.run_id)
@@ -249,6 +252,29 @@ class StageCache(msgspec.Struct, frozen=True):
         return f"{self.pipeline}\0{node_id}"
 
 
+def _refusal_of(
+    entry: CachedStage, planned: PlannedNode, handler: Handler, context: AttemptContext, graph: Graph
+) -> str:
+    """Why an entry does not count today, or empty: answers are validated where they are used (ruling 44)."""
+    targets = {edge.edge.target for edge in planned.edges}
+    if unknown := [name for name in entry.outcome.suggested_next_ids if name not in targets]:
+        return f"it suggests {unknown[0]}, which no outgoing edge leads to"
+    judge = getattr(handler, "refusal_of", None)
+    if judge is None:
+        return ""
+    try:
+        return str(judge(planned.node, context, graph, entry.outcome, entry.file_contents))
+    except Exception as error:  # noqa: BLE001 - validators are the user's code
+        return f"{type(error).__name__}: {error}"
+
+
+def _code_of(handler: Handler) -> str:
+    """Where the code of a handler is: one of the same version elsewhere does something else."""
+    handler = getattr(handler, "handler", handler)  # a shipped one stands for another
+    code = getattr(handler, "function", None) or type(handler)
+    return f"{getattr(code, '__module__', '')}.{getattr(code, '__qualname__', type(code).__qualname__)}"
+
+
 def _call_of(
     planned: PlannedNode, handler: Handler, scope: StageScope, context: AttemptContext, graph: Graph
 ) -> StageCall:
@@ -275,6 +301,7 @@ def _call_of(
                 read_values(values, None if declared is None else comma_list(declared)),
                 place=PlaceOfCall(scope.run_id, (str(scope.logs_root), str(scope.logs_root.absolute()))),
                 graph=around,
+                code=_code_of(handler),
             )
         )
     except Exception as error:  # noqa: BLE001 - whatever somebody's own description raises, the stage can run

@@ -68,10 +68,12 @@ def backend_call(backend: CodergenBackend, node: Node, prompt: str, context: Con
     if described is None:
         return StageCall(None, SILENT)
     judged = {name: node.attrs[name] for name in _JUDGED_BY if name in node.attrs}
+    around = getattr(backend, "cache_inputs", None)
+    place = dict(around(node)) if around is not None else {}
     inputs = model_call(
         node.id,
         prompt,
-        {**judged, **described},
+        {**judged, **described, **place},
         place=place_of(scope),
         conversation=scope.conversation.read() if scope.conversation else "",
         attachments=(each.digest for each in scope.attachments),

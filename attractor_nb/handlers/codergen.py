@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from attractor_nb.protocols import CodergenBackend
     from attractor_nb.stage import StageScope
 
+RESPONSE_FILE = "response.md"
 EXCERPT_CHARACTERS = 200
 """Length of ``last_response`` (spec 4.5); the whole text is in response.md and ``<node>.response``."""
 
@@ -83,7 +84,7 @@ class CodergenHandler:
             kind = type(result).__name__
             return Outcome.fail(f"the backend returned {kind}; a backend returns text or an Outcome", is_terminal=True)
         result = redacted_response(result)  # before it is cut: half a secret has no form
-        scope.files.write_text("response.md", result)
+        scope.files.write_text(RESPONSE_FILE, result)
         return _with_facts(_judged(node, graph, result, model), result)
 
     def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:
@@ -93,6 +94,24 @@ class CodergenHandler:
         node, _ = with_named_schema(rendered_node(node, graph, context.get), self._schemas)
         prompt = _prompt(node, graph, scope)
         return backend_call(self._backend, node, prompt, context, scope)
+
+    def refusal_of(
+        self, node: Node, context: Context, graph: Graph, outcome: Outcome, files: Mapping[str, bytes]
+    ) -> str:
+        """Why the result of an earlier run does not count today, or empty (ruling 44).
+
+        Its response is judged again: by the schema and validators that the node has now.
+        """
+        text = files.get(RESPONSE_FILE, b"").decode("utf-8", "replace")
+        if not text or not asks_for_verdict(node):
+            return ""
+        node, model = with_named_schema(rendered_node(node, graph, context.get), self._schemas)
+        judged = _judged(node, graph, text, model)
+        if judged.status is not StageStatus.SUCCESS:
+            return judged.failure_reason or f"its verdict is {judged.status}"
+        known = outcome.context_updates
+        changed = [key for key, value in judged.context_updates.items() if key in known and known[key] != value]
+        return f"{changed[0]} would be another value" if changed else ""
 
 
 def _prompt(node: Node, graph: Graph, scope: StageScope) -> str:

@@ -23,16 +23,16 @@ class FunctionHandler:
     """A handler made of a function with the arguments of ``Handler.execute``."""
 
     def __init__(self, function: Callable[..., MaybeAwaitable[Outcome | None]]) -> None:
-        self._function = function
+        self.function = function
         self.is_shippable = bool(getattr(function, "is_shippable", False))
         self.version = getattr(function, "version", None)
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome | None:
         """Call the function; a plain one in a thread."""
-        return await call(self._function, node, context, graph, logs_root)
+        return await call(self.function, node, context, graph, logs_root)
 
     def __repr__(self) -> str:
-        return f"FunctionHandler({getattr(self._function, '__qualname__', self._function)!s})"
+        return f"FunctionHandler({getattr(self.function, '__qualname__', self.function)!s})"
 
 
 class HandlerRegistry:

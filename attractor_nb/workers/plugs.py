@@ -111,6 +111,11 @@ class ShippedBackend:
         """What the backend says of a call, where it is made being no part of it."""
         return self._backend.call_inputs(node, context) if isinstance(self._backend, DescribesCalls) else None
 
+    def cache_inputs(self, node: Node) -> Mapping[str, Any]:
+        """As the backend says."""
+        around = getattr(self._backend, "cache_inputs", None)
+        return {} if around is None else around(node)
+
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
         """What the backend returned there."""
         timeout = node.timeout

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.backends.llm.addresses import address_of, endpoints_from, users_endpoints
+from attractor_nb.backends.llm.addresses import (
+    address_of,
+    address_variables,
+    endpoints_from,
+    public_address_of,
+    users_endpoints,
+)
 from attractor_nb.backends.llm.client_libraries import check_client, check_installed, load_libraries
 from attractor_nb.backends.llm.compaction import history_tokens, window_tokens
 from attractor_nb.backends.llm.media import is_unknown, takes_text_alone
@@ -19,7 +26,7 @@ from attractor_nb.backends.llm.model_requests import RequestDefaults, read_reque
 from attractor_nb.backends.llm.pools import Pools
 from attractor_nb.backends.llm.rate_gates import OF_THIS_PROCESS
 from attractor_nb.backends.llm.recorded_backend import check_recorded, recorded_defaults, recorded_facts
-from attractor_nb.backends.llm.tools import tool_inputs, tools_for
+from attractor_nb.backends.llm.tools import server_inputs, tool_inputs, tools_for
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import BudgetReached, OptionError, RetryableError, StageError, TerminalError
 from attractor_nb.model.calls.attachment import ATTACH
@@ -210,6 +217,19 @@ class ProviderBackend:
         if tools := tool_inputs(node):
             inputs["tools"] = tools
         return inputs
+
+    def cache_inputs(self, node: Node) -> dict[str, Any]:
+        """What the environment says of a node's calls: addresses, and what servers of tools get (ruling 44).
+
+        Values are hashed, for they may be keys.
+        """
+        try:
+            targets = read_request(node, self._defaults).targets
+        except TerminalError:
+            return {}
+        addresses = [public_address_of(target) for target in targets]
+        is_set = any(os.environ.get(name) for target in targets for name in address_variables(target))
+        return {**({"addresses": addresses} if is_set else {}), **server_inputs(node)}
 
     async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - as above
         """The answer of the node's model, or of the first of its fallbacks that could give one.

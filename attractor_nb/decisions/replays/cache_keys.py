@@ -112,6 +112,7 @@ def handler_call(
     *,
     place: PlaceOfCall,
     graph: Mapping[str, Any] | None = None,
+    code: str = "",
 ) -> CallInputs:
     """What goes into a stage of somebody's own handler.
 
@@ -123,6 +124,7 @@ def handler_call(
         context: The context values that it reads (``read_values``).
         place: Where.
         graph: What it can see of the graph around the node.
+        code: Where its code is.
     """
     values: dict[str, Any] = {
         "handler": handler_type,
@@ -132,6 +134,8 @@ def handler_call(
     }
     if graph:
         values["graph"] = place.without_in(dict(graph))
+    if code:
+        values["code"] = code
     return CallInputs(HANDLER_CALL, node_id, values)
 
 

@@ -91,6 +91,17 @@ def check_tools(node: Node, functions: Collection[str], servers: Collection[str]
         )
 
 
+def server_inputs(node: Node) -> dict[str, Any]:
+    """What the MCP servers of a node bring into its calls, for the cache: ``servers``; empty without any."""
+    allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
+    scope = stage_or_none()
+    if scope is None or scope.workplace is None:
+        return {}
+    servers = scope.workplace.servers
+    named = sorted({server for server, _ in allowed.served if server in servers.names})
+    return {"servers": {server: dict(servers.cache_inputs(server)) for server in named}} if named else {}
+
+
 def tool_inputs(node: Node) -> list[dict[str, Any]]:
     """What the tools of a node bring into a call, for recordings and the cache.
 

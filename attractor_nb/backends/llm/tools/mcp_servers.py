@@ -8,6 +8,7 @@ the server.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -71,6 +72,15 @@ class McpServers:
     def names(self) -> Sequence[str]:
         """Those that the graph declares."""
         return tuple(self._declared)
+
+    def cache_inputs(self, server: str) -> Mapping[str, Any]:
+        """What decides the answers of a server's tools; see ``stage.ToolServers``."""
+        declared = self._declared[server]
+        values = {name: os.environ.get(name, "") for name in declared.variables}
+        hashes = {
+            name: hashlib.sha256(value.encode("utf-8", "surrogateescape")).hexdigest() for name, value in values.items()
+        }
+        return {"command": declared.command, "environment": hashes}
 
     async def open(self) -> None:
         """Nothing is started before a stage needs it."""

@@ -1,0 +1,162 @@
+"""An answer of an earlier run counts only when everything that decided it is the same today (ruling 44)."""
+
+import asyncio
+import types
+
+import pytest
+from pydantic import BaseModel, field_validator
+
+from attractor_nb import Outcome, Pipeline
+from attractor_nb.backends.llm.provider_backend import ProviderBackend
+from attractor_nb.backends.llm.tools.mcp_servers import McpServers
+from attractor_nb.model.allowed_tools import ServerDeclaration
+from attractor_nb.model.graph import Node
+
+FRAME = "digraph g {{ start [shape=Mdiamond] done [shape=Msquare] {body} }}"
+BILL = FRAME.format(body='a [prompt="bill", response_schema="Bill", goal_gate=true] start -> a -> done')
+
+
+def versioned(answer):
+    def ask(prompt):
+        ask.count += 1
+        return answer
+
+    ask.version, ask.count = "1", 0
+    return ask
+
+
+class Loose(BaseModel):
+    total: float
+
+
+class Strict(BaseModel):
+    total: float
+
+    @field_validator("total")
+    @classmethod
+    def positive(cls, value):
+        if value < 0:
+            raise ValueError("it is negative")
+        return value
+
+
+Strict.__name__ = Strict.__qualname__ = "Bill"
+Loose.__name__ = Loose.__qualname__ = "Bill"
+
+
+def test_ruling_44_a_validator_that_was_added_judges_a_cached_answer(tmp_path):
+    Strict.model_rebuild(force=True)
+    ask = versioned('{"total": -5}')
+    seen = [
+        Pipeline(BILL, backend=ask, schemas={"Bill": model}).run(wait=True, cache=tmp_path / "cache", durability="none")
+        for model in (Loose, Loose, Strict)
+    ]
+    assert [(result.status, result.cached_nodes) for result in seen] == [
+        ("success", ()),
+        ("success", ("a",)),
+        ("fail", ()),
+    ]
+    assert ask.count == 2
+
+
+def test_ruling_44_a_cached_id_without_an_edge_is_no_answer(tmp_path):
+    body = 'a [prompt="x", verdict=json] b [prompt=b] {other} [prompt=c] start -> a; a -> b; a -> {other}'
+    body += "; b -> done; {other} -> done"
+    ask = versioned('{"outcome": "success", "suggested_next_ids": ["c"]}')
+    results = [
+        Pipeline(FRAME.format(body=body.replace("{other}", other)), backend=ask).run(
+            wait=True, cache=tmp_path / "cache", durability="none"
+        )
+        for other in ("c", "d")
+    ]
+    assert [result.status for result in results] == ["success", "fail"]
+    assert "'c', which no outgoing edge leads to" in results[1].reason
+
+
+def test_ruling_44_a_verdict_that_reads_otherwise_today_is_no_answer(tmp_path):
+    class Stamped(BaseModel):
+        total: float
+
+        @field_validator("total")
+        @classmethod
+        def doubled(cls, value):
+            return value * 2
+
+    Stamped.__name__ = Stamped.__qualname__ = "Bill"
+    Stamped.model_rebuild(force=True)
+    ask = versioned('{"total": 5}')
+    totals = [
+        Pipeline(BILL, backend=ask, schemas={"Bill": model})
+        .run(wait=True, cache=tmp_path / "cache", durability="none")
+        .context["a.verdict"]["total"]
+        for model in (Loose, Stamped)
+    ]
+    assert totals == [5.0, 10.0]
+
+
+def test_ruling_44_a_function_of_another_module_is_another_answer(tmp_path):
+    text = "def ask(prompt): return __name__\nask.version = '1'"
+    responses = []
+    for name in ("one", "two", "one"):
+        module = types.ModuleType(name)
+        exec(text, module.__dict__)
+        result = Pipeline(FRAME.format(body="a [prompt=x] start -> a -> done"), backend=module.ask).run(
+            wait=True, cache=tmp_path / "cache", durability="none"
+        )
+        responses.append((result.context["a.response"], result.cached_nodes))
+    assert responses == [("one", ()), ("two", ()), ("one", ("a",))]
+
+
+def test_ruling_44_a_handler_of_another_module_is_another_answer(tmp_path):
+    text = "def own(node, context, graph, logs_root): return Outcome.success(__name__)\nown.version = '1'"
+    notes = []
+    for name in ("one", "two", "one"):
+        module = types.ModuleType(name)
+        module.Outcome = Outcome
+        exec(text, module.__dict__)
+        result = Pipeline(FRAME.format(body="a [type=own] start -> a -> done"), handlers={"own": module.own}).run(
+            wait=True, cache=tmp_path / "cache", durability="none"
+        )
+        notes.append((result.outcomes["a"].notes, result.cached_nodes))
+    assert notes == [("one", ()), ("two", ()), ("one", ("a",))]
+
+
+def test_ruling_44_the_address_of_the_environment_is_part_of_the_key(monkeypatch):
+    node = Node("a", {"prompt": "x", "llm_model": "openai:gpt-5.2"})
+    found = []
+    for address in ("", "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"):
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        found.append(ProviderBackend().cache_inputs(node))
+    assert found == [{}, {"addresses": ["http://127.0.0.1:1/v1"]}, {"addresses": ["http://127.0.0.1:2/v1"]}]
+
+
+def test_ruling_44_what_a_server_of_tools_is_given_is_part_of_the_key_and_not_in_it(monkeypatch):
+    servers = McpServers({"files": ServerDeclaration("files", "serve", ("FILES_TOKEN",), 9.0)})
+    found = []
+    for value in ("one", "two"):
+        monkeypatch.setenv("FILES_TOKEN", value)
+        found.append(servers.cache_inputs("files"))
+    assert found[0] != found[1]
+    assert found[0]["command"] == "serve"
+    assert "one" not in str(found[0]["environment"])
+    asyncio.run(servers.close())
+
+
+@pytest.mark.parametrize("text", ["not json", ""])
+def test_ruling_44_a_validator_that_fails_in_its_own_way_is_a_miss(tmp_path, text):
+    class Broken(BaseModel):
+        total: float
+
+        @field_validator("total")
+        @classmethod
+        def raising(cls, value):
+            raise RuntimeError(text)
+
+    Broken.__name__ = Broken.__qualname__ = "Bill"
+    Broken.model_rebuild(force=True)
+    ask = versioned('{"total": 5}')
+    for model in (Loose, Broken):
+        result = Pipeline(BILL, backend=ask, schemas={"Bill": model}).run(
+            wait=True, cache=tmp_path / "cache", durability="none"
+        )
+    assert (result.status, ask.count) == ("fail", 2)
