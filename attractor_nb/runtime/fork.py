@@ -49,6 +49,7 @@ from attractor_nb.storage.run_directory import (
     RunDirectory,
     first_directory,
     make_directory,
+    make_runs_base,
     run_directory_name,
     utc_text,
 )
@@ -243,7 +244,8 @@ def _room(parent: StoredRun, options: RunOptions, seams: Seams) -> tuple[RunDire
     else:
         base = as_path(options.runs_dir, "runs_dir") if options.runs_dir else _base_of(parent.logs_root)
         name = run_directory_name(seams.clock.time(), run_id)
-    make_directory(seams.disk, base, is_synced=options.durability == "full")
+    make = make_directory if options.logs_root is not None else make_runs_base
+    make(seams.disk, base, is_synced=options.durability == "full")
     place = base / name
     if place.exists() and not (place.is_dir() and not any(place.iterdir())):
         raise StorageError(

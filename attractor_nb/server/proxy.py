@@ -73,12 +73,12 @@ def main(arguments: Sequence[str]) -> None:
     from attractor_nb.server.asgi_app import Server  # noqa: PLC0415
     from attractor_nb.server.serving import ServerProcess, listen  # noqa: PLC0415
     from attractor_nb.storage.files.disk import Disk  # noqa: PLC0415
-    from attractor_nb.storage.run_directory import make_directory  # noqa: PLC0415
+    from attractor_nb.storage.run_directory import make_runs_base  # noqa: PLC0415
 
     place, root, parent = arguments
     token = checked_token(os.environ.pop(TOKEN_VARIABLE, ""))
     redact_also(token)
-    make_directory(Disk(), Path(root), is_synced=False)
+    make_runs_base(Disk(), Path(root), is_synced=False)
     settings = ServerSettings(root=Path(root).absolute(), token=token, hosts=None, is_proxied=True)
     server = Server(settings, version=version("attractor_nb"))
     listening = listen("127.0.0.1", int(place)) if place.isdecimal() else _listen_at(place)

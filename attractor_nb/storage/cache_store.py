@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
-from attractor_nb.storage.files.disk import DIRECTORY_MODE, Disk, storage_error
+from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem
+from attractor_nb.storage.run_directory import make_directory
 from attractor_nb.storage.sealed_file import seal, unseal
 
 if TYPE_CHECKING:
@@ -129,12 +130,11 @@ class CacheStore:
         return self.root / NODES_NAME / digest[:32]
 
     def _write(self, directory: Path, name: str, data: bytes) -> None:
+        make_directory(self._disk, directory, is_synced=False)
         try:
-            for place in (self.root, directory.parent, directory):  # each for its owner alone
-                place.mkdir(mode=DIRECTORY_MODE, parents=place is self.root, exist_ok=True)
             parent = self._disk.open_directory(directory)
         except OSError as error:
-            raise storage_error(error, "make directory", directory) from error
+            raise storage_error(error, "open", directory) from error
         try:
             # Not flushed: what a power loss tears has a wrong checksum, and is executed once more.
             write_whole(self._disk, parent, name, data, directory=directory, is_synced=False)

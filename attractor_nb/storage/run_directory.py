@@ -12,12 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import RunNotFound, StorageError
+from attractor_nb.storage.files.atomic import write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error
 
 if TYPE_CHECKING:
     from attractor_nb.protocols import Clock, Randomness
 
-DEFAULT_RUNS_BASE = Path(".attractor/runs")
+OUR_PLACE = ".attractor"
+"""The folder of ours beside the user's files."""
+DEFAULT_RUNS_BASE = Path(OUR_PLACE) / "runs"
+IGNORE_NAME = ".gitignore"
+SHOWN_NAME = ".ignore"
+_HIDE_ALL = b"*\n"
+_SHOW_ALL = b"![!.]*\n"
+"""All but hidden names, which stay hidden."""
 SOURCE_NAME = "pipeline.dot"
 STATUS_NAME = "status.json"
 VISITS_NAME = "visits"
@@ -81,7 +89,7 @@ class RunDirectory:
 
 
 def make_directory(disk: Disk, path: Path, *, is_synced: bool) -> None:
-    """Make a directory and those above it, unless they are there.
+    """Make a directory and those above it, unless they are there; hide ``.attractor`` from git (ruling 49).
 
     Args:
         disk: Where.
@@ -110,6 +118,53 @@ def make_directory(disk: Disk, path: Path, *, is_synced: bool) -> None:
             _sync_directory(disk, path.parent)
     except OSError as error:
         raise storage_error(error, "make directory", path) from error
+    ours = next((place for place in (path, *path.parents) if place.name == OUR_PLACE), None)
+    if ours is not None:
+        _write_once(disk, ours, IGNORE_NAME, _HIDE_ALL, is_synced=is_synced)
+
+
+def make_runs_base(disk: Disk, base: Path, *, is_synced: bool) -> None:
+    """Make the directory in which runs are made, unless it is there.
+
+    One that is made here has a ``.gitignore`` with ``*``: ``git add -A``, ``git stash -u`` and ``git clean -fd`` leave
+    the runs alone (ruling 49). A directory that somebody else made stays as it is, unless it is in ``.attractor``.
+
+    Raises:
+        StorageError: The disk refused.
+    """
+    is_new = not os.path.lexists(base)
+    make_directory(disk, base, is_synced=is_synced)
+    if is_new and OUR_PLACE not in base.absolute().parts:
+        _write_once(disk, base, IGNORE_NAME, _HIDE_ALL, is_synced=is_synced)
+
+
+def make_workspace(disk: Disk, root: Path, *, is_synced: bool) -> Path:
+    """Make the folder in which a run works; its path.
+
+    What is hidden from git is hidden from linters and search tools, too. An ``.ignore`` file in the run directory,
+    which they read and git does not, shows them the workspace when they are started in it.
+
+    Raises:
+        StorageError: The disk refused.
+    """
+    path = root / WORKSPACE_NAME
+    make_directory(disk, path, is_synced=is_synced)
+    _write_once(disk, root, SHOWN_NAME, _SHOW_ALL, is_synced=is_synced)
+    return path
+
+
+def _write_once(disk: Disk, place: Path, name: str, data: bytes, *, is_synced: bool) -> None:
+    """Write a file where there is none: whoever wants the runs in git empties ours."""
+    if os.path.lexists(place / name) or not os.access(place, os.W_OK):
+        return
+    try:
+        descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise storage_error(error, "open", place) from error
+    try:
+        write_whole(disk, descriptor, name, data, directory=place, is_synced=is_synced)
+    finally:
+        disk.close(descriptor)
 
 
 def _sync_directory(disk: Disk, path: Path) -> None:
@@ -136,7 +191,7 @@ def new_run_directory(
         StorageError: The disk refused.
     """
     disk = disk or Disk()
-    make_directory(disk, base, is_synced=is_synced)
+    make_runs_base(disk, base, is_synced=is_synced)
     for _ in range(_MAX_TRIES):
         run_id = randomness.new_id()
         path = base.absolute() / run_directory_name(clock.time(), run_id)

@@ -12,7 +12,8 @@ from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.runtime.prepare.run_options import checked_workdir
 from attractor_nb.runtime.workspace.workspace import Folder, Workspace, site_of
 from attractor_nb.runtime.workspace.worktree import worktree_facts, worktree_of
-from attractor_nb.storage.run_directory import WORKSPACE_NAME, WORKTREE_NAME, first_directory
+from attractor_nb.storage.files.disk import Disk
+from attractor_nb.storage.run_directory import WORKTREE_NAME, first_directory, make_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,8 +94,7 @@ def site_again(options: RunOptions, facts: Mapping[str, Any], logs_root: Path) -
         place: Workspace = worktree_of(root / WORKTREE_NAME, found)
         return place, {"workdir": str(place.directory)}
     if options.isolation == WORKSPACE:
-        path = root / WORKSPACE_NAME
-        path.mkdir(exist_ok=True)
+        path = make_workspace(options.disk or Disk(), root, is_synced=False)
         return Folder(path, WORKSPACE), {"workdir": str(path), "isolation": WORKSPACE}
     directory = Path(options.workdir) if options.workdir is not None else here()
     return Folder(directory), {"workdir": str(directory)} if options.executor is None else {}

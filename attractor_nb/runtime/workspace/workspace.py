@@ -22,7 +22,7 @@ from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.runtime.workspace.initial_files import Filling, filling_of
 from attractor_nb.runtime.workspace.worktree import Repository, Worktree, find_repository, worktree_of
 from attractor_nb.stage import Kept
-from attractor_nb.storage.run_directory import WORKSPACE_NAME, WORKTREE_NAME, first_directory, make_directory
+from attractor_nb.storage.run_directory import WORKSPACE_NAME, WORKTREE_NAME, first_directory, make_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -159,8 +159,7 @@ class Site(Struct, frozen=True):
             place = worktree_of(root / WORKTREE_NAME, self.repository.facts(run_id))
             place.make()
             return place
-        path = root / WORKSPACE_NAME
-        make_directory(disk, path, is_synced=is_synced)
+        path = make_workspace(disk, root, is_synced=is_synced)
         if self.filling is not None:
             self.filling.fill(path)
         return Folder(path, WORKSPACE)

@@ -175,14 +175,19 @@ def read_plain_file(
             raise StorageError(
                 f"cannot read {path}: {facts.st_size} bytes are more than the {max_bytes} allowed", path=path
             )
-        return _read_from(descriptor, offset, facts.st_size)
+        return read_from(descriptor, offset, facts.st_size)
     except OSError as error:
         raise storage_error(error, "read", path) from error
     finally:
         os.close(descriptor)
 
 
-def _read_from(descriptor: int, offset: int, size: int) -> bytes:
+def read_from(descriptor: int, offset: int, size: int) -> bytes:
+    """The content of an open file from an offset up to a size; less where the file ends before.
+
+    Raises:
+        OSError: The disk refused.
+    """
     pieces: list[bytes] = []
     while offset < size and (piece := os.pread(descriptor, size - offset, offset)):
         pieces.append(piece)

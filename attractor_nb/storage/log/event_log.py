@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from attractor_nb.collector import paused_collector
-from attractor_nb.errors import StorageError
-from attractor_nb.storage.files.atomic import read_plain_file
+from attractor_nb.errors import RunError, StorageError
+from attractor_nb.storage.files.atomic import read_from, read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error, write_all
 from attractor_nb.storage.log.event_lines import FIRST_OWNER, LogScan, encode_event, scan_lines
 from attractor_nb.storage.log.fence import OPEN_BIT
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from attractor_nb.storage.files.disk import Durability
 
 EVENT_LOG_NAME = "events.jsonl"
+REPLACEMENT_NAME = "events.jsonl.replaced"
+"""What another program had put in the place of a log whose owner was writing to it."""
 MAX_LOG_BYTES = 4 * 1024**3
 _FIRST_ALLOCATION_BYTES = 64 * 1024
 _LARGEST_ALLOCATION_BYTES = 1024 * 1024
@@ -75,12 +77,16 @@ class EventLog:
             StorageError: The disk refused.
         """
         self._disk = disk
+        self._parent = parent
         self._directory = directory
+        self._check_lock = check_lock
         self._path = directory / EVENT_LOG_NAME
         self._is_full = durability == "full"
         self._is_writing = False
         self._is_broken = False
         self._is_lost = False
+        self._is_taken_over = False
+        self._is_put_back = False
         try:
             self._descriptor = disk.open_update(EVENT_LOG_NAME, parent)
         except OSError as error:
@@ -118,10 +124,11 @@ class EventLog:
         Raises:
             RunLocked: Somebody took the run over; nothing that this process appends counts any more.
             StorageError: The disk refused, and the log is as before; or an earlier refusal could not
-                be made good, and the log takes nothing more; or the event is not the next one.
+                be made good, and the log takes nothing more; or the event is not the next one; or another
+                file stands under the name of the log (ruling 49).
         """
         if self._is_lost:
-            raise taken_over(self._directory, self.token)
+            raise self._loss()
         if self._is_writing:
             self._withdraw(self.offset)  # an interrupt left the last append half done
         if event.sequence != self.sequence + 1 or self._is_broken:
@@ -148,14 +155,67 @@ class EventLog:
             self.acknowledged = self.sequence
 
     def check(self) -> None:
-        """Check that the run is still ours.
+        """Check that the run is still ours, and that the log is still the file of that name (ruling 49).
+
+        A program that works on the user's files may remove the log or put an older one in its place, as
+        ``git reset --hard`` does with a run that somebody committed. What is appended then goes to a file
+        without a name. The log is put back, if the directory is still there, and takes nothing more.
 
         Raises:
-            RunLocked: Somebody took it over.
+            RunLocked: Somebody took the run over.
+            StorageError: The log was removed, or another file stands under its name.
         """
-        if self._descriptor >= 0 and not os.fstat(self._descriptor).st_mode & OPEN_BIT:
+        if self._descriptor < 0:
+            return
+        if not self._is_lost:
+            if self._is_open() and self._is_under_its_name():
+                return
             self._is_lost = self._is_broken = True
-            raise taken_over(self._directory, self.token)
+            # Asked once more: a new owner closes the log before another file gets its name.
+            self._is_taken_over = not self._is_open()
+            if not self._is_taken_over:
+                self._put_back()
+        raise self._loss()
+
+    def _is_open(self) -> bool:
+        return bool(os.fstat(self._descriptor).st_mode & OPEN_BIT)
+
+    def _is_under_its_name(self) -> bool:
+        try:
+            named = os.stat(EVENT_LOG_NAME, dir_fd=self._parent, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise storage_error(error, "look at", self._path) from error
+        return os.path.samestat(named, os.fstat(self._descriptor))
+
+    def _put_back(self) -> None:
+        """Write what was recorded under the name of the log again, so that a resume finds all of it."""
+        with contextlib.suppress(RunError):  # the directory is gone, or somebody else's: the error says so
+            if self._check_lock is not None:
+                self._check_lock()
+            data = read_from(self._descriptor, 0, self.offset)
+            write_whole(
+                self._disk,
+                self._parent,
+                EVENT_LOG_NAME,
+                data,
+                directory=self._directory,
+                is_synced=self._is_full,
+                keep_as=REPLACEMENT_NAME,
+            )
+            self._is_put_back = True
+
+    def _loss(self) -> RunError:
+        """Why nothing that this process does for the run counts any more."""
+        if self._is_taken_over:
+            return taken_over(self._directory, self.token)
+        what = f"another program removed {self._path} or put another file in its place while the run went on"
+        if self._is_put_back:
+            hint = f"the log was put back, what stood there is {REPLACEMENT_NAME}: resume the run"
+        else:
+            hint = "bring the run directory back and resume the run, or start it anew"
+        return StorageError(what, path=str(self._path), hint=f"{hint}; keep run directories out of version control")
 
     def sync(self) -> None:
         """Flush every record written so far, in a ``full`` log."""

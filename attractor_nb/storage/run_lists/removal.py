@@ -20,11 +20,11 @@ from attractor_nb.errors import RunError, RunNotFound, StorageError
 from attractor_nb.model.events import StageStarted
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.files.disk import Disk, storage_error
-from attractor_nb.storage.log.event_log import read_log
+from attractor_nb.storage.log.event_log import REPLACEMENT_NAME, read_log
 from attractor_nb.storage.log.lock import LOCK_NAME, OwnerLock, is_owned
 from attractor_nb.storage.manifest_file import read_manifest
 from attractor_nb.storage.map_directory import INPUTS_NAME, MAP_NAME
-from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME, RunDirectory
+from attractor_nb.storage.run_directory import SHOWN_NAME, STATUS_NAME, VISITS_NAME, RunDirectory
 from attractor_nb.storage.run_lists.run_tags import TAGS_NAME
 from attractor_nb.storage.run_recognition import listed
 from attractor_nb.storage.salvage import UNFINISHED_LOG
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
     from attractor_nb.protocols import Clock
 
 REMAINS_BEGINNING: Final = ".deleted-"
-_OURS: Final = RUN_ENTRIES | {MAP_NAME, previous_name(MAP_NAME), INPUTS_NAME, TAGS_NAME, UNFINISHED_LOG}
+_OURS: Final = RUN_ENTRIES | {
+    *(MAP_NAME, previous_name(MAP_NAME), INPUTS_NAME, TAGS_NAME),
+    *(UNFINISHED_LOG, REPLACEMENT_NAME, SHOWN_NAME),
+}
 _OUR_PATTERN: Final = re.compile(
     rf"{re.escape(TEMPORARY_PREFIX)}.*|restart-\d+(-leftover-\d+)?|row-\d+(\.sent)?", re.DOTALL
 )
