@@ -156,8 +156,10 @@ def _read(stdin: bytes) -> tuple[dict[str, Any], str]:
 
 def _named(cwd: Path) -> str:
     """A working directory by its way from that of the program, where there is one below it."""
-    here = Path.cwd()
-    path = cwd.absolute()
+    try:
+        here, path = Path.cwd(), cwd.absolute()
+    except FileNotFoundError:  # that of the program was removed
+        return str(cwd)
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path)
 
 

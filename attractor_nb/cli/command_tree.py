@@ -103,6 +103,8 @@ def _plain(value: Any, annotation: object) -> Any:
         return value
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return next((each for each in annotation if value in (each, each.value)), _UNKNOWN)
+    if annotation is Path:
+        value = os.path.expanduser(value)  # noqa: PTH111 - the shell does it for a word alone, not for --option=~/x
     if annotation is Path and (not os.path.exists(value) or os.access(value, os.R_OK)):  # noqa: PTH110 - as given
         return Path(value)
     return _UNKNOWN

@@ -16,6 +16,7 @@ from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.reporting import OutputStream, ShownStream, exit_code_of, report
 from attractor_nb.errors import AttractorError, OptionError, StorageError
 from attractor_nb.redaction import redacted
+from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.runtime.prepare.known_secrets import learn_environment
 
 if TYPE_CHECKING:
@@ -72,6 +73,12 @@ def _report_foreign(error: Exception, *, is_json: bool) -> ExitCode:
     if isinstance(error, USAGE_PROBLEM):
         _report_usage(error, is_json=is_json)
         return ExitCode.INVALID_INPUT
+    if isinstance(error, FileNotFoundError):
+        try:
+            here()
+        except OptionError as gone:
+            report(gone, is_json=is_json)
+            return ExitCode.INVALID_INPUT
     if os.environ.get(TRACEBACK_VARIABLE):
         print(redacted("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     hint = f"set {TRACEBACK_VARIABLE}=1 and run the command again to see where"

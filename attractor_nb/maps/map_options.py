@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -81,11 +81,10 @@ def split_options(given: Mapping[str, Any]) -> tuple[MapOptions, dict[str, Any]]
             raise OptionError(f"{name} is an option of a single run, not of a map", hint=NOT_OF_A_ROW[name])
     check_names(given, _NAMES | _OF_A_RUN - NOT_OF_A_ROW.keys())
     options = MapOptions(**{name: value for name, value in given.items() if name in _NAMES})
-    _check(options)
-    return options, {name: value for name, value in given.items() if name not in _NAMES}
+    return _checked_options(options), {name: value for name, value in given.items() if name not in _NAMES}
 
 
-def _check(options: MapOptions) -> None:
+def _checked_options(options: MapOptions) -> MapOptions:
     _ = options.bounds
     if type(options.max_parallel) is not int or options.max_parallel < 1:
         raise OptionError(f"max_parallel must be a whole number of at least 1, not {options.max_parallel!r}")
@@ -96,10 +95,13 @@ def _check(options: MapOptions) -> None:
     for name in as_list("outputs", options.outputs):
         if not isinstance(name, str):
             raise OptionError(f"outputs must be keys of the context, not {name!r}", hint='outputs=["answer"]')
-    if options.map_dir is not None:
-        as_path(options.map_dir, "map_dir")
     if not isinstance(options.session, bool | str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise OptionError(f"session must be True or a directory, not {type(options.session).__name__}")
+    return replace(
+        options,
+        map_dir=options.map_dir if options.map_dir is None else as_path(options.map_dir, "map_dir"),
+        session=options.session if isinstance(options.session, bool) else as_path(options.session, "session"),
+    )
 
 
 def read_rows(params: object, common: Mapping[str, Any], check: Check) -> list[dict[str, Any]]:

@@ -88,9 +88,10 @@ class AttractorMagics(Magics):
         _check_name(options.name)
         params = read_params(options.param)
         if options.write:
+            from attractor_nb.runtime.prepare.run_options import as_path  # noqa: PLC0415 - loads all that a run is
             from attractor_nb.storage.files.user_files import write_file  # noqa: PLC0415 - %load_ext stays light
 
-            write_file(Path(options.write), cell)
+            write_file(as_path(options.write, "--write"), cell)
         pipeline = self._make(SourceText(cell, CELL_NAME, first_line=BODY_LINE), options, params)
         name = options.name or pipeline.name
         if name.isidentifier():

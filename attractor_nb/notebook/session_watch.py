@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.getipython import get_ipython
@@ -19,6 +18,8 @@ from IPython.display import display
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.notebook.surroundings import is_live, probe
+from attractor_nb.runtime.prepare.current_directory import here
+from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.sessions.tracker import follow_session, gone_agents, session_to_watch
 from attractor_nb.views.session_table import session_html, session_text
 
@@ -51,7 +52,7 @@ def watch_session(
         SessionNotFound: There is no such session, or none is active.
         SessionDamaged: Its file is torn, altered or foreign.
     """
-    place = session_to_watch(Path(session_dir) if session_dir else None, Path.cwd())
+    place = session_to_watch(as_path(session_dir, "the session") if session_dir else None, here())
     states = follow_session(place, interval_seconds=INTERVAL_SECONDS, wait=pause, is_each_look=True)
     session = next(states)
     around = probe(get_ipython())

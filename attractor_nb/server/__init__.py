@@ -8,14 +8,15 @@ terminal. Starlette and uvicorn come with the extra ``server`` and are loaded wh
 from __future__ import annotations
 
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
+from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.server.server_settings import DEFAULT_MAX_RUNS, DEFAULT_MAX_STREAMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 __all__ = ["serve"]
 DEFAULT_PORT = 8765
@@ -70,7 +71,7 @@ def serve(
             f"the server needs {error.name}, which is not installed", hint="pip install 'attractor_nb[server]'"
         ) from None
     run_server(
-        Path(root),
+        as_path(root, "root"),
         host=host,
         port=port,
         token=token,
@@ -78,7 +79,7 @@ def serve(
         on_ready=on_ready,
         allow_remote=allow_remote,
         allowed_hosts=allowed_hosts,
-        documents=documents,
+        documents=None if documents is None else as_path(documents, "documents"),
         edit=edit,
         recover=recover,
         max_runs=max_runs,

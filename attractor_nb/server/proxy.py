@@ -119,7 +119,7 @@ def _command(port: int, unix_socket: str) -> list[str]:
 
 def _runs_base() -> Path:
     """The runs base of notebooks that lie where Jupyter shows files from."""
-    return _jupyter_root() / os.environ.get(RUNS_VARIABLE, ".attractor/runs")
+    return _jupyter_root() / os.path.expanduser(os.environ.get(RUNS_VARIABLE, ".attractor/runs"))  # noqa: PTH111 - without a home it stays as it is
 
 
 def _jupyter_root() -> Path:

@@ -130,7 +130,7 @@ class TrustFile:
 def state_directory() -> Path | None:
     """Where this user's state is kept between runs; None when the user has no home."""
     if given := os.environ.get(STATE_VARIABLE):
-        return Path(given).resolve()
+        return Path(os.path.expanduser(given)).resolve()  # noqa: PTH111 - without a home it stays as it is
     try:
         home = Path.home()
     except RuntimeError:

@@ -1,15 +1,18 @@
 """Runs lie beside the user's files: what other tools do there ends no run and hides nothing (ruling 49)."""
 
+import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from attractor_nb import Pipeline, Run
-from attractor_nb.errors import StorageError
+from attractor_nb import Pipeline, Run, gates
+from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.model.events import StageStarted
 from attractor_nb.pipeline.runs import runs
+from attractor_nb.storage.files.document_files import DocumentConflict, DocumentFolder
 from attractor_nb.storage.log.event_log import REPLACEMENT_NAME
 from attractor_nb.storage.stored_run import read_run
 
@@ -115,3 +118,77 @@ def test_ruling_49_an_owner_whose_directory_was_removed_stops_and_says_so(tmp_pa
         run.result()
     assert caught.value.hint.startswith("bring the run directory back")
     assert not os.path.lexists(tmp_path / "run")
+
+
+@pytest.fixture(params=["EPERM", "EOPNOTSUPP", "EMLINK", "not implemented", "missing"])
+def no_links(request, monkeypatch):
+    """A file system, or a Python, on which a file has one name."""
+
+    def refuse(*_, **__):
+        if request.param == "not implemented":
+            raise NotImplementedError("link: follow_symlinks unavailable on this platform")
+        raise OSError(getattr(errno, request.param), os.strerror(getattr(errno, request.param)))
+
+    if request.param == "missing":
+        monkeypatch.delattr(os, "link")
+    else:
+        monkeypatch.setattr(os, "link", refuse)
+
+
+@pytest.mark.parametrize("durability", ["full", "fast"])
+def test_ruling_49_without_hard_links_a_run_keeps_both_generations_of_its_files(tmp_path, no_links, durability):
+    source = FRAME.format(command="true")
+    result = Pipeline(source).run(wait=True, logs_root=tmp_path / "run", durability=durability, stop_after=2)
+    kept = {name: (tmp_path / "run" / name).read_bytes() for name in ("manifest.previous.json", "manifest.json")}
+    assert all(kept.values())
+    assert kept["manifest.previous.json"] != kept["manifest.json"]
+    again = Run.load(result.logs_root).resume().result()
+    assert again.status == "success", again.reason
+    assert not [entry for entry in (tmp_path / "run").iterdir() if entry.name.startswith(".")]
+
+
+def test_ruling_49_without_hard_links_a_new_document_gets_its_name_and_takes_nobodys(tmp_path, no_links):
+    files = DocumentFolder(tmp_path)
+    assert files.is_possible()
+    assert files.write("new.dot", "digraph {}", "").text == "digraph {}"
+    with pytest.raises(DocumentConflict):
+        files.write("new.dot", "other", "")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["new.dot"]
+
+
+@pytest.mark.parametrize("as_type", [str, Path])
+def test_ruling_49_each_option_that_names_a_place_takes_the_home_directory(repository, tmp_path, as_type):
+    """Never a directory that is called ``~``."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "p.dot").write_text(FRAME.format(command="true"))
+    pipeline = Pipeline(as_type("~/p.dot"))
+    cached = Pipeline(FRAME.format(command='true", cache="true'))
+    assert (
+        pipeline.run(wait=True, trust=True, runs_dir=as_type("~/runs"), workdir=as_type("~/work")).workdir
+        == tmp_path / "work"
+    )
+    root = cached.run(wait=True, logs_root=as_type("~/first"), cache=as_type("~/cache")).logs_root
+    cached.run(wait=True, cassette=as_type("~/tape.json"), cassette_mode="record", runs_dir=as_type("~/runs"))
+    cached.run(wait=True, isolation="workspace", workspace_from=as_type("~/work"), runs_dir=as_type("~/runs"))
+    pipeline.map([{"n": 1}], wait=True, trust=True, map_dir=as_type("~/map"), session=as_type("~/work"))
+    assert root == tmp_path / "first"
+    assert {"runs", "first", "cache", "tape.json", "map"} <= {entry.name for entry in tmp_path.iterdir()}
+    assert Run.load(as_type("~/first")).logs_root == root
+    assert len(runs(as_type("~/runs"))) == 3
+    assert not (repository / "~").exists()
+
+
+def test_ruling_49_a_home_directory_that_is_not_known_is_told(repository, monkeypatch):
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    with pytest.raises(OptionError, match="runs_dir '~/runs' names a home directory, and this user has none"):
+        Pipeline(FRAME.format(command="true")).run(wait=True, runs_dir="~/runs")
+
+
+@pytest.mark.parametrize("look", [runs, gates, Run.load], ids=["runs", "gates", "load"])
+def test_ruling_49_a_relative_place_below_a_removed_directory_is_told(tmp_path, monkeypatch, look):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(OptionError, match="the current directory was removed"):
+        look(".attractor/runs")

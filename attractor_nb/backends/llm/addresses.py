@@ -122,7 +122,7 @@ def needs_key(target: Target, address: str) -> bool:
 def settings_file() -> Path | None:
     """Where the user's endpoints are kept; None when the user has no home."""
     if given := os.environ.get(VARIABLE):
-        return Path(given) / FILE_NAME
+        return Path(os.path.expanduser(given)) / FILE_NAME  # noqa: PTH111 - without a home it stays as it is
     base = os.environ.get("XDG_CONFIG_HOME", "")
     try:
         folder = Path(base) if Path(base).is_absolute() else Path.home() / ".config"

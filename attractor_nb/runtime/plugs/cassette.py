@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
@@ -14,6 +13,7 @@ from attractor_nb.backends import NAMED, UNINSTALLED, resolve_backend
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.interviewers import RefusingInterviewer
 from attractor_nb.runtime.begin import describe_backend
+from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.disk import Disk
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def with_cassette(options: RunOptions, *, is_resume: bool = False) -> tuple[RunO
         return options, None
     mode = options.cassette_mode or getattr(options.cassette, "mode", None) or cassettes.AUTO
     tape = cassettes.Tape.of_file(
-        Path(options.cassette),
+        as_path(options.cassette, "cassette"),
         cassettes.AUTO if is_resume and mode == cassettes.RECORD else mode,
         options.disk or Disk(),
     )

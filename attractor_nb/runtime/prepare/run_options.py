@@ -7,6 +7,7 @@ writes it into the signatures.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields, replace
@@ -21,6 +22,7 @@ from attractor_nb.model.vocabulary.duration import Duration, parse_duration
 from attractor_nb.model.vocabulary.isolation import ISOLATIONS
 from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_RUN
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness
+from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.tracing import read_tracing
 
 if TYPE_CHECKING:
@@ -126,8 +128,6 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
         check_observer(observer)
     as_list("breakpoints", options.breakpoints)
     as_dict("pins", options.pins, hint='pins={"plan": "the text of its response"}')
-    if options.session not in (True, False):
-        as_path(options.session, "session")
     read_tracing(options.tracer)
     return _with_places(options)
 
@@ -145,18 +145,18 @@ def check_names(given: Iterable[str], known: Collection[str] = _NAMES) -> None:
 
 
 def _with_places(options: RunOptions) -> RunOptions:
-    """The options with the places that they name checked."""
-    for name in ("logs_root", "runs_dir"):
-        if (place := getattr(options, name)) is not None:
-            as_path(place, name)
-    if options.cache not in (True, False):
-        as_path(options.cache, "cache")
+    """The options with the places that they name checked, each with the home directory for a leading ``~``."""
+    places: dict[str, Any] = {
+        name: as_path(place, name)
+        for name in ("logs_root", "runs_dir", "workspace_from", "cache", "session")
+        if not isinstance(place := getattr(options, name), bool | None) and place != ""
+    }
     if options.isolation not in (None, *ISOLATIONS):
         raise OptionError(f"unknown isolation {options.isolation!r}", hint=f"use one of {', '.join(ISOLATIONS)}")
     _check_cassette(options)
-    if options.workdir is None:
-        return options
-    return replace(options, workdir=checked_workdir(options.workdir))
+    if options.workdir is not None:
+        places["workdir"] = checked_workdir(options.workdir)
+    return replace(options, **places) if places else options
 
 
 def _check_cassette(options: RunOptions) -> None:
@@ -218,16 +218,21 @@ def as_list(name: str, value: object) -> list[Any]:
 
 
 def as_path(value: object, name: str = "the run directory") -> Path:
-    """An argument that names a place on the disk.
+    """An argument that names a place on the disk; ``~`` is the home directory (ruling 49).
 
     Raises:
-        OptionError: It can name none.
+        OptionError: It can name none, or is relative to a directory that was removed.
     """
     if not isinstance(value, str | PathLike):
         raise OptionError(f"{name} must be a path, not {type(value).__name__}", hint='for example "runs/first"')
-    path = Path(cast("str | PathLike[str]", value))
-    if "\0" in str(path):
-        raise OptionError(f"{name} {str(path)!r} holds a NUL character, which no path can")
+    text = os.path.expanduser(os.fspath(cast("str | PathLike[str]", value)))  # noqa: PTH111 - "./~" is no home
+    if "\0" in text:
+        raise OptionError(f"{name} {text!r} holds a NUL character, which no path can")
+    if text == "~" or text.startswith("~/"):
+        raise OptionError(f"{name} {text!r} names a home directory, and this user has none", hint="write the path out")
+    path = Path(text)
+    if not path.is_absolute():
+        here()
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from attractor_nb.errors import OptionError
@@ -20,9 +21,7 @@ def read_source(source: Source) -> SourceText | Graph:
     """
     if isinstance(source, SourceText | Graph):
         return source
-    if isinstance(source, Path):
-        return _read_file(source)
-    if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+    if not isinstance(source, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise OptionError(
             f"a pipeline is made of DOT text, a path or a graph, not of {type(source).__name__}",
             hint='Pipeline("digraph { … }") or Pipeline(Path("review.dot"))',
@@ -34,11 +33,15 @@ def read_source(source: Source) -> SourceText | Graph:
 def named_file(source: object) -> Path | None:
     """The file that a source names; None when it is the text or the graph itself."""
     if isinstance(source, Path):
-        return source
+        return _in_home(source)
     if not isinstance(source, str) or "{" in source or "\n" in source:
         return None
     name = source.strip()
-    return Path(name) if name.endswith((".dot", ".gv")) else None
+    return _in_home(name) if name.endswith((".dot", ".gv")) else None
+
+
+def _in_home(path: str | Path) -> Path:
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - a name that is no user's stays as it is
 
 
 def _read_file(path: Path) -> SourceText:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from attractor_nb.errors import OptionError
+from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.disk import storage_error
 
@@ -63,7 +64,7 @@ def filling_of(given: object) -> Filling:
     if Path(text).is_dir():
         base, found = Path(text), _files_below(Path(text))
     else:
-        base, found = Path.cwd(), _matches(text)
+        base, found = here(), _matches(text)
     files: list[tuple[Path, str]] = []
     size = 0
     for path in found:
@@ -76,8 +77,7 @@ def filling_of(given: object) -> Filling:
             )
     if not files and not Path(text).is_dir():
         raise OptionError(
-            f"workspace_from {text!r} matches no file in {Path.cwd()}",
-            hint='a folder, or a pattern such as "src/**/*.py"',
+            f"workspace_from {text!r} matches no file in {here()}", hint='a folder, or a pattern such as "src/**/*.py"'
         )
     return Filling(text, tuple(files))
 
@@ -93,14 +93,14 @@ def _matches(pattern: str) -> Iterator[Path]:
             f"workspace_from {pattern!r} leads out of the working directory", hint="name the folder itself"
         )
     for name in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207 - Path.glob finds hidden files, too
-        path = Path.cwd() / name
+        path = here() / name
         if _is_wanted(path) and not LEFT_OUT.intersection(Path(name).parts) and not _is_behind_link(name):
             yield path
 
 
 def _is_behind_link(name: str) -> bool:
     """Whether the way to a file leads through a link."""
-    return any((Path.cwd() / parent).is_symlink() for parent in Path(name).parents)
+    return any((here() / parent).is_symlink() for parent in Path(name).parents)
 
 
 def _files_below(folder: Path) -> Iterator[Path]:

@@ -14,7 +14,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import StorageError
-from attractor_nb.storage.files.disk import Disk, entry_names, storage_error, write_all
+from attractor_nb.storage.files.disk import Disk, entry_names, has_no_links, storage_error, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,7 +73,7 @@ def replace_file(disk: Disk, parent: int, name: str, data: bytes, *, is_synced: 
         finally:
             disk.close(descriptor)
         if keep_as:
-            _keep(disk, parent, name, keep_as)
+            _keep(disk, parent, name, keep_as, is_synced=is_synced)
         disk.rename(temporary, name, parent)
     except BaseException:  # an interrupt, too, must leave no temporary file
         with contextlib.suppress(OSError):
@@ -81,12 +81,20 @@ def replace_file(disk: Disk, parent: int, name: str, data: bytes, *, is_synced: 
         raise
 
 
-def _keep(disk: Disk, parent: int, name: str, kept_name: str) -> None:
-    """Give the present file a second name, so that at every moment one of both is there."""
+def _keep(disk: Disk, parent: int, name: str, kept_name: str, *, is_synced: bool) -> None:
+    """Give the present file a second name, so that at every moment one of both is there.
+
+    Where files have one name alone, a copy gets it (ruling 49).
+    """
     second = temporary_name()
     try:
         disk.link(name, second, parent)
     except FileNotFoundError:
+        return
+    except OSError as error:
+        if not has_no_links(error):
+            raise
+        _copy(disk, parent, name, kept_name, is_synced=is_synced)
         return
     try:
         disk.rename(second, kept_name, parent)
@@ -95,6 +103,18 @@ def _keep(disk: Disk, parent: int, name: str, kept_name: str) -> None:
         # each other: POSIX then does nothing, and calls it a success.
         with contextlib.suppress(OSError):
             disk.remove(second, parent)
+
+
+def _copy(disk: Disk, parent: int, name: str, kept_name: str, *, is_synced: bool) -> None:
+    try:
+        descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)
+    except FileNotFoundError:
+        return
+    try:
+        data = read_from(descriptor, 0, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
+    replace_file(disk, parent, kept_name, data, is_synced=is_synced)
 
 
 def replace_link(disk: Disk, parent: int, name: str, target: str, *, directory: Path, is_synced: bool) -> None:

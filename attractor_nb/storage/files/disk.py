@@ -28,6 +28,8 @@ DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
 SECOND_NAME = "the file has a second name somewhere"
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
+_NO_LINKS = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK})
+"""What network, FAT and sandboxed file systems answer; one without links for this user, or with too many, is none."""
 _F_FULLFSYNC = 51
 """macOS: ``fsync`` alone leaves the data in the drive's cache."""
 
@@ -97,8 +99,11 @@ class Disk:
         os.rename(source, target, src_dir_fd=parent, dst_dir_fd=to)
 
     def link(self, source: str, target: str, parent: int) -> None:
-        """Give a file a second name."""
-        os.link(source, target, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
+        """Give a file a second name; see ``has_no_links`` for where that cannot be done."""
+        try:
+            os.link(source, target, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
+        except (AttributeError, NotImplementedError):  # Android has no such call, other systems not this form of it
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), target) from None
 
     def make_link(self, target: str, name: str, parent: int) -> None:
         """Make a symbolic link that is not there yet; its target is relative to the directory."""
@@ -111,6 +116,11 @@ class Disk:
     def close(self, descriptor: int) -> None:
         """Give a descriptor back; changes nothing on disk."""
         os.close(descriptor)
+
+
+def has_no_links(error: OSError) -> bool:
+    """Whether giving a file a second name failed because this file system or platform has no such names (ruling 49)."""
+    return error.errno in _NO_LINKS
 
 
 def owner_of(descriptor: int) -> object:

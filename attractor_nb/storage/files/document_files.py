@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from attractor_nb.storage.files.disk import Disk, has_no_links
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
@@ -84,7 +86,7 @@ class DocumentFolder:
     @staticmethod
     def is_possible() -> bool:
         """Whether this system opens files by their folder, which no link can turn elsewhere."""
-        return {os.open, os.rename, os.link, os.unlink} <= os.supports_dir_fd
+        return {os.open, os.rename, os.unlink} <= os.supports_dir_fd
 
     def list(self) -> tuple[list[DocumentLine], bool]:
         """The files by their paths, and whether there are more than that."""
@@ -159,9 +161,8 @@ class DocumentFolder:
                 file.write(data)
                 file.flush()
                 os.fsync(descriptor)
-            if is_new:  # a file that came meanwhile stays
-                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-                os.unlink(temporary, dir_fd=folder)
+            if is_new:
+                _name_new(folder, temporary, name, mode)
             else:
                 os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:  # an interrupt, too, must leave no temporary file
@@ -207,6 +208,19 @@ class DocumentFolder:
             yield here, name
         finally:
             os.close(here)
+
+
+def _name_new(folder: int, temporary: str, name: str, mode: int) -> None:
+    """Give a new file its name, which nobody else may have taken meanwhile."""
+    try:
+        Disk().link(temporary, name, folder)
+    except OSError as error:
+        if not has_no_links(error):
+            raise
+        os.close(os.open(name, _WRITE_FLAGS, mode, dir_fd=folder))
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    else:
+        os.unlink(temporary, dir_fd=folder)
 
 
 def _parts(path: str) -> list[str]:

@@ -191,8 +191,10 @@ def _questions_of(summary: RunSummary) -> list[WaitingGate]:
 
 def shown_place(path: Path) -> str:
     """A path as short as it can be written here."""
-    here = Path.cwd()
-    whole = path.absolute()
+    try:
+        here, whole = Path.cwd(), path.absolute()
+    except FileNotFoundError:  # the working directory was removed
+        return path.as_posix()
     return (whole.relative_to(here) if whole.is_relative_to(here) else whole).as_posix()
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.runtime.execution import Execution
+from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.run_lists.listing import RunSummary
 from attractor_nb.studio.timeline.heat_view import MEASURES, Heat, heat_of
 from attractor_nb.views.drawings.still import picture_bundle
@@ -129,4 +130,4 @@ def _past_of(given: Any) -> Execution:
         raise RunError("it is a map", hint="its rows are runs: heat(row.load())")
     from attractor_nb.runtime.stored_execution import load_execution  # noqa: PLC0415 - an engine is loaded only where a run is read
 
-    return load_execution(Path(place))
+    return load_execution(as_path(place))
