@@ -155,9 +155,10 @@ class Definition(PreparedSource):
         self.tools: dict[str, Callable[..., Any]] = (
             functions.checked_functions(as_dict("tools", tools)) if tools else {}
         )
-        self._child_sources: dict[str, SourceText | Graph] = {}
         roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
         self._ancestry = ancestry or child_pipelines.Ancestry(roots=roots)
+        relatives = self._ancestry.relatives
+        self._child_sources: dict[str, SourceText | Graph] = relatives.sources if relatives else {}
         self.observers: list[EventObserver] = []
         super().__init__(files, severities, models)
         self._prepare()
@@ -186,8 +187,9 @@ class Definition(PreparedSource):
             return child_pipelines.Family[Definition]()
         origin = self._own_origin if isinstance(self._own_origin, Path) else None
         own_types = frozenset(self.handlers)
+        relatives = self._ancestry.relatives or child_pipelines.Relatives[Definition](sources=self._child_sources)
         return child_pipelines.FamilySearch(
-            origin, self.pipelines, self._ancestry, self._make_child, Definition, own_types
+            origin, self.pipelines, self._ancestry, self._make_child, Definition, relatives, own_types
         ).find(graph)
 
     def _make_child(self, source: Source, ancestry: Ancestry) -> Definition:

@@ -760,6 +760,79 @@ def test_the_depth_of_nesting_has_a_bound(tmp_path):
     assert "deeper than max_child_depth=3" in errors_of(Pipeline(tmp_path / "level0.dot"))[0]
 
 
+class Counting:
+    """A lint rule that finds nothing and keeps the name of each graph that it was asked about."""
+
+    name = "counting"
+
+    def __init__(self):
+        self.asked = []
+
+    def apply(self, graph):
+        """Find nothing."""
+        self.asked.append(graph.name)
+        return ()
+
+
+def naming_one_another(place, files, names):
+    """Files that each name the next one so many times; the first of them."""
+    for level in range(files):
+        nodes = [f"n{number}" for number in range(names)]
+        child = f'[type=pipeline, pipeline.dotfile="level{level + 1}.dot"]' if level + 1 < files else "[prompt=x]"
+        body = "\n".join([*(f"{node} {child}" for node in nodes), " -> ".join(["start", *nodes, "done"])])
+        text = FRAME.format(body=body).replace("top", f"level{level}", 1)
+        (place / f"level{level}.dot").write_text(text)
+    return place / "level0.dot"
+
+
+def test_a_child_that_many_nodes_name_is_read_and_linted_once_ruling_52(tmp_path):
+    counting = Counting()
+    pipeline = Pipeline(naming_one_another(tmp_path, files=4, names=5), rules=[counting])
+    assert not errors_of(pipeline)
+    assert sorted(counting.asked) == ["level0", "level1", "level2", "level3"]
+    assert len({id(child) for child in pipeline.graph.children.values()}) == 1, "one graph, one hash"
+
+
+def test_files_that_name_one_another_many_times_are_a_finding_and_each_is_linted_once_ruling_52(tmp_path):
+    counting = Counting()
+    pipeline = Pipeline(naming_one_another(tmp_path, files=6, names=10), rules=[counting])
+    (message,) = set(errors_of(pipeline))
+    assert "level2.dot has an error: with this one, the child pipelines have 10,656 nodes together, counted" in message
+    assert "10,000 are allowed" in message
+    assert len(counting.asked) == 6
+    assert not pipeline.graph.children
+
+
+def test_a_child_that_is_refused_is_linted_once_for_each_level_ruling_52(tmp_path):
+    (tmp_path / "bad.dot").write_text(FRAME.format(body="a start -> a"))
+    counting = Counting()
+    text = naming_one_another(tmp_path, files=3, names=4)
+    (tmp_path / "level1.dot").write_text(text.read_text().replace("level1.dot", "bad.dot"))
+    pipeline = Pipeline(text, rules=[counting])
+    assert len(errors_of(pipeline)) == 4
+    assert len(counting.asked) == 3
+
+
+def test_pipelines_nest_at_most_32_levels_whatever_the_graph_says_ruling_52(tmp_path):
+    top = naming_one_another(tmp_path, files=200, names=1)
+    top.write_text(top.read_text().replace("{", "{ graph [max_child_depth=100000]", 1))
+    (message,) = errors_of(Pipeline(top))
+    assert "level33.dot would be nested deeper than 32 levels, the most there can be" in message
+    for level in (33, 200):
+        (tmp_path / f"level{level - 1}.dot").write_text(WORKER)
+    assert not errors_of(Pipeline(top))
+
+
+def test_a_known_child_is_refused_where_it_would_be_too_deep_ruling_52(tmp_path):
+    named = {"leaf": WORKER, "middle": by_file("leaf.dot"), "above": by_file("middle.dot")}
+    family(tmp_path, **named)
+    body = """graph [max_child_depth=2] first [type=pipeline, pipeline.dotfile="middle.dot"]
+        second [type=pipeline, pipeline.dotfile="above.dot"] start -> first -> second -> done"""
+    family(tmp_path, top=FRAME.format(body=body))
+    (message,) = errors_of(Pipeline(tmp_path / "top.dot"))
+    assert "above.dot has an error: middle.dot would be nested deeper than max_child_depth=2" in message
+
+
 def test_a_registered_pipeline_that_names_itself_is_refused():
     text = nested()
     assert "includes itself" in errors_of(Pipeline(text, pipelines={"worker": nested()}))[0]

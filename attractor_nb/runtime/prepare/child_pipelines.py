@@ -3,6 +3,9 @@
 A node names its child by a file or by the name of a registered pipeline. A file must be below the
 directory of the file that names it, below the working directory, or below a directory that the caller
 allows; wherever links lead, the place where they end counts. What was read is what runs.
+
+Files may be a stranger's (ruling 52): each is read and linted once, however many nodes name it, and how deep
+they nest and how many nodes they come to is bounded.
 """
 
 from __future__ import annotations
@@ -32,8 +35,13 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.inputs import Input
     from attractor_nb.runtime.prepare.trust import Origin
+    from attractor_nb.source import SourceText
 
 DEFAULT_DEPTH: Final = 8
+MAX_DEPTH: Final = 32
+"""How deep pipelines may be nested, whatever ``max_child_depth`` says: each level is a level of the stack."""
+MAX_NODES: Final = 10_000
+"""Nodes that all children of a pipeline may have together, those of a child counted as often as it is named."""
 
 
 class Ancestry(Struct, frozen=True):
@@ -43,11 +51,13 @@ class Ancestry(Struct, frozen=True):
         chain: The files and names of its ancestors and its own, from the top.
         roots: Directories in which child files may be.
         max_depth: How deep pipelines may be nested below the top; None until the top says it.
+        relatives: What all of them have found; None until the top begins to look.
     """
 
     chain: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     max_depth: int | None = None
+    relatives: Relatives[Any] | None = None
 
 
 class Member(Protocol):
@@ -78,10 +88,31 @@ class Family(Struct, Generic[MemberT]):
     Attributes:
         children: The child pipelines by node.
         problems: What keeps the others from running.
+        depth: How many levels of pipelines are below.
+        node_count: How many nodes they have together, on all levels, each as often as it is named.
     """
 
     children: dict[str, MemberT] = field(default_factory=dict[str, MemberT])
     problems: list[ChildProblem] = field(default_factory=list[ChildProblem])
+    depth: int = 0
+    node_count: int = 0
+
+    def add(self, node_id: str, child: MemberT) -> None:
+        """Take in the child of a node."""
+        self.node_count += len(child.graph.nodes) + child.family.node_count
+        if self.is_too_large:
+            raise _Refused(
+                f"with this one, the child pipelines have {self.node_count:,} nodes together, counted as often as they "
+                f"are named; {MAX_NODES:,} are allowed",
+                "name fewer children, or smaller ones",
+            )
+        self.children[node_id] = child
+        self.depth = max(self.depth, 1 + child.family.depth)
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether the children have more nodes than there may be."""
+        return self.node_count > MAX_NODES
 
     def beside(self, graph: Graph) -> Graph:
         """The graph, and the graphs of its children with it."""
@@ -93,11 +124,6 @@ class Family(Struct, Generic[MemberT]):
     def inputs(self) -> dict[str, tuple[Input, ...]]:
         """What the children declare, by node; what their own pipelines give them is not required."""
         return {node_id: _open_inputs(child) for node_id, child in self.children.items()}
-
-    @property
-    def depth(self) -> int:
-        """How many levels of pipelines are below."""
-        return max((1 + child.family.depth for child in self.children.values()), default=0)
 
 
 def _open_inputs(child: Member) -> tuple[Input, ...]:
@@ -119,6 +145,20 @@ class _Refused(Exception):
         self.message, self.remedy = message, remedy
 
 
+class Relatives(Struct, Generic[MemberT]):
+    """What a pipeline and all below it have found in one search, by file or registered name.
+
+    Attributes:
+        made: The pipelines that can run.
+        refused: Those that cannot, each with the highest level at which that is known, the reason and a remedy.
+        sources: The texts of all files, as they were when they were read.
+    """
+
+    made: dict[str, MemberT] = field(default_factory=dict[str, MemberT])
+    refused: dict[str, tuple[int, str, str]] = field(default_factory=dict[str, tuple[int, str, str]])
+    sources: dict[str, SourceText | Graph] = field(default_factory=dict[str, "SourceText | Graph"])
+
+
 class FamilySearch(Struct, Generic[MemberT], frozen=True):
     """Finds the children of one pipeline.
 
@@ -128,6 +168,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
         ancestry: Where the pipeline stands.
         make: Makes a pipeline of a file (or what was registered) and its ancestry.
         made_by: What a pipeline is an instance of.
+        relatives: What the top and all below it have found.
         own_types: Handler types that the user has taken over: their nodes run no child of ours.
     """
 
@@ -136,6 +177,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
     ancestry: Ancestry
     make: Callable[[Any, Ancestry], MemberT]
     made_by: type[Any]
+    relatives: Relatives[MemberT]
     own_types: frozenset[str] = frozenset()
 
     def find(self, graph: Graph) -> Family[MemberT]:
@@ -143,7 +185,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
         family = Family[MemberT]()
         wanted = CHILD_TYPES - self.own_types
         for node_id, handler_type in graph.handler_types.items():
-            if handler_type in wanted:
+            if handler_type in wanted and not family.is_too_large:
                 self._find_one(graph, graph.nodes[node_id], family)
         return family
 
@@ -153,9 +195,9 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
             if named is None:
                 kept = kept_source(self.origin, node.id) if self.origin else None
                 if kept is not None:
-                    family.children[node.id] = self._load(kept, graph)
+                    family.add(node.id, self._load(kept, graph))
                 return
-            family.children[node.id] = self._child(graph, node, *named[:2])
+            family.add(node.id, self._child(graph, node, *named[:2]))
             self._note_missing_handlers(family.children[node.id], node, named, family)
         except _Refused as refused:
             attribute, _, is_of_graph = named or ("", "", False)
@@ -194,9 +236,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
     def _registered(self, graph: Graph, name: str) -> MemberT:
         given = self.registered[name]
         if isinstance(given, self.made_by):
-            limit = self._limit(graph)
-            if len(self._chain()) + given.family.depth > limit:
-                raise _too_deep(limit, name)
+            self._check_depth(graph, name, given.family.depth)
             return _accepted(given, f'the pipeline registered as "{name}"')
         return self._made(given, f"registered as {name}", graph)
 
@@ -227,10 +267,23 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
         if identity in chain:
             nested = " -> ".join(Path(entry).name for entry in (*chain[chain.index(identity) :], identity))
             raise _Refused(f"the pipeline includes itself: {nested}", "end the circle at one of them")
-        limit = self._limit(graph)
-        if len(chain) > limit:
-            raise _too_deep(limit, Path(identity).name)
-        below = Ancestry((*chain, identity), tuple(self._roots()), limit)
+        relatives = self.relatives
+        if (known := relatives.made.get(identity)) is not None:
+            self._check_depth(graph, Path(identity).name, known.family.depth)
+            return known
+        refusal = relatives.refused.get(identity)
+        if refusal is not None and refusal[0] <= len(chain):
+            raise _Refused(*refusal[1:])
+        try:
+            made = relatives.made[identity] = self._made_now(source, identity, graph)
+        except _Refused as refused:
+            relatives.refused[identity] = len(chain), refused.message, refused.remedy
+            raise
+        return made
+
+    def _made_now(self, source: Any, identity: str, graph: Graph) -> MemberT:
+        self._check_depth(graph, Path(identity).name)
+        below = Ancestry((*self._chain(), identity), tuple(self._roots()), self._limit(graph), self.relatives)
         try:
             child = self.make(source, below)
         except AttractorError as error:
@@ -239,6 +292,14 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
             raise _Refused(message, error.hint or "fix it") from None
         return _accepted(child, _shown(identity))
 
+    def _check_depth(self, graph: Graph, name: str, below: int = 0) -> None:
+        """Refuse a child that, with the levels below it, is nested too deep."""
+        limit = self._limit(graph)
+        if len(self._chain()) + below > limit:
+            bound = f"{MAX_DEPTH} levels, the most there can be" if limit == MAX_DEPTH else f"max_child_depth={limit}"
+            remedy = "nest less" if limit == MAX_DEPTH else "nest less, or raise max_child_depth on the top graph"
+            raise _Refused(f"{name} would be nested deeper than {bound}", remedy)
+
     def _chain(self) -> tuple[str, ...]:
         """The ancestors and the pipeline itself; as many as the level on which its children are."""
         own = os.path.realpath(self.origin) if self.origin else "this pipeline"
@@ -246,7 +307,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
 
     def _limit(self, graph: Graph) -> int:
         inherited = self.ancestry.max_depth
-        return inherited if inherited is not None else graph.get("max_child_depth", int, DEFAULT_DEPTH)
+        return inherited if inherited is not None else min(graph.get("max_child_depth", int, DEFAULT_DEPTH), MAX_DEPTH)
 
 
 def _naming(graph: Graph, node: Node) -> tuple[str, str, bool] | None:
@@ -270,13 +331,6 @@ def _accepted(child: MemberT, shown: str) -> MemberT:
             f"{shown} has {count}: {errors[0].message}", "fix it; `attractor-nb lint FILE` shows all of them"
         )
     return child
-
-
-def _too_deep(limit: int, name: str) -> _Refused:
-    return _Refused(
-        f"{name} would be nested deeper than max_child_depth={limit}",
-        "nest less, or raise max_child_depth on the top graph",
-    )
 
 
 def _shown(identity: str) -> str:
