@@ -12,18 +12,20 @@ from attractor_nb.cli.option_choices import GateMode
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.source_inputs import read_pipeline
 from attractor_nb.decisions.answers.form_answers import form_words
-from attractor_nb.decisions.planning.executable_surface import executable_surface
+from attractor_nb.decisions.planning.executable_surface import ExecutableSurface, executable_surface
 from attractor_nb.errors import TerminalError, UntrustedSource
 from attractor_nb.interviewers import AutoApproveInterviewer, ConsoleInterviewer
 from attractor_nb.interviewers.terminal_input import LineInput
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.runtime.prepare.trust import trust_question, untrusted
+from attractor_nb.runtime.recorded_options import choices_of
 from attractor_nb.views.shown_commands import command_count, command_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor_nb.cli.quiet_progress import QuietProgress
+    from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.model.question import Answer, Question
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.runtime.prepare.trust import TrustQuestion
@@ -102,7 +104,12 @@ class _Nobody:
 
 
 def settled_trust(
-    pipeline: Pipeline, *, is_trusted: bool, logs_root: Path | None = None, place: str = ""
+    pipeline: Pipeline,
+    *,
+    is_trusted: bool,
+    logs_root: Path | None = None,
+    place: str = "",
+    recorded: Sequence[Command] = (),
 ) -> bool | str:
     """The option ``trust`` of a run: what the user said, or answers now at a terminal.
 
@@ -113,13 +120,14 @@ def settled_trust(
         is_trusted: The user said ``--trust``, or no command will be run.
         logs_root: The run directory that shall go on, if any.
         place: Where the commands would run, as ``where_commands_run`` says.
+        recorded: What that directory would choose by itself, as ``recorded_choices`` says.
 
     Raises:
         UntrustedSource: The answer was no, or there is nobody to ask.
     """
     if is_trusted or any(found.is_error for found in pipeline.judged_for_a_run()):
         return is_trusted
-    question = trust_question(pipeline.graph, pipeline.origin, logs_root, place=place)
+    question = trust_question(pipeline.graph, pipeline.origin, logs_root, place=place, recorded=recorded)
     if question is None:
         return False
     if not ConsoleInterviewer().is_terminal:
@@ -147,8 +155,10 @@ def show_commands(file: str, *, is_json: bool) -> ExitCode:
     """Print what a file or a run directory would run, and its hash. Runs nothing."""
     path = Path(file)
     pipeline = load_pipeline(path) if path.is_dir() else read_pipeline(file)
-    surface = executable_surface(pipeline.graph)
-    is_trusted = trust_question(pipeline.graph, pipeline.origin) is None
+    logs_root = path if path.is_dir() else None
+    recorded = choices_of(path, is_backend_given=False) if path.is_dir() else ()
+    surface = ExecutableSurface((*executable_surface(pipeline.graph).commands, *recorded))
+    is_trusted = trust_question(pipeline.graph, pipeline.origin, logs_root, recorded=recorded) is None
     if is_json:
         print_json(
             {

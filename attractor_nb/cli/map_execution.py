@@ -29,6 +29,7 @@ from attractor_nb.model.states import RunStatus
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.prepare.text_sources import changed_source
+from attractor_nb.runtime.recorded_options import choices_of
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.storage.map_directory import read_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
@@ -99,8 +100,12 @@ def resume_map(directory: Path, file: str, params: Path | None, settings: Settin
         raise OptionError("a map continues in its own directory", hint="--out FILE.jsonl writes its results")
     check_output(own.results_file, file or None, params)
     pipeline = read_pipeline(file) if file else load_pipeline(directory)
-    is_trusted = settings.is_trusted or settings.is_simulated or settings.is_replay
-    trust = settings.trust_hash or settled_trust(pipeline, is_trusted=is_trusted, logs_root=directory)
+    trust = settings.trust_hash or settled_trust(
+        pipeline,
+        is_trusted=settings.is_trusted or settings.is_simulated or settings.is_replay,
+        logs_root=directory,
+        recorded=choices_of(directory, is_backend_given=settings.named_backend is not None),
+    )
     options = {**_options(settings), **own.options, "trust": trust}
     rows = None if params is None else read_params_file(params)
     run = pipeline.resume_map(directory, params=rows, **_given(options), **own.resume)

@@ -26,6 +26,7 @@ from attractor_nb.pipeline.run import Run
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.runtime.prepare.trust import where_commands_run
+from attractor_nb.runtime.recorded_options import choices_of
 from attractor_nb.runtime.workspace.worktree_changes import place_facts
 from attractor_nb.storage.manifest_file import was_simulated
 from attractor_nb.storage.run_directory import SOURCE_NAME
@@ -159,8 +160,13 @@ def _watch(
 ) -> ExitCode:
     """Start a run, or go on with the one in ``logs_root``, show it, and sum it up."""
     is_trusted = settings.is_trusted or settings.is_simulated or settings.is_replay
+    is_backend_given = settings.asked_backend is not None
     trust = settings.trust_hash or settled_trust(
-        pipeline, is_trusted=is_trusted, logs_root=logs_root, place=_place(pipeline, settings, logs_root)
+        pipeline,
+        is_trusted=is_trusted,
+        logs_root=logs_root,
+        place=_place(pipeline, settings, logs_root),
+        recorded=() if logs_root is None else choices_of(logs_root, is_backend_given=is_backend_given),
     )
     progress = _progress(pipeline, settings, backend)
     run = start({**_options(settings, progress), "trust": trust})

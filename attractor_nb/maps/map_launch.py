@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.limits.bounds import bounds_of
+from attractor_nb.decisions.planning.recorded_choices import recorded_choices
 from attractor_nb.errors import GraphChanged, InputsChanged, OptionError, RunInterrupted
 from attractor_nb.interviewers import DeferredInterviewer, resolve_interviewer
 from attractor_nb.maps.map_options import read_rows
@@ -27,7 +28,7 @@ from attractor_nb.runtime.plugs.executor import shipping_of
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
 from attractor_nb.runtime.prepare.known_secrets import stored_source
 from attractor_nb.runtime.prepare.trust import check_trust, note_run
-from attractor_nb.runtime.recorded_options import with_recorded_backend
+from attractor_nb.runtime.recorded_options import choices_of, with_recorded_backend
 from attractor_nb.runtime.resume_checks import GRAPH_CHANGES
 from attractor_nb.runtime.wire import check_plugs
 from attractor_nb.runtime.workspace.recorded_workdir import recorded_for_rows, with_workdir_of_rows
@@ -83,22 +84,23 @@ def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapR
         return _launch(pipeline, rows, request, seams.randomness.new_id(), None)
     path, map_id = _new_directory(own, options, seams)
     source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.whole)
-    note_run(pipeline.graph, path, options)
+    facts = {
+        "map_id": map_id,
+        "pipeline_name": pipeline.name,
+        "graph_hash": pipeline.graph.content_hash,
+        "backend": describe_backend(options.backend),
+        **backend_facts(options.backend, pipeline.graph),
+        "outputs": list(own.outputs),
+        **recorded_for_rows(options, pipeline.graph, pipeline.origin),
+        **({"source_path": str(pipeline.origin)} if isinstance(pipeline.origin, Path) else {}),
+        **({"is_source_redacted": True} if is_redacted else {}),
+    }
+    note_run(pipeline.graph, path, options, recorded_choices(facts, facts, is_backend_given=False))
     directory = MapDirectory.create(
         path,
         durability=options.durability,
         source_text=source_text,
-        facts={
-            "map_id": map_id,
-            "pipeline_name": pipeline.name,
-            "graph_hash": pipeline.graph.content_hash,
-            "backend": describe_backend(options.backend),
-            **backend_facts(options.backend, pipeline.graph),
-            "outputs": list(own.outputs),
-            **recorded_for_rows(options, pipeline.graph, pipeline.origin),
-            **({"source_path": str(pipeline.origin)} if isinstance(pipeline.origin, Path) else {}),
-            **({"is_source_redacted": True} if is_redacted else {}),
-        },
+        facts=facts,
         rows=rows,
         clock=seams.clock,
         disk=seams.disk,
@@ -131,13 +133,14 @@ def continue_map(
     if request.of_rows.durability == "none" or request.own.map_dir is not None:
         raise OptionError("a map goes on in its own directory", hint='leave map_dir and durability="none" out')
     facts = read_map(path)
+    recorded = choices_of(path, is_backend_given=request.of_rows.backend is not None)
     of_rows = with_recorded_backend(request.of_rows, facts)
     request = replace(request, of_rows=with_workdir_of_rows(of_rows, facts))
     if not request.own.outputs:
         request = replace(request, own=replace(request.own, outputs=tuple(facts.get("outputs", ()))))
     request = _checked(pipeline, request, is_resume=True)
     _check_graph(pipeline, facts, on_graph_change)
-    check_trust(pipeline.graph, pipeline.origin, request.of_rows, path)
+    check_trust(pipeline.graph, pipeline.origin, request.of_rows, path, recorded)
     rows = read_inputs(path, facts) if params is None else _same_rows(pipeline, params, facts)
     if pipeline.graph.content_hash != facts.get("graph_hash"):  # it may ask for other inputs
         rows = read_rows(rows, {}, partial(checked_inputs, pipeline))

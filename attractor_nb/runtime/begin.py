@@ -12,6 +12,7 @@ from attractor_nb.backends import SimulatedBackend
 from attractor_nb.context import Context
 from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.decisions.planning.model_choices import is_model_asked
+from attractor_nb.decisions.planning.recorded_choices import recorded_choices
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
@@ -203,7 +204,8 @@ def _new_store(
         **({"is_source_redacted": True} if is_redacted else {}),
     }
     if not is_part:
-        note_run(plan.graph, logs_root, options)  # first: a run that is killed here can go on
+        chosen = recorded_choices(manifest, manifest, is_backend_given=False)
+        note_run(plan.graph, logs_root, options, chosen)  # first: a run that is killed here can go on
     store = DirectoryRunStore.create(
         logs_root,
         durability=options.durability,

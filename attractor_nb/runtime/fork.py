@@ -29,7 +29,7 @@ from attractor_nb.runtime.prepare.declared_inputs import later_inputs
 from attractor_nb.runtime.prepare.known_secrets import learn_for_run, stored_source
 from attractor_nb.runtime.prepare.run_options import as_list, as_path, read_options
 from attractor_nb.runtime.prepare.trust import note_run
-from attractor_nb.runtime.recorded_options import with_recorded_plugs
+from attractor_nb.runtime.recorded_options import choices_of, with_recorded_plugs
 from attractor_nb.runtime.resume_checks import GRAPH_CHANGES, check_fork
 from attractor_nb.runtime.rewind import RewindPlace, check_rewind, find_place, read_rewind
 from attractor_nb.runtime.wire import check_plugs
@@ -129,6 +129,7 @@ def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, 
             "nothing of the run is stored, or nothing of the fork would be, and a fork needs both",
             hint='use durability="fast" or "full"',
         )
+    recorded = choices_of(parent, is_backend_given=options.backend is not None)
     options = with_recorded_plugs(options, parent)
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     check_host(options.host)
@@ -149,7 +150,7 @@ def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, 
         spent=state.usage,
     )
     state.apply(forked)
-    check_fork(pipeline, plan, place.shortened, state, options, change)
+    check_fork(pipeline, plan, place.shortened, state, options, change, recorded)
     seams = seams_of(options)
     home, name, run_id = _room(place.stored, options, seams)
     try:
@@ -164,7 +165,7 @@ def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, 
             ),
             EVENT_LOG_NAME: b"".join(encode_event(event) for event in counted),
         }
-        note_run(plan.graph, home.path / name, options)  # first: a fork that is killed here can go on
+        note_run(plan.graph, home.path / name, options, recorded)  # first: a fork that is killed here can go on
         put_run(seams.disk, home, name, files, read_run, is_synced=is_synced)
     finally:
         home.close()

@@ -69,6 +69,7 @@ def go_on(
     rewind: Rewind | None = None,
 ) -> Execution:
     """Take a run up where it stands, or where a rewind goes, and start its engine."""
+    recorded = recorded_options.choices_of(logs_root, is_backend_given=options.backend is not None)
     options, tape = with_cassette(recorded_options.with_recorded_plugs(options, logs_root), is_resume=True)
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, pipeline.tools)
@@ -76,7 +77,7 @@ def go_on(
     seams = seams_of(options)
     with paused_collector(log_size(logs_root)):
         beginning = resume.continue_run(
-            pipeline, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind
+            pipeline, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind, recorded=recorded
         )
         return _launch(pipeline, options, seams, beginning, interrupt, is_waited_for=is_waited_for, tape=tape)
 

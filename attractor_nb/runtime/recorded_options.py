@@ -7,24 +7,63 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb import backends
 from attractor_nb.backends import NAMED
+from attractor_nb.decisions.planning.recorded_choices import recorded_choices
 from attractor_nb.errors import OptionError
 from attractor_nb.runtime.begin import backend_facts, describe_backend, is_answered_by_nobody
 from attractor_nb.runtime.prepare.run_options import BOUNDS
+from attractor_nb.runtime.prepare.trust import are_choices_known, note_choices
 from attractor_nb.runtime.workspace.recorded_workdir import with_recorded_workdir
+from attractor_nb.storage.map_directory import is_map, read_map
 from attractor_nb.storage.run_directory import first_directory
 from attractor_nb.storage.stored_run import check_directory, has_event_log, read_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.prepare.run_options import RunOptions
     from attractor_nb.storage.run_store import DirectoryRunStore
 
 
-def record_options(store: DirectoryRunStore, graph: Graph, options: RunOptions, place: Mapping[str, Any]) -> None:
-    """Keep what a later resume shall find, where it is not what the run had before."""
+def choices_of(logs_root: Path, *, is_backend_given: bool) -> tuple[Command, ...]:
+    """What the directory of a run or a map would choose by itself (ruling 43).
+
+    Args:
+        logs_root: The directory.
+        is_backend_given: The caller names a backend, so that the recorded one is not used.
+
+    Raises:
+        RunNotFound: There is no such directory.
+    """
+    if is_map(logs_root):
+        facts = first = read_map(logs_root)
+    else:
+        check_directory(logs_root)
+        facts = read_facts(logs_root)
+        first = read_facts(first_directory(logs_root)) if facts.get("restart_of") else facts
+    return recorded_choices(facts, first, is_backend_given=is_backend_given)
+
+
+def record_options(
+    store: DirectoryRunStore,
+    graph: Graph,
+    options: RunOptions,
+    place: Mapping[str, Any],
+    recorded: Sequence[Command] = (),
+) -> None:
+    """Keep what a later resume shall find, where it is not what the run had before.
+
+    What the caller chooses now is noted as the caller's; what the directory chose stays as trusted as it was.
+
+    Args:
+        store: The run directory.
+        graph: What goes on.
+        options: How.
+        place: What the manifest says of where it works.
+        recorded: What the directory has chosen by itself, as ``choices_of`` says.
+    """
     now: dict[str, Any] = {
         "bounds": options.recorded_bounds,
         "backend": describe_backend(options.backend),
@@ -35,6 +74,10 @@ def record_options(store: DirectoryRunStore, graph: Graph, options: RunOptions, 
     if is_answered_by_nobody(graph, options):
         now["is_simulated"] = True
     if any(store.manifest.get(name, {}) != value for name, value in now.items()):
+        first = read_facts(first_directory(store.logs_root))
+        chosen = recorded_choices(now, first, is_backend_given=False)
+        if set(chosen) != set(recorded) and are_choices_known(recorded, store.logs_root):
+            note_choices(chosen, store.logs_root, is_synced=options.durability == "full")
         store.save_manifest(now)
 
 

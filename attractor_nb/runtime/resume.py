@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from functools import partial
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
@@ -51,10 +52,11 @@ from attractor_nb.storage.run_directory import SOURCE_NAME, first_directory
 from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from attractor_nb.context import Context
+    from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import InFlight, RunState
     from attractor_nb.model.events import Event, PipelineRewound
@@ -75,8 +77,18 @@ def continue_run(
     *,
     on_graph_change: str,
     rewind: Rewind | None = None,
+    recorded: Sequence[Command] = (),
 ) -> Beginning:
     """Take ownership of a stored run and find where it goes on: where it stands, or before a visit.
+
+    Args:
+        pipeline: What goes on.
+        logs_root: The run directory.
+        options: How.
+        seams: Clock, randomness and disk.
+        on_graph_change: As of ``Pipeline.resume``.
+        rewind: The visit to go back to, if any.
+        recorded: What the directory has chosen by itself, as ``recorded_options.choices_of`` says.
 
     Raises:
         RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt, RunError: It cannot go on, and why.
@@ -88,14 +100,17 @@ def continue_run(
     if rewind is not None:
         check_rewind(plan, logs_root, rewind)
     if not has_event_log(logs_root):
+        if recorded:
+            check_trust(plan.graph, pipeline.origin, options, logs_root, recorded)
+            options = replace(options, trust=True)
         return continue_legacy(pipeline, plan, logs_root, options, seams)
     if options.durability == "none":
         raise OptionError(
             'a run goes on in its directory, and durability="none" keeps none', hint='use durability="fast"'
         )
     check_own_source(pipeline, logs_root, on_graph_change)
-    check_trust(plan.graph, pipeline.origin, options, logs_root)
-    request = _ResumeRequest(pipeline, logs_root, options, seams, on_graph_change, rewind)
+    check_trust(plan.graph, pipeline.origin, options, logs_root, recorded)
+    request = _ResumeRequest(pipeline, logs_root, options, seams, on_graph_change, rewind, recorded)
     if options.take_over:
         _resume_point(plan, read_latest(plan, logs_root), request)  # who may not go on must not rob the owner
     with contextlib.ExitStack() as owned:  # given up when it cannot go on: the next resume finds it free
@@ -134,7 +149,7 @@ def _begun_again(
         cut_off = {}  # what is set aside was spent: the record of the rewind carries it
     elif store.manifest.get("restarted_as"):
         store.save_manifest({"restarted_as": ""})  # a rewind, or a restart, that was cut off half way
-    workspace, moved = _workspace_again(plan, store, point, options)
+    workspace, moved = _workspace_again(plan, store, point, options, request.recorded)
     changed = point.warning or _stored_goes_on(request.pipeline, request.logs_root)
     counted = counted_events(point.stored.events)
     return Beginning(
@@ -166,14 +181,14 @@ def _context_there(plan: Plan, store: DirectoryRunStore, point: _ResumePoint) ->
 
 
 def _workspace_again(
-    plan: Plan, store: DirectoryRunStore, point: _ResumePoint, options: RunOptions
+    plan: Plan, store: DirectoryRunStore, point: _ResumePoint, options: RunOptions, recorded: Sequence[Command]
 ) -> tuple[Workspace, str]:
     """Where a run works, brought to where it stands and recorded; what the user must know of it, or empty."""
     stored = point.stored
     facts = read_facts(first_directory(stored.logs_root))
     workspace, place = site_again(options, facts, stored.logs_root)
     kept = _placed(workspace, plan, stored, point.state, is_rewind=point.rewound is not None)
-    record_options(store, plan.graph, options, place)
+    record_options(store, plan.graph, options, place, recorded)
     return workspace, _elsewhere(facts, place) or kept
 
 
@@ -252,6 +267,7 @@ class _ResumeRequest(Struct, frozen=True):
     seams: Seams
     on_graph_change: str
     rewind: Rewind | None
+    recorded: Sequence[Command]
 
 
 class _ResumePoint(Struct, frozen=True):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.events import Event
@@ -33,7 +34,13 @@ GRAPH_CHANGES = ("error", "warn", "accept")
 
 
 def check_fork(
-    pipeline: Definition, plan: Plan, stored: StoredRun, state: RunState, options: RunOptions, on_graph_change: str
+    pipeline: Definition,
+    plan: Plan,
+    stored: StoredRun,
+    state: RunState,
+    options: RunOptions,
+    on_graph_change: str,
+    recorded: Sequence[Command],
 ) -> None:
     """Check that a run could go on in this state, before a directory is made for it.
 
@@ -44,12 +51,13 @@ def check_fork(
         state: Where the fork begins.
         options: How it would go on.
         on_graph_change: As of ``Pipeline.resume``.
+        recorded: What the parent's directory chooses by itself, as ``recorded_options.choices_of`` says.
 
     Raises:
         GraphChanged, UntrustedSource: It could not, and why.
     """
     check_own_source(pipeline, stored.logs_root, on_graph_change)
-    check_trust(plan.graph, pipeline.origin, options, stored.logs_root)
+    check_trust(plan.graph, pipeline.origin, options, stored.logs_root, recorded)
     check_graph(plan, stored, state, on_graph_change)
 
 

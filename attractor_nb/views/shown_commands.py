@@ -10,6 +10,8 @@ import difflib
 import re
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.decisions.planning.recorded_choices import RECORDED
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -57,7 +59,7 @@ def listed_commands(commands: Sequence[Command]) -> list[str]:
     """The commands in a bounded list: one line each, cut where they are long."""
     lines: list[str] = []
     for entry in commands[:_LINES_LISTED]:
-        head = f"  {spelled_out(entry.node_id) or 'graph'}  {entry.attribute}  "
+        head = f"  {spelled_out(entry.node_id) or _whole(entry)}  {entry.attribute}  "
         lines.append(head + cut(" \\n ".join(map(spelled_out, entry.text.split("\n")))))
     if len(commands) > _LINES_LISTED:
         lines.append(f"  and {len(commands) - _LINES_LISTED} more")
@@ -76,7 +78,12 @@ def command_count(commands: Sequence[Command]) -> str:
 
 
 def _owner(entry: Command) -> str:
-    return f"node {spelled_out(entry.node_id)}" if entry.node_id else "graph"
+    return f"node {spelled_out(entry.node_id)}" if entry.node_id else _whole(entry)
+
+
+def _whole(entry: Command) -> str:
+    """What an entry belongs to that is no node's."""
+    return "run directory" if entry.attribute.startswith(RECORDED) else "graph"
 
 
 def _without_empty_runs(lines: list[str]) -> Iterator[str]:

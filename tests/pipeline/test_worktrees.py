@@ -139,15 +139,14 @@ def test_a_run_that_is_killed_between_work_and_record_goes_on_as_if_the_stage_ha
             raise StorageError("the disk is gone", path=str(attempts.store.logs_root))
         return commit_stage(self, attempts, effect)
 
-    if "git" in moment:
-        monkeypatch.setattr(Worktree, "keep", dies_at_git)
-    else:
-        monkeypatch.setattr(Runner, "commit_stage", dies_at_log)
-    run = Pipeline(STEPS).run(isolation="worktree")
-    with pytest.raises(StorageError, match="the disk is gone"):
-        run.result(60)
-    monkeypatch.undo()
-    monkeypatch.chdir(repository)
+    with monkeypatch.context() as patch:
+        if "git" in moment:
+            patch.setattr(Worktree, "keep", dies_at_git)
+        else:
+            patch.setattr(Runner, "commit_stage", dies_at_log)
+        run = Pipeline(STEPS).run(isolation="worktree")
+        with pytest.raises(StorageError, match="the disk is gone"):
+            run.result(60)
     assert (run.logs_root / "worktree" / "a.txt").read_text() == "1\n2\n"
     result = Pipeline(STEPS).resume(run.logs_root).result(60)
     assert result.status == "success"

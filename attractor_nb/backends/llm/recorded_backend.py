@@ -15,8 +15,7 @@ from attractor_nb.backends.llm.addresses import address_variables
 from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.model.calls.model_endpoints import Endpoint
-from attractor_nb.model.calls.rates import Rates
+from attractor_nb.model.calls.model_endpoints import Endpoint, read_endpoint
 from attractor_nb.model.record import plain_value
 from attractor_nb.redaction import redacted
 
@@ -66,14 +65,26 @@ def check_recorded(facts: Mapping[str, Any]) -> None:
 
 
 def recorded_defaults(facts: Mapping[str, Any]) -> RequestDefaults:
-    """What nodes have that do not say, as it was recorded."""
+    """What nodes have that do not say, as it was recorded.
+
+    Raises:
+        OptionError: An endpoint is none: somebody changed the manifest.
+    """
     options = dict(facts["options"])
     endpoints: dict[str, dict[str, Any]] = options.pop("endpoints", {})
-    read = {
-        name: Endpoint(at["name"], at["url"], at["key_env"], at["api"], Rates(**at["rates"]))
-        for name, at in endpoints.items()
-    }
+    try:
+        read = {name: _recorded_endpoint(name, at) for name, at in endpoints.items()}
+    except ValueError as error:
+        raise OptionError(
+            f"the manifest of this run records no endpoint: {error}", hint="resume(…, backend=…) with your own"
+        ) from None
     return RequestDefaults(**options, endpoints=read)
+
+
+def _recorded_endpoint(name: str, at: Mapping[str, Any]) -> Endpoint:
+    """An endpoint under the checks of one that is written anew: only keys are sent, and only to addresses."""
+    fields = {field: at[field] for field in ("url", "key_env", "api") if at["url"]}
+    return read_endpoint(name, {**fields, **{rate: count for rate, count in at["rates"].items() if count is not None}})
 
 
 def _set_addresses(graph: Graph, defaults: RequestDefaults) -> Iterator[tuple[str, str]]:

@@ -22,10 +22,12 @@ from attractor_nb.decisions.planning.executable_surface import (
     executable_surface,
     is_hash,
 )
+from attractor_nb.decisions.planning.recorded_choices import RECORDED
 from attractor_nb.errors import OptionError, UntrustedSource
 from attractor_nb.model.vocabulary.isolation import IN_PLACE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.current_directory import here
+from attractor_nb.storage.manifest_file import MANIFEST_NAME
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.trust_file import TrustFile
 from attractor_nb.views.shown_commands import command_count, command_diff, cut, listed_commands, spelled_out
@@ -54,6 +56,7 @@ class TrustQuestion(Struct, frozen=True):
             were too long to be kept or held a secret.
         was_trusted: Whether others were trusted there before.
         place: Where they would run, in words.
+        logs_root: The run directory that shall go on, if any.
     """
 
     surface: ExecutableSurface
@@ -61,6 +64,7 @@ class TrustQuestion(Struct, frozen=True):
     before: tuple[Command, ...] | None = None
     was_trusted: bool = False
     place: str = ""
+    logs_root: Path | None = None
 
     @property
     def diff(self) -> list[str]:
@@ -83,13 +87,22 @@ class TrustQuestion(Struct, frozen=True):
 
     def remember(self) -> None:
         """Note that a person has read these commands and let them run; a mere name has no memory."""
-        for place in _places(self.origin):
-            _note(place, self.surface, is_synced=True)
-            break
+        of_graph, recorded = _parts(self.surface)
+        if of_graph:
+            for place in _places(self.origin):
+                _note(place, of_graph, is_synced=True)
+                break
+        if recorded and self.logs_root is not None:
+            _note(_place(self.logs_root / MANIFEST_NAME), recorded, is_synced=True)
 
 
 def trust_question(
-    graph: Graph, origin: Origin | None, logs_root: Path | None = None, *, place: str = ""
+    graph: Graph,
+    origin: Origin | None,
+    logs_root: Path | None = None,
+    *,
+    place: str = "",
+    recorded: Sequence[Command] = (),
 ) -> TrustQuestion | None:
     """The question that stands open before a graph may run, or None.
 
@@ -102,22 +115,50 @@ def trust_question(
         origin: Where it came from.
         logs_root: The run directory that shall go on, if any.
         place: Where its commands would run, as ``where_commands_run`` says.
+        recorded: What the run directory would choose by itself, as ``recorded_choices`` says.
 
     Raises:
         OptionError: ``ATTRACTOR_TRUST`` holds something else than hashes.
     """
-    if origin is None:
-        return None
-    surface = executable_surface(graph)
+    surface = _surface_of(graph, origin, recorded)
     if not surface or any(surface.is_named_by(text) for text in _hashes_of_environment()):
         return None
-    places = [*_places(origin), *(_places(logs_root / SOURCE_NAME) if logs_root else ())]
+    of_graph, _ = _parts(surface)
+    own = [] if origin is None else _places(origin)
+    places = [*own, *(_places(logs_root / SOURCE_NAME) if logs_root else ())]
     known = [found for place in places if (found := TrustFile().recall(place))]
-    if any(found.full_hash == surface.full_hash for found in known):
+    is_graph_known = not of_graph or any(found.full_hash == of_graph.full_hash for found in known)
+    if is_graph_known and are_choices_known(recorded, logs_root):
         return None
     before = next((found.commands for found in known if found.commands is not None), None)
-    commands = None if before is None else tuple(Command(*row) for row in before)
-    return TrustQuestion(surface, origin, commands, was_trusted=bool(known), place=place)
+    commands = None if before is None or recorded else tuple(Command(*row) for row in before)
+    return TrustQuestion(
+        surface,
+        (logs_root or "") if origin is None else origin,
+        commands,
+        was_trusted=bool(known) and not is_graph_known,
+        place=place,
+        logs_root=logs_root,
+    )
+
+
+def are_choices_known(recorded: Sequence[Command], logs_root: Path | None) -> bool:
+    """Whether this user chose what a run directory records, here: when the run began, or in an earlier question.
+
+    Args:
+        recorded: As ``recorded_choices`` says.
+        logs_root: The run directory.
+    """
+    if not recorded:
+        return True
+    rows = {(entry.node_id, entry.attribute, entry.text) for entry in recorded}
+    for place in _places(logs_root / MANIFEST_NAME) if logs_root else ():
+        found = TrustFile().recall(place)
+        if found and (
+            found.full_hash == ExecutableSurface(tuple(recorded)).full_hash or rows <= set(found.commands or ())
+        ):
+            return True
+    return False
 
 
 def where_commands_run(graph: Graph, isolation: str | None, workdir: str | Path | None) -> str:
@@ -128,28 +169,60 @@ def where_commands_run(graph: Graph, isolation: str | None, workdir: str | Path 
     return str(here() if workdir is None else Path(workdir).absolute())
 
 
-def check_trust(graph: Graph, origin: Origin | None, options: RunOptions, logs_root: Path | None = None) -> None:
+def check_trust(
+    graph: Graph,
+    origin: Origin | None,
+    options: RunOptions,
+    logs_root: Path | None = None,
+    recorded: Sequence[Command] = (),
+) -> None:
     """Refuse to run commands that are not trusted. To be called before anything is made on the disk.
+
+    Args:
+        graph: What would run.
+        origin: Where it came from.
+        options: How it would run.
+        logs_root: The run directory that shall go on, if any.
+        recorded: What that directory would choose by itself, as ``recorded_choices`` says.
 
     Raises:
         UntrustedSource: Shows the commands, and the hash by which they are trusted.
     """
-    if origin is None or options.trust is True or not _are_commands_run(options.processes):
+    if options.trust is True:
         return
+    if not _are_commands_run(options.processes):  # a backend is asked all the same
+        origin = None
     place = "" if options.executor else where_commands_run(graph, options.isolation, options.workdir)
     if isinstance(options.trust, str):
-        _check_hash(graph, origin, options.trust, place)
-    elif question := trust_question(graph, origin, logs_root, place=place):
+        surface = _surface_of(graph, origin, recorded)
+        if surface and not surface.is_named_by(options.trust):
+            source = (logs_root or "") if origin is None else origin
+            raise _not_named(TrustQuestion(surface, source, place=place), options.trust)
+    elif question := trust_question(graph, origin, logs_root, place=place, recorded=recorded):
         raise untrusted(question)
 
 
-def note_run(graph: Graph, logs_root: Path, options: RunOptions) -> None:
+def note_run(graph: Graph, logs_root: Path, options: RunOptions, recorded: Sequence[Command]) -> None:
     """Note what a run that begins here runs, so that its directory can go on without being asked about.
 
-    A rehearsal is not noted: what it did not run was not trusted.
+    The commands of a rehearsal are not noted: what it did not run was not trusted.
+
+    Args:
+        graph: What runs.
+        logs_root: Its directory.
+        options: How it runs.
+        recorded: What its directory records of the choices of the user, as ``recorded_choices`` says.
     """
+    is_synced = options.durability == "full"
     if _are_commands_run(options.processes) and (surface := executable_surface(graph)):
-        _note(_place(logs_root / SOURCE_NAME), surface, is_synced=options.durability == "full")
+        _note(_place(logs_root / SOURCE_NAME), surface, is_synced=is_synced)
+    note_choices(recorded, logs_root, is_synced=is_synced)
+
+
+def note_choices(recorded: Sequence[Command], logs_root: Path, *, is_synced: bool) -> None:
+    """Note what this user has chosen for a run, which its directory records."""
+    if recorded:
+        _note(_place(logs_root / MANIFEST_NAME), ExecutableSurface(tuple(recorded)), is_synced=is_synced)
 
 
 def absolute_origin(origin: Origin | None) -> Origin | None:
@@ -186,14 +259,25 @@ def _reading(origin: Origin) -> str:
     return shlex.join(["attractor-nb", "commands", str(origin) if isinstance(origin, Path) else "FILE"])
 
 
-def _check_hash(graph: Graph, origin: Origin, given: str, place: str) -> None:
-    """A hash that is given decides alone: whoever pins commands wants these and no others."""
-    surface = executable_surface(graph)
-    if not surface or surface.is_named_by(given):
-        return
-    refusal = untrusted(TrustQuestion(surface, origin, place=place))
-    raise UntrustedSource(
-        f"trust names {given[:SHOWN_DIGITS]}, but {refusal.message}", surface_hash=surface.full_hash, hint=refusal.hint
+def _surface_of(graph: Graph, origin: Origin | None, recorded: Sequence[Command]) -> ExecutableSurface:
+    """What is to be trusted: nothing of the caller's own text, and what the directory chooses in any case."""
+    commands = () if origin is None else executable_surface(graph).commands
+    return ExecutableSurface((*commands, *recorded))
+
+
+def _parts(surface: ExecutableSurface) -> tuple[ExecutableSurface, ExecutableSurface]:
+    """What stands in the graph, and what stands in the manifest of the run directory."""
+    recorded = tuple(entry for entry in surface.commands if not entry.node_id and entry.attribute.startswith(RECORDED))
+    return ExecutableSurface(surface.commands[: len(surface.commands) - len(recorded)]), ExecutableSurface(recorded)
+
+
+def _not_named(question: TrustQuestion, given: str) -> UntrustedSource:
+    """The refusal of a hash that is given: it decides alone, as whoever pins commands wants these and no others."""
+    refusal = untrusted(question)
+    return UntrustedSource(
+        f"trust names {given[:SHOWN_DIGITS]}, but {refusal.message}",
+        surface_hash=question.surface.full_hash,
+        hint=refusal.hint,
     )
 
 
@@ -222,9 +306,9 @@ def _places(origin: Origin) -> list[str]:
         return []
     found = [_place(origin)]
     directory = origin.parent
-    while origin.name == SOURCE_NAME and _PART_NAME.match(directory.name):
+    while origin.name in {SOURCE_NAME, MANIFEST_NAME} and _PART_NAME.match(directory.name):
         directory = directory.parent
-        found.append(_place(directory / SOURCE_NAME))
+        found.append(_place(directory / origin.name))
     return found
 
 
