@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Struct
 
 from attractor_nb.errors import RunError, RunNotFound
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from attractor_nb.cassettes import Tape
+    from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.engine.gates import Gates
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.model.child import Child
     from attractor_nb.model.graph import Node
     from attractor_nb.protocols import CodergenBackend, Processes, RunStore
-    from attractor_nb.runtime import latest_state, resume
+    from attractor_nb.runtime import latest_state, recorded_options, resume
     from attractor_nb.runtime.begin import Beginning, Seams
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
@@ -47,8 +49,11 @@ if TYPE_CHECKING:
     from attractor_nb.stage import StageScope
 else:
     latest_state = later("attractor_nb.runtime.latest_state")
+    recorded_options = later("attractor_nb.runtime.recorded_options")
     resume = later("attractor_nb.runtime.resume")
 
+_OWN, _LATEST, _FOUND = "own", "latest", "found"
+"""Whose a child run is that is taken up: the attempt's own, one of an earlier visit, or somebody else's."""
 _NO_BOUNDS: dict[str, Any] = dict.fromkeys(BOUNDS)
 """A child has the bounds of its own graph, not those that a caller gave its parent."""
 
@@ -151,7 +156,7 @@ class ChildRuns:
             return self._begin(pipeline, options, scope, next_place(home, scope.visit, len(there)))
         place = there[-1]
         try:
-            return self._taken_up(pipeline, options, scope, place, is_own=True)
+            return self._taken_up(pipeline, options, scope, place, origin=_OWN)
         except RunNotFound:  # it was cut off before its first record
             return self._begin(pipeline, options, scope, place)
 
@@ -169,12 +174,11 @@ class ChildRuns:
         if pipeline is None:
             pipeline = self._kept_pipeline(place)
         options = self._options(pipeline, node, scope, {})
-        options = replace(options, trust=self._parent.options.trust if pipeline.origin else options.trust)
         if is_owned(place):
             observed = ObservedChild(pipeline, scope, place, self._parent.seams.clock)
             announce_start(observed, is_taken_up=True)
             return observed
-        return self._taken_up(pipeline, options, scope, place)
+        return self._taken_up(pipeline, options, scope, place, origin=_FOUND if logs_root else _LATEST)
 
     def _kept_pipeline(self, place: Path) -> Definition:
         """The pipeline that a child run's directory holds, with the handlers of this one."""
@@ -211,18 +215,23 @@ class ChildRuns:
         return self._launched(pipeline, options, scope, begin(pipeline, options, self._parent.seams))
 
     def _taken_up(
-        self, pipeline: Definition, options: RunOptions, scope: StageScope, place: Path, *, is_own: bool = False
+        self, pipeline: Definition, options: RunOptions, scope: StageScope, place: Path, *, origin: str
     ) -> Child:
         """A child run that is there: gone on with, or read when it has ended; our own is tidied up then."""
         ended = finished_run(pipeline, place)
         if ended is not None:
-            if is_own:
+            if origin == _OWN:
                 latest_state.complete_end(pipeline, place, options, self._parent.seams)
             child = FinishedChild(ended, scope, place)
             announce_start(child, is_taken_up=True)
             return child
-        start = resume.continue_run(pipeline, place, options, self._parent.seams, on_graph_change="error")
-        return self._launched(pipeline, options, scope, start, is_taken_up=True)
+        recorded: tuple[Command, ...] = ()
+        if origin == _FOUND:
+            options, recorded = _as_it_was(pipeline, options, place)
+        start = resume.continue_run(
+            pipeline, place, options, self._parent.seams, on_graph_change="error", recorded=recorded
+        )
+        return self._launched(pipeline, options, scope, start, is_taken_up=True, is_found=origin == _FOUND)
 
     def _launched(
         self,
@@ -232,15 +241,14 @@ class ChildRuns:
         start: Beginning,
         *,
         is_taken_up: bool = False,
+        is_found: bool = False,
     ) -> LiveChild:
+        inherited = self._inherited(pipeline, options, scope)
+        if is_found:  # its own backend and working directory answer and work
+            inherited = msgspec.structs.replace(inherited, backend=None, workspace=None)
         try:
             wired = self._parent.wire(
-                pipeline,
-                options,
-                self._parent.seams,
-                start,
-                is_waited_for=True,
-                inherited=self._inherited(pipeline, options, scope),
+                pipeline, options, self._parent.seams, start, is_waited_for=True, inherited=inherited
             )
             child = LiveChild(wired, scope, self._parent.seams.clock, start.events)
             announce_start(child, is_taken_up=is_taken_up)
@@ -313,6 +321,28 @@ class ChildRuns:
             own_tokens = pipeline.graph.get("max_tokens_total", int)
             found["max_tokens_total"] = tokens if own_tokens is None else min(tokens, own_tokens)
         return found
+
+
+def _as_it_was(pipeline: Definition, options: RunOptions, place: Path) -> tuple[RunOptions, tuple[Command, ...]]:
+    """The options of a run that somebody else began and a stage joins, and what its directory chooses (ruling 43).
+
+    It keeps its backend and its working directory, its gates wait for an answer to that run, and what it executes is
+    trusted for itself: the parent's list shows its directory and not its commands.
+
+    Raises:
+        OptionError: Its backend was somebody's own, or its working directory is gone.
+    """
+    own = replace(
+        options,
+        backend=pipeline.run_defaults.get("backend"),
+        interviewer="deferred",
+        executor=None,
+        workdir=None,
+        isolation=None,
+        trust=False,
+    )
+    recorded = recorded_options.choices_of(place, is_backend_given=own.backend is not None)
+    return recorded_options.with_recorded_plugs(own, place), recorded
 
 
 def _path(scope: StageScope) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage, load_pipeline
+from attractor_nb.cli.answer_gate import record_answer
+from attractor_nb.cli.option_choices import GivenAnswer
 from attractor_nb.errors import RunLocked, StorageError, UntrustedSource, ValidationError
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import (
@@ -27,7 +29,7 @@ from attractor_nb.stage import current_stage
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.log.event_log import EventLog
 from attractor_nb.storage.run_store import DirectoryRunStore
-from attractor_nb.storage.stored_run import read_run
+from attractor_nb.storage.stored_run import read_facts, read_run
 from attractor_nb.testing import ManualClock, ScriptedBackend, ScriptedInterviewer
 from tests.disks.power_loss import PowerLoss, write_image
 from tests.disks.recorded_disk import RecordedDisk
@@ -617,6 +619,63 @@ def test_a_child_with_another_owner_is_observed_and_cannot_be_steered(directory,
     assert result.status == "success"
     assert any("another process" in event.message for event in events_of(directory, RunWarning))
     assert not events_of(other, InstructionGiven)
+
+
+@pytest.fixture
+def waiting(tmp_path):
+    """Somebody's interrupted run that stands at a gate before a command."""
+    mark = tmp_path / "DEPLOYED"
+    text = FRAME.format(
+        body=f"""plan [prompt=plan] ask [shape=hexagon, label="Deploy?"] no [prompt=no]
+        ship [shape=parallelogram, tool_command="pwd > '{mark}'"]
+        start -> plan -> ask ask -> ship [label="Yes"] ask -> no [label="No"] ship -> done no -> done"""
+    )
+    work = tmp_path / "work"
+    work.mkdir()
+    run = Pipeline(text).run(logs_root=tmp_path / "other", interviewer="deferred", workdir=work, durability="fast")
+    run.wait_for_gate(timeout=60)
+    run.cancel()
+    assert run.result(60).status == "interrupted"
+    return run
+
+
+def joining(other, cycles=2):
+    """A pipeline that joins a run, and gives up when nothing has happened for a while."""
+    boss = f'boss [shape=house, stack.child_autostart=false, stack.child_run="{other}", manager.poll_interval="1s"'
+    return FRAME.format(body=boss + f", manager.max_cycles={cycles}] start -> boss -> done")
+
+
+def test_a_run_to_be_joined_needs_trust_ruling_43(waiting, tmp_path):
+    (tmp_path / "harmless.dot").write_text(joining(waiting.logs_root))
+    with pytest.raises(UntrustedSource, match=r"stack\.child_run"):
+        Pipeline(tmp_path / "harmless.dot").run(interviewer="auto")
+
+
+def test_joining_a_run_answers_none_of_its_gates_ruling_43(waiting, directory, tmp_path):
+    Pipeline(joining(waiting.logs_root)).run(
+        wait=True, logs_root=directory, interviewer="auto", backend=ScriptedBackend(), clock=ManualClock()
+    )
+    assert not (tmp_path / "DEPLOYED").exists()
+    assert Run.load(waiting.logs_root).status == "interrupted"
+
+
+def test_a_joined_run_keeps_its_backend_and_working_directory_ruling_43(waiting, directory, tmp_path):
+    record_answer(waiting.logs_root, GivenAnswer("ask", choice="Yes"))
+    before = read_facts(waiting.logs_root)
+    result = Pipeline(joining(waiting.logs_root, 1000)).run(
+        wait=True, logs_root=directory, backend=ScriptedBackend(), workdir=tmp_path
+    )
+    assert result.status == "success"
+    assert (tmp_path / "DEPLOYED").read_text().strip() == str(tmp_path / "work")
+    after = read_facts(waiting.logs_root)
+    assert [after[name] for name in ("backend", "workdir")] == [before[name] for name in ("backend", "workdir")]
+
+
+def test_a_joined_run_of_somebody_else_executes_nothing_ruling_43(waiting, directory, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTRACTOR_STATE_DIR", str(tmp_path / "another-user"))
+    result = Pipeline(joining(waiting.logs_root)).run(wait=True, logs_root=directory, trust=True)
+    assert (result.status, "nobody has trusted" in result.reason) == ("fail", True)
+    assert Run.load(waiting.logs_root).status == "interrupted"
 
 
 # -- usage and budgets -------------------------------------------------------------------------------

@@ -34,7 +34,15 @@ _SERVER: Final = "llm.base_url"
 _RATES: Final = tuple(f".{field}" for field in RATE_FIELDS)
 """What only slows requests is no command."""
 _OTHER_NAMES: Final = frozenset(
-    {"stack.child_dotfile", "stack.child_workdir", "pipeline.dotfile", "allowed_tools", "attach", _SERVER}
+    {
+        "stack.child_dotfile",
+        "stack.child_run",
+        "stack.child_workdir",
+        "pipeline.dotfile",
+        "allowed_tools",
+        "attach",
+        _SERVER,
+    }
 )
 """Attributes that are no commands and do as much as one."""
 _FORM: Final = "attractor-nb executable surface 1"
