@@ -160,7 +160,7 @@ def _watch(
 ) -> ExitCode:
     """Start a run, or go on with the one in ``logs_root``, show it, and sum it up."""
     is_trusted = settings.is_trusted or settings.is_simulated or settings.is_replay
-    is_backend_given = settings.asked_backend is not None
+    is_backend_given = settings.named_backend is not None
     trust = settings.trust_hash or settled_trust(
         pipeline,
         is_trusted=is_trusted,

@@ -186,10 +186,11 @@ class Definition(PreparedSource):
         if CHILD_TYPES.isdisjoint(graph.handler_types.values()):
             return child_pipelines.Family[Definition]()
         origin = self._own_origin if isinstance(self._own_origin, Path) else None
+        stream = "" if origin or self._own_origin is None else str(self._own_origin) or "elsewhere"
         own_types = frozenset(self.handlers)
         relatives = self._ancestry.relatives or child_pipelines.Relatives[Definition](sources=self._child_sources)
         return child_pipelines.FamilySearch(
-            origin, self.pipelines, self._ancestry, self._make_child, Definition, relatives, own_types
+            origin, self.pipelines, self._ancestry, self._make_child, Definition, relatives, own_types, stream
         ).find(graph)
 
     def _make_child(self, source: Source, ancestry: Ancestry) -> Definition:

@@ -1,5 +1,7 @@
 """What counts as executable, and the hash by which it is trusted."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,13 +32,44 @@ def surface(body):
         ('stack.child_dotfile="child.dot" a', ("", "stack.child_dotfile", "child.dot")),
         ('stack.child_workdir="elsewhere" a', ("", "stack.child_workdir", "elsewhere")),
         ('a [stack.child_dotfile="child.dot"]', ("a", "stack.child_dotfile", "child.dot")),
-        ('a [allowed_tools="read,run"]', ("a", "allowed_tools", "read,run")),
+        ('a [allowed_tools="read,list"]', ("a", "allowed_tools", "read,list")),
+        ('a [shape=house, stack.child_run="/runs/1"]', ("a", "stack.child_run", "/runs/1")),
         ('a [llm.base_url="http://x.test"]', ("a", "llm.base_url", "http://x.test")),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_command_is_found_wherever_it_stands(body, expected):
     assert surface(body).commands == (Command(*expected),)
+
+
+WRITER = 'goal=Ship a [prompt="Tidy up", llm.system_prompt="Be brief", allowed_tools="%s"]'
+
+
+@pytest.mark.parametrize("tools", ["run", "read, write", "lookup", "mcp:files/*"])
+def test_what_steers_a_model_that_may_write_or_execute_is_listed_ruling_43(tools):
+    assert surface(WRITER % tools).commands == (
+        Command("", "goal", "Ship"),
+        Command("a", "prompt", "Tidy up"),
+        Command("a", "llm.system_prompt", "Be brief"),
+        Command("a", "allowed_tools", tools),
+    )
+
+
+def test_what_steers_a_model_that_only_looks_is_no_command_ruling_43():
+    assert surface(WRITER % "read, list").commands == (Command("a", "allowed_tools", "read, list"),)
+
+
+def test_a_node_without_a_prompt_is_steered_by_its_label_ruling_43():
+    assert Command("a", "prompt", "Delete it") in surface('a [label="Delete it", allowed_tools=run]').commands
+
+
+def test_what_steers_the_models_of_a_child_is_listed_ruling_43():
+    child = parse_dot("digraph { work [prompt=Work, allowed_tools=run] }")
+    parent = parse_dot('digraph { boss [shape=house, manager.instructions="Hurry"] plan [prompt=Plan] }')
+    found = executable_surface(replace(parent, children={"boss": child})).commands
+    assert Command("boss", "manager.instructions", "Hurry") in found
+    assert Command("boss/work", "prompt", "Work") in found
+    assert not any(entry.node_id == "plan" for entry in found)
 
 
 def test_a_server_that_nodes_have_from_their_graph_is_listed_once():

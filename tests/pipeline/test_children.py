@@ -25,6 +25,7 @@ from attractor_nb.model.events import (
     StageFailed,
     StageStarted,
 )
+from attractor_nb.server.desk import posted_pipeline
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.log.event_log import EventLog
@@ -756,6 +757,10 @@ def test_a_childs_file_is_looked_for_beside_its_parents(tmp_path, directory):
         ("missing.dot", "there is no file"),
         ("../outside.dot", "outside of the directories"),
         ("link.dot", "outside of the directories"),
+        (".env", "is hidden"),
+        (".git/x.dot", "is hidden"),
+        ("shown.dot", "is hidden"),
+        ("notes.txt", "is none of .dot .gv"),
         ("folder", "is not a file"),
         ("broken.dot", "cannot be read"),
         ("faulty.dot", "has an error"),
@@ -776,6 +781,10 @@ def test_a_child_that_cannot_run_is_refused_before_anything_runs(child, message,
         circle=by_file("top.dot"),
     )
     (inner / "link.dot").symlink_to(tmp_path / "outside.dot")
+    (inner / ".git").mkdir()
+    for name in (".env", ".git/x.dot", "notes.txt"):
+        (inner / name).write_text(WORKER)
+    (inner / "shown.dot").symlink_to(inner / ".git" / "x.dot")
     pipeline = Pipeline(inner / "top.dot")
     found = [each for each in pipeline.diagnostics if each.is_error]
     assert [each.rule for each in found] == ["child_pipeline"]
@@ -797,6 +806,28 @@ def test_a_child_without_a_handler_is_a_warning_of_the_text_and_refuses_the_run(
     assert not (tmp_path / "run").exists()
     able = Pipeline(tmp_path / "top.dot", handlers={"team.review": lambda *given: Outcome.success()})
     assert not [each for each in able.diagnostics if each.rule == "handler_missing"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [posted_pipeline, lambda text, **more: Pipeline(text, origin="stdin", **more)],
+    ids=["posted to a server", "from stdin"],
+)
+def test_a_pipeline_from_elsewhere_reads_no_child_here_ruling_43(make, tmp_path, monkeypatch):
+    family(tmp_path, worker=WORKER)
+    monkeypatch.chdir(tmp_path)
+    for name in ("worker.dot", "missing.dot"):
+        pipeline = make(by_file(name))
+        (found,) = errors_of(pipeline)
+        assert "is not read: the pipeline came from" in found
+        assert not pipeline.graph.children
+    assert make(by_file("worker.dot"), child_roots=[tmp_path]).graph.children
+
+
+def test_a_pipeline_in_a_hidden_folder_has_its_children_beside_it(tmp_path):
+    (tmp_path / ".config").mkdir()
+    family(tmp_path / ".config", top=by_file("worker.dot"), worker=WORKER)
+    assert not errors_of(Pipeline(tmp_path / ".config" / "top.dot"))
 
 
 def test_child_roots_allow_another_directory(tmp_path, monkeypatch):

@@ -99,8 +99,14 @@ def test_whatever_a_file_says_is_the_text_of_the_whole_source_too(file, folder, 
         ("prompts/../../secret.md", "may lead out of"),
         ("out.md", "leads out of {folder} by a link"),
         ("linked/secret.md", "leads out of {folder} by a link"),
-        ("prompts", "is a directory"),
-        ("pipe", "it is not a file"),
+        ("prompts.md", "is a directory"),
+        ("pipe.md", "it is not a file"),
+        (".env", "is hidden"),
+        (".git/config", "is hidden"),
+        ("prompts/.notes.md", "is hidden"),
+        ("shown.md", "is hidden"),
+        ("key.pem", "is none of .css .json .md .prompt .txt .yaml"),
+        ("named.md", "is none of .css .json .md .prompt .txt .yaml"),
         ("latin.md", "is not UTF-8 text (line 2)"),
         ("nul.md", "NUL"),
         ("empty.md", "is empty"),
@@ -109,11 +115,17 @@ def test_whatever_a_file_says_is_the_text_of_the_whole_source_too(file, folder, 
         ("prompts/plam.md", 'it was looked for in {folder}; did you mean "prompts/plan.md"?'),
     ],
 )
-def test_a_file_that_cannot_be_had_is_an_error(folder, name, message):
+def test_a_file_that_cannot_be_had_is_an_error_ruling_43(folder, name, message):
     (folder.parent / "secret.md").write_text("secret")
     (folder / "out.md").symlink_to(folder.parent / "secret.md")
     (folder / "linked").symlink_to(folder.parent)
-    os.mkfifo(folder / "pipe")
+    (folder / "shown.md").symlink_to(folder / ".env")
+    (folder / "named.md").symlink_to(folder / "key.pem")
+    for secret in (".env", ".git/config", "prompts/.notes.md", "key.pem"):
+        (folder / secret).parent.mkdir(exist_ok=True)
+        (folder / secret).write_text("secret")
+    (folder / "prompts.md").mkdir()
+    os.mkfifo(folder / "pipe.md")
     (folder / "latin.md").write_bytes(b"a\n\xe9")
     (folder / "nul.md").write_bytes(b"a\0")
     (folder / "empty.md").write_text(" \n")
@@ -127,6 +139,19 @@ def test_a_file_that_cannot_be_had_is_an_error(folder, name, message):
     assert "secret" not in pipeline.graph.nodes["plan"].prompt.replace("secret.md", "")
     with pytest.raises(ValidationError):
         pipeline.run(durability="none")
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.TXT", "a.prompt", "a.json", "a.yaml", "a.css", "./prompts/plan.md"])
+def test_a_text_file_is_of_one_of_these_kinds_ruling_43(folder, name):
+    (folder / name).write_text("Plan it.")
+    (folder / "one.dot").write_text(GRAPH % f'prompt="@{name}"')
+    assert Pipeline(folder / "one.dot").graph.nodes["plan"].prompt == "Plan it."
+
+
+def test_a_hidden_file_is_not_suggested_ruling_43(folder):
+    (folder / ".plan.md").write_text("secret")
+    (folder / "one.dot").write_text(GRAPH % 'prompt="@aplan.md"')
+    assert "did you mean" not in problem(Pipeline(folder / "one.dot")).message
 
 
 def test_a_link_that_stays_in_the_folder_is_followed(file, folder):

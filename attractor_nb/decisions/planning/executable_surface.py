@@ -1,7 +1,8 @@
 """What a graph can make this machine do (RELIABILITY, "Trust before run").
 
 Everything is listed here by which a graph's author, and not its user, decides what this machine runs, which
-tools a model gets here, and to which server prompts and keys are sent; and nothing else.
+tools a model gets here, what a model is told that may write or execute, and to which server prompts and keys
+are sent; and nothing else (ruling 43).
 The list has a hash, by which it is trusted. It must not know where a graph came from, nor who trusts it.
 """
 
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from attractor_nb.model.allowed_tools import server_attribute
+from attractor_nb.model.allowed_tools import read_allowed_tools, server_attribute
 from attractor_nb.model.calls.model_endpoints import PREFIX
 from attractor_nb.model.calls.rates import RATE_FIELDS
 from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
@@ -25,7 +26,7 @@ from attractor_nb.model.vocabulary.attribute_table import TABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.vocabulary.attributed import Attributed
 
 SHOWN_DIGITS: Final = 12
@@ -45,6 +46,10 @@ _OTHER_NAMES: Final = frozenset(
     }
 )
 """Attributes that are no commands and do as much as one."""
+_LOOKING: Final = frozenset({"read", "list"})
+"""Built-in tools that change nothing."""
+_STEERING: Final = ("prompt", "llm.system_prompt")
+_STEERING_A_CHILD: Final = ("manager.instructions", "pipeline.inputs")
 _FORM: Final = "attractor-nb executable surface 1"
 """Part of what is hashed: another canonical form must never yield the same hash."""
 _HASH: Final = re.compile(rf"[0-9a-f]{{{SHOWN_DIGITS},64}}\Z")
@@ -119,13 +124,39 @@ def executable_surface(graph: Graph) -> ExecutableSurface:
 
 def _all_commands(graph: Graph, within: str) -> Iterator[Command]:
     yield from _commands_of(graph, within.rstrip("/"), _GRAPH_NAMES)
+    if graph.goal and any(_may_execute(node) for node in graph.nodes.values()):
+        yield Command(within.rstrip("/"), "goal", graph.goal)
     for node in graph.nodes.values():
+        yield from _steering_of(graph, node, within + node.id)
         for command in _commands_of(node, within + node.id, _NODE_NAMES):
             is_server = command.attribute == _SERVER or command.attribute.startswith(PREFIX)
             if not is_server or command.text != graph.get(command.attribute, str, ""):  # else from their graph
                 yield command
     for node_id, child in graph.children.items():
         yield from _all_commands(child, f"{within}{node_id}/")
+
+
+def _may_execute(node: Node) -> bool:
+    """Whether the model of a node gets tools that write or execute: all but those that only look."""
+    tools = read_allowed_tools(node.get("allowed_tools", str, ""))
+    return bool(tools.own or tools.served or tools.wrong or not _LOOKING.issuperset(tools.built_in))
+
+
+def _is_steered(graph: Graph) -> bool:
+    """Whether a model of a graph or of one below it may write or execute."""
+    return any(map(_may_execute, graph.nodes.values())) or any(map(_is_steered, graph.children.values()))
+
+
+def _steering_of(graph: Graph, node: Node, node_id: str) -> Iterator[Command]:
+    """The texts by which a node tells a model what to do that may write or execute: its own, or its child's."""
+    child = graph.children.get(node.id)
+    names = _STEERING if _may_execute(node) else ()
+    if child is not None and _is_steered(child):
+        names = (*_STEERING, *_STEERING_A_CHILD)
+    for name in names:
+        text = node.get(name, str, "") or (node.label if name == "prompt" else "")
+        if text.strip():
+            yield Command(node_id, name, text)
 
 
 def _is_of_server(name: str) -> bool:

@@ -5,7 +5,7 @@ const LONGEST = 500_000;
 const PATIENCE_MS = 20_000; // a server that takes longer is taken for one that is gone
 const OUTLINES = 200; // that are kept: all pipelines of a notebook are asked for when one of them has changed
 // Of files beside the notebook the server knows nothing: it reads none for a text that was sent.
-const ABOUT_FILES = new Set(["text_file", "sub_pipeline_source"]);
+const ABOUT_FILES = new Set(["text_file", "child_pipeline"]);
 
 // `state` is "unasked", "answers", "lost" (nobody answers, or too late) or "absent" (there is no such server).
 export function makeLintServer({ ServerConnection }, { URLExt }) {

@@ -2,7 +2,9 @@
 
 A node names its child by a file or by the name of a registered pipeline. A file must be below the
 directory of the file that names it, below the working directory, or below a directory that the caller
-allows; wherever links lead, the place where they end counts. What was read is what runs.
+allows; wherever links lead, the place where they end counts. It is a DOT file and not hidden: the words of
+others decide what is read here. What came from a stream or over the network may make its host read no file
+but those of directories that the caller allows. What was read is what runs.
 
 Files may be a stranger's (ruling 52): each is read and linted once, however many nodes name it, and how deep
 they nest and how many nodes they come to is bounded.
@@ -27,6 +29,7 @@ from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.vocabulary.shapes import CHILD_TYPES, child_attributes
 from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.storage.child_directories import kept_source
+from attractor_nb.storage.files.confined import Outside, check_visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,6 +45,7 @@ MAX_DEPTH: Final = 32
 """How deep pipelines may be nested, whatever ``max_child_depth`` says: each level is a level of the stack."""
 MAX_NODES: Final = 10_000
 """Nodes that all children of a pipeline may have together, those of a child counted as often as it is named."""
+_KINDS: Final = frozenset({".dot", ".gv"})
 
 
 class Ancestry(Struct, frozen=True):
@@ -170,6 +174,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
         made_by: What a pipeline is an instance of.
         relatives: What the top and all below it have found.
         own_types: Handler types that the user has taken over: their nodes run no child of ours.
+        stream: The name of what it came from, when that is no file and not the caller's own text.
     """
 
     origin: Path | None
@@ -179,6 +184,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
     made_by: type[Any]
     relatives: Relatives[MemberT]
     own_types: frozenset[str] = frozenset()
+    stream: str = ""
 
     def find(self, graph: Graph) -> Family[MemberT]:
         """All children that a graph names, and what is wrong with them."""
@@ -243,9 +249,15 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
     def _file(self, text: str) -> Path:
         base = self.origin.parent if self.origin else here()
         place = Path(os.path.realpath(base / text)) if "\0" not in text else base
+        roots = [root for root in self._roots() if place.is_relative_to(root)]
+        if self.stream and not roots:
+            raise _Refused(
+                f'the child file "{text}" is not read: the pipeline came from {self.stream}, and has no files here',
+                "register the child by a name, or allow its directory: Pipeline(…, child_roots=[…])",
+            )
         if "\0" in text or not place.exists():
             raise _Refused(f'there is no file "{text}" in {base}', "correct the path; it is relative to that directory")
-        if not any(place.is_relative_to(root) for root in self._roots()):
+        if not roots:
             raise _Refused(
                 f'the child file "{text}" is at {place}, outside of the directories of this pipeline',
                 "move it below them, register the pipeline by a name, or allow its directory: "
@@ -253,9 +265,25 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
             )
         if not place.is_file():
             raise _Refused(f'"{text}" in {base} is not a file', "name a .dot file")
+        self._check_visible(text, place, roots)
         return place
 
+    def _check_visible(self, text: str, place: Path, roots: list[str]) -> None:
+        """Refuse a file that is hidden below all of its roots, or no DOT file."""
+        problem: Outside | None = None
+        for root in roots:
+            try:
+                check_visible(place.relative_to(root), _KINDS)
+            except Outside as found:
+                problem = found
+            else:
+                return
+        assert problem is not None, "it is below one of them"
+        raise _Refused(f'the child file "{text}" {problem.message}', problem.remedy)
+
     def _roots(self) -> list[str]:
+        if self.stream:
+            return [os.path.realpath(root) for root in self.ancestry.roots]
         own = [str(self.origin.parent)] if self.origin and not self.ancestry.chain else []
         return [os.path.realpath(root) for root in (*own, str(here()), *self.ancestry.roots)]
 

@@ -1,8 +1,9 @@
 """Texts of nodes that stand in files beside the pipeline's: read once, put in place before lint.
 
-A file is below the folder of the DOT file, links followed; a text of the caller's own has the working
-directory. A graph that came from a stream or over the network has no folder: it may not make its host read
-a file. What was read is what runs, is hashed and is kept: a run directory has the texts and not the names.
+A file is of a text's kind, not hidden and below the folder of the DOT file, links followed; a text of the
+caller's own has the working directory. A graph that came from a stream or over the network has no folder: it
+may not make its host read a file. What was read is what runs, is hashed and is kept: a run directory has the
+texts and not the names.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
 
 MAX_TEXT_BYTES: Final = 1024 * 1024
+TEXT_KINDS: Final = frozenset({".md", ".txt", ".prompt", ".json", ".yaml", ".css"})
+"""What the name of a text file ends with (ruling 43)."""
 _LITERALLY: Final = f"or write {MARK}{MARK} for a text that begins with {MARK}"
 
 
@@ -103,7 +106,7 @@ class TextFiles(Struct):
             )
         base = Path(os.path.realpath(self.folder))
         try:
-            data = read_below(base, name, max_bytes=MAX_TEXT_BYTES)
+            data = read_below(base, name, max_bytes=MAX_TEXT_BYTES, kinds=TEXT_KINDS)
         except Outside as problem:
             raise _Refused(f"{shown} {problem.message}", f"{problem.remedy}, {_LITERALLY}") from None
         except (FileNotFoundError, NotADirectoryError):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 _MAX_SEEN: Final = 1000
 _NO_FILE: Final = "it is not a file"
@@ -27,13 +27,14 @@ class Outside(Exception):
         self.message, self.remedy = message, remedy
 
 
-def read_below(folder: Path, name: str, *, max_bytes: int) -> bytes:
+def read_below(folder: Path, name: str, *, max_bytes: int, kinds: Collection[str] = ()) -> bytes:
     """The bytes of a file below a folder; one more than allowed, of one that is too large.
 
     Args:
         folder: The folder, its links followed (``os.path.realpath``).
         name: The file, relative to it.
         max_bytes: How large it may be.
+        kinds: What its name may end with, such as ``.md``; then it may not be hidden either. Anything without.
 
     Raises:
         Outside: It is elsewhere, or the name is none.
@@ -47,6 +48,9 @@ def read_below(folder: Path, name: str, *, max_bytes: int) -> bytes:
     place = Path(os.path.realpath(folder / name))
     if not place.is_relative_to(folder):
         raise Outside(f"leads out of {folder} by a link", "copy the file into the folder")
+    if kinds:
+        check_visible(pure, kinds)
+        check_visible(place.relative_to(folder), kinds)  # where a link ends counts as well
     descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -54,12 +58,28 @@ def read_below(folder: Path, name: str, *, max_bytes: int) -> bytes:
         return file.read(max_bytes + 1)
 
 
+def check_visible(path: PurePath, kinds: Collection[str]) -> None:
+    """Refuse what is hidden or of another kind: keys and settings stand there (ruling 43).
+
+    Args:
+        path: The file, relative to its folder.
+        kinds: What its name may end with.
+
+    Raises:
+        Outside: It is hidden, or in a hidden folder, or of another kind.
+    """
+    if any(part.startswith(".") for part in path.parts):
+        raise Outside("is hidden, and a hidden file is not read, with trust or without", "name a file that is not")
+    if path.suffix.lower() not in kinds:
+        raise Outside(f"is none of {' '.join(sorted(kinds))}, and no other kind is read", "rename the file")
+
+
 def names_below(folder: Path) -> Iterator[str]:
-    """Names of files that could have been meant; of a large folder only some."""
+    """Names of files that could have been meant, without hidden ones; of a large folder only some."""
     seen = 0
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
-        for name in sorted(files):
+        for name in sorted(each for each in files if not each.startswith(".")):
             yield (Path(place) / name).relative_to(folder).as_posix()
         seen += 1 + len(files)
         if seen > _MAX_SEEN:
