@@ -156,10 +156,12 @@ class Kept(NamedTuple):
     Attributes:
         commit: The commit at which the run's worktree stands; empty where nothing is kept.
         changes: What differs from the one before, as a diff; empty when nothing does.
+        warnings: What was left out, in sentences (ruling 49).
     """
 
     commit: str = ""
     changes: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 class Workplace(Protocol):

@@ -142,7 +142,7 @@ class Attempts(msgspec.Struct):
             setup.cache.keep(look, without_note(outcome, effect), context, setup.clock.time())
         elapsed, place, commit = self.time.elapsed_seconds, setup.workplace, ""
         if place is not None and place.is_kept:
-            commit = await keep_changes(place, effect, scope, files, outcome)
+            commit = await keep_changes(place, effect, scope, files, outcome, self.announce)
         return StageResult(
             outcome, duration, elapsed, is_saved=is_saved, over_budget=spending.over, files=files, commit=commit
         )

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.model.events import RunWarning
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from attractor_nb.decisions.effects import Execute
     from attractor_nb.model.events import StageStarted
     from attractor_nb.model.outcome import Outcome
@@ -51,11 +54,17 @@ def stage_message(run_id: str, started: StageStarted, branch: str, status: str, 
 
 
 async def keep_changes(
-    place: Workplace, effect: Execute, scope: StageScope, files: StageFiles, outcome: Outcome
+    place: Workplace,
+    effect: Execute,
+    scope: StageScope,
+    files: StageFiles,
+    outcome: Outcome,
+    announce: Callable[[RunWarning], object],
 ) -> str:
     """Keep what an attempt changed before the log says that it ended; the commit, or empty where it changes nothing.
 
-    An attempt that is killed here is cut off: a resume goes back to the commit of the stage before.
+    An attempt that is killed here is cut off: a resume goes back to the commit of the stage before. What was left
+    out is announced.
 
     Raises:
         StorageError: It cannot be kept.
@@ -70,6 +79,8 @@ async def keep_changes(
     except asyncio.CancelledError:
         await asyncio.wait([work])  # nobody may find the worktree in the middle of it
         raise
+    for warning in kept.warnings:
+        announce(RunWarning(message=warning, node=effect.planned.id))
     if kept.changes:
         files.write_text(CHANGES_FILE, redacted(kept.changes))
     return kept.commit

@@ -28,6 +28,7 @@ IDENTITY: Final = {
 _QUIET: Final = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
+    "core.safecrlf=false",
     "commit.gpgSign=false",
     "submodule.recurse=false",
     "advice.detachedHead=false",
@@ -53,6 +54,12 @@ class Git:
         self._place: dict[str, str] = {}
         if git_dir is not None:
             self._place = {"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(work_tree or directory)}
+
+    def with_index(self, index: Path) -> Git:
+        """The same, with another file as the index."""
+        found = Git(self._directory)
+        found._place = {**self._place, "GIT_INDEX_FILE": str(index)}
+        return found
 
     def ask(self, *arguments: str, stdin: str = "") -> str:
         """What git says, without its last line end.

@@ -8,7 +8,9 @@ import pytest
 
 from attractor_nb import Pipeline, Run
 from attractor_nb.errors import OptionError, StorageError
+from attractor_nb.model.events import RunWarning
 from attractor_nb.pipeline.runs import runs
+from attractor_nb.runtime.workspace import worktree_index
 from attractor_nb.runtime.workspace.worktree import worktree_facts, worktree_of
 from attractor_nb.storage.stored_run import read_facts
 from tests import warm
@@ -48,6 +50,10 @@ def repository(tmp_path, monkeypatch):
 
 def commits(branch):
     return git("log", "--reverse", "--format=%s", f"main..{branch}").splitlines()
+
+
+def warnings_of(observed):
+    return [event.message for event in observed if isinstance(event, RunWarning)]
 
 
 def output(result):
@@ -357,3 +363,83 @@ def test_a_worktree_that_the_repository_has_forgotten_keeps_nothing_and_says_whe
 def test_a_manifest_that_does_not_say_enough_of_the_worktree_is_told(tmp_path):
     with pytest.raises(StorageError, match="the manifest does not say the branch of the run's worktree"):
         worktree_of(tmp_path, {"repository": str(tmp_path), "base": "0"})
+
+
+NESTED = "mkdir -p new/app; cd new/app; git init -q; echo hi > f.txt"
+OWN_COMMIT = "git add -A; git -c user.name=a -c user.email=b commit -qm own"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(NESTED, id="without a commit"),
+        pytest.param(f"{NESTED}; {OWN_COMMIT}", id="with a commit"),
+        pytest.param(f"{NESTED}; {OWN_COMMIT}; cd ../..; {OWN_COMMIT}", id="committed as a link"),
+    ],
+)
+def test_ruling_49_a_nested_repository_is_told_of_and_skipped_and_the_run_goes_on(repository, command):
+    body = f"""node [shape=parallelogram] one [tool_command="{command}"]
+    two [tool_command="echo two > b.txt; cat new/app/f.txt"] start -> one -> two -> done"""
+    observed = []
+    result = Pipeline(FRAME.format(body=body)).run(wait=True, isolation="worktree", observers=[observed.append])
+    assert result.status == "success", result.reason
+    assert output(result) == "hi"
+    assert "b.txt" in git("ls-tree", "-r", "--name-only", result.branch).splitlines()
+    (told,) = warnings_of(observed)
+    assert told == (
+        f"new/app in the worktree of the run is a git repository of its own: its files are not on the branch "
+        f"{result.branch}. To have them committed, remove new/app/.git"
+    )
+    again = Run.load(result.logs_root).rewind("two").result(60)
+    assert again.status == "success", again.reason
+
+
+def test_ruling_49_a_declared_submodule_is_committed_as_a_link_without_a_warning(repository, tmp_path):
+    git("init", "--quiet", str(tmp_path / "library"))
+    git("-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "1", "--allow-empty", cwd=tmp_path / "library")
+    add = f"git -c protocol.file.allow=always submodule add -q {tmp_path}/library library"
+    body = f'one [shape=parallelogram, tool_command="{add}"] start -> one -> done'
+    observed = []
+    result = Pipeline(FRAME.format(body=body)).run(wait=True, isolation="worktree", observers=[observed.append])
+    assert result.status == "success", result.reason
+    assert "160000" in git("ls-tree", result.branch, "library")
+    assert not warnings_of(observed)
+
+
+def test_ruling_49_a_stale_lock_of_the_index_is_waited_for_named_and_worked_around(repository, monkeypatch):
+    monkeypatch.setattr(worktree_index, "LOCK_DELAYS_SECONDS", (0.0, 0.0))
+    body = """node [shape=parallelogram] one [tool_command="touch $(git rev-parse --git-dir)/index.lock; echo 1 > b.txt"]
+    two [tool_command="echo 2 > c.txt"] start -> one -> two -> done"""
+    observed = []
+    result = Pipeline(FRAME.format(body=body)).run(wait=True, isolation="worktree", observers=[observed.append])
+    assert result.status == "success", result.reason
+    assert commits(result.branch) == ["one: success", "two: success"]
+    (told,) = warnings_of(observed)
+    assert "index.lock is there: a git works in the worktree of the run, or was killed there" in told
+    assert list((repository / ".git" / "worktrees").glob("*/index.lock")), "nobody's lock is taken away"
+
+
+def test_ruling_49_a_lock_that_goes_away_is_waited_for(repository, monkeypatch):
+    waited = []
+
+    def release(seconds):
+        waited.append(seconds)
+        for lock in (repository / ".git" / "worktrees").glob("*/index.lock"):
+            lock.unlink()
+
+    monkeypatch.setattr(worktree_index, "sleep", release)
+    body = """one [shape=parallelogram, tool_command="touch $(git rev-parse --git-dir)/index.lock; echo 1 > b.txt"]
+    start -> one -> done"""
+    observed = []
+    result = Pipeline(FRAME.format(body=body)).run(wait=True, isolation="worktree", observers=[observed.append])
+    assert commits(result.branch) == ["one: success"]
+    assert (waited, warnings_of(observed)) == ([worktree_index.LOCK_DELAYS_SECONDS[0]], [])
+
+
+def test_ruling_49_line_ends_that_git_is_told_to_refuse_are_committed(repository):
+    git("config", "core.autocrlf", "true")
+    git("config", "core.safecrlf", "true")
+    body = r"""one [shape=parallelogram, tool_command="printf 'a\nb\n' > b.txt"] start -> one -> done"""
+    result = Pipeline(FRAME.format(body=body)).run(wait=True, isolation="worktree")
+    assert result.status == "success", result.reason
+    assert commits(result.branch) == ["one: success"]

@@ -225,7 +225,7 @@ def as_path(value: object, name: str = "the run directory") -> Path:
     """
     if not isinstance(value, str | PathLike):
         raise OptionError(f"{name} must be a path, not {type(value).__name__}", hint='for example "runs/first"')
-    text = os.path.expanduser(os.fspath(cast("str | PathLike[str]", value)))  # noqa: PTH111 - "./~" is no home
+    text: str = os.path.expanduser(os.fspath(cast("PathLike[str]", value)))  # noqa: PTH111 - "./~" is no home
     if "\0" in text:
         raise OptionError(f"{name} {text!r} holds a NUL character, which no path can")
     if text == "~" or text.startswith("~/"):

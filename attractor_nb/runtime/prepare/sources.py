@@ -27,7 +27,7 @@ def read_source(source: Source) -> SourceText | Graph:
             hint='Pipeline("digraph { … }") or Pipeline(Path("review.dot"))',
         )
     path = named_file(source)
-    return SourceText(source) if path is None else _read_file(path)
+    return SourceText(str(source)) if path is None else _read_file(path)
 
 
 def named_file(source: object) -> Path | None:

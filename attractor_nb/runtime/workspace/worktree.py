@@ -19,6 +19,7 @@ from attractor_nb.errors import OptionError, RunError, StorageError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.vocabulary.isolation import WORKTREE
 from attractor_nb.processes.git import Git
+from attractor_nb.runtime.workspace.worktree_index import WorktreeIndex
 from attractor_nb.stage import Kept
 from attractor_nb.storage.run_directory import WORKTREE_NAME
 from attractor_nb.storage.stored_run import read_facts
@@ -129,7 +130,7 @@ class Worktree:
         self._start = str(facts.get("start") or self.base)
         self._prefix = str(facts.get("prefix", ""))
         self._lock = threading.Lock()
-        self._git: Git | None = None
+        self._inside: tuple[Git, WorktreeIndex] | None = None
         self._last = self._start
 
     @property
@@ -181,20 +182,22 @@ class Worktree:
                 return entry.parent
         return None
 
-    def _inner(self) -> Git:
+    def _inner(self) -> tuple[Git, WorktreeIndex]:
         """Git in the worktree, on the run's branch: whoever works there may have changed to another."""
-        if self._git is None:
+        if self._inside is None:
             outer = self._outer()
             own = self._found(outer)
             if own is None:
                 raise StorageError(
                     f"{self.path} is not a worktree of {self.repository}", path=str(self.path), hint="resume the run"
                 )
-            self._git = Git(self.path, git_dir=own, work_tree=self.path)
+            git = Git(self.path, git_dir=own, work_tree=self.path)
+            self._inside = git, WorktreeIndex(git, own, self.branch)
+        git = self._inside[0]
         own_branch = f"refs/heads/{self.branch}"
-        if self._git.says("symbolic-ref", "--quiet", "HEAD") != own_branch:
-            self._git.ask("symbolic-ref", "-m", "attractor-nb: back to the run's branch", "HEAD", own_branch)
-        return self._git
+        if git.says("symbolic-ref", "--quiet", "HEAD") != own_branch:
+            git.ask("symbolic-ref", "-m", "attractor-nb: back to the run's branch", "HEAD", own_branch)
+        return self._inside
 
     # -- what stages leave ----------------------------------------------------------------------------
 
@@ -205,15 +208,15 @@ class Worktree:
             StorageError: git said no.
         """
         with self._lock:
-            git = self._inner()
-            git.ask("add", "--all")
-            if git.says("diff", "--cached", "--quiet", "HEAD") is None:
-                git.ask("commit", "--quiet", "--no-verify", "--cleanup=verbatim", "--file=-", stdin=message)
+            git, index = self._inner()
+            index.commit_all(message)
             commit = git.ask("rev-parse", "HEAD")
             before, self._last = self._last, commit
             if commit == before:
-                return Kept(commit)
-            return Kept(commit, changes_view.cut_diff(git.ask("diff", *_PLAIN, before, commit, "--")))
+                return Kept(commit, warnings=index.take_warnings())
+            index.look_for_links(before, commit)
+            diff = git.ask("diff", *_PLAIN, before, commit, "--")
+            return Kept(commit, changes_view.cut_diff(diff), index.take_warnings())
 
     def stand_at(self, commit: str, *, is_cut_off: bool) -> str:
         """Bring the worktree to where the log says that the run stands; what is lost by that is kept aside.
@@ -236,18 +239,14 @@ class Worktree:
         self.make()
         with self._lock:
             self._remove_lock()
-            git = self._inner()
+            git, index = self._inner()
             head = git.ask("rev-parse", "HEAD")
             is_ahead = git.says("merge-base", "--is-ancestor", wanted, head) is not None
             if is_ahead and not is_cut_off:
                 return ""
-            git.ask("add", "--all")
-            is_dirty = git.says("diff", "--cached", "--quiet", "HEAD") is None
-            if not is_dirty and head == wanted:
+            if not index.commit_all(_LEFT) and head == wanted:
                 return ""
-            if is_dirty:
-                git.ask("commit", "--quiet", "--no-verify", "--file=-", stdin=_LEFT)
-                head = git.ask("rev-parse", "HEAD")
+            head = git.ask("rev-parse", "HEAD")
             kept = ""
             if git.says("merge-base", "--is-ancestor", head, wanted) is None:
                 kept = self._free_name(git)

@@ -53,6 +53,7 @@ class WorktreeIndex:
         Raises:
             StorageError: git said no.
         """
+        lock = None
         for delay in (*LOCK_DELAYS_SECONDS, 0.0):
             lock = self._lock_facts()
             if lock is not None and lock == self._stale:
