@@ -172,11 +172,15 @@ class StageError(AttractorError):
 
     Attributes:
         retry_after_seconds: How long whoever refused asks to be left alone; None when nobody said.
+        is_unmeasured: The attempt could not be made for a reason outside the pipeline (ruling 51).
     """
 
-    def __init__(self, message: str, *, hint: str = "", retry_after_seconds: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, hint: str = "", retry_after_seconds: float | None = None, is_unmeasured: bool = False
+    ) -> None:
         super().__init__(message, hint=hint)
         self.retry_after_seconds = retry_after_seconds
+        self.is_unmeasured = is_unmeasured
 
 
 class RetryableError(StageError):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
+from attractor_nb.model.states import is_unmeasured
+
 
 class ExitCode(IntEnum):
     """How a command ended."""
@@ -12,15 +14,22 @@ class ExitCode(IntEnum):
     SUCCESS = 0
     """It did what was asked; a pipeline succeeded."""
     FAILED = 1
-    """The pipeline ran and failed, or the disk did."""
+    """The pipeline ran and failed, or the disk did; or a stage could not be tried, and a resume may go on."""
     INVALID_INPUT = 2
     """Nothing was run: arguments, a source, or a run directory cannot be used."""
     INTERRUPTED = 130
     """Ctrl-C or a request to end; a run that was going on can be resumed."""
 
     @classmethod
-    def of(cls, status: str) -> ExitCode:
-        """What looking at a run, a map or a session ends with that stands so; 0 as long as it goes on."""
+    def of(cls, status: str, reason: str = "") -> ExitCode:
+        """What looking at a run, a map or a session ends with that stands so; 0 as long as it goes on.
+
+        Args:
+            status: How it stands.
+            reason: Why, of one that is interrupted: only what somebody stopped has the code for that (ruling 51).
+        """
+        if is_unmeasured(status, reason):
+            return cls.FAILED
         return _CODES.get(status, cls.INTERRUPTED)
 
 

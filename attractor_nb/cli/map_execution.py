@@ -170,7 +170,7 @@ def _watch(handle: MapRun, settings: Settings, own: MapSettings) -> ExitCode:
     if result.cassette is not None:
         progress.say(f"cassette: {result.cassette}")
     _show(result, settings)
-    return ExitCode.of(result.status)
+    return ExitCode.of(result.status, result.reason)
 
 
 def _write_results(path: Path, result: MapResult) -> None:

@@ -163,6 +163,7 @@ class RunEnd(msgspec.Struct, frozen=True):
         is_resumable: A bound stopped it before a stage; with a higher one it can go on.
         restart_target: Set when a ``loop_restart`` edge was taken: go on there, afresh.
         bound: Name of the bound that stopped it, or empty.
+        is_unmeasured: A stage could not be tried for a reason outside the pipeline: the run is interrupted (ruling 51).
         veto: For a branch: why its fan-out fails whatever its policies say, or empty.
         return_target: For a branch: where its fan-out is to go on, or empty (ruling 36).
     """
@@ -172,6 +173,7 @@ class RunEnd(msgspec.Struct, frozen=True):
     is_resumable: bool = False
     restart_target: str = ""
     bound: str = ""
+    is_unmeasured: bool = False
     veto: str = ""
     return_target: str = ""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.fan_outs.branch_policies import IGNORE
+from attractor_nb.decisions.fan_outs.branch_policies import IGNORE, WAIT_ALL
 from attractor_nb.decisions.routing import (
     BRANCH_END,
     JUMPS,
@@ -16,6 +16,7 @@ from attractor_nb.decisions.routing import (
     match_condition,
     match_default,
     match_hint,
+    seen_of,
     select_edge,
 )
 from attractor_nb.model.branch import branch_path, parts_of
@@ -72,6 +73,21 @@ def _next_step(
             or match_diamond(plan, planned)
         )
     return step or retry_step(plan, planned, branch)
+
+
+def is_routed(plan: Plan, planned: PlannedNode, outcome: Outcome, lookup: Lookup, branch: str = "") -> bool:
+    """Whether the graph says what follows a failure (ruling 51): an edge, a retry target, or that its branch may fail.
+
+    A branch may fail whose fan-out ignores failures or needs only some of its branches.
+    """
+    if next_step(plan, planned, outcome, seen_of(outcome), lookup, branch) is not None:
+        return True
+    around = parts_of(branch)[-2] if branch else ""
+    if around not in plan.nodes:
+        return False
+    fan_out = plan.nodes[around].node
+    is_ignored = fan_out.get("error_policy", str, "") == IGNORE
+    return is_ignored or (fan_out.get("join_policy", str, "") or WAIT_ALL) != WAIT_ALL
 
 
 def within_branch(plan: Plan, step: Step, branch: str) -> Step | None:

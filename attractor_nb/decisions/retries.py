@@ -21,6 +21,7 @@ from attractor_nb.errors import (
     ValidationError,
 )
 from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.shortage import is_shortage
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ MAX_ASKED_DELAY_SECONDS: Final = 600.0
 MAX_REASON_CHARACTERS: Final = 4000
 TRANSIENT_HTTP: Final = frozenset({408, 409, 425, 429})
 """Client-side HTTP statuses that may pass; every 5xx may too."""
+UNMEASURED_HTTP: Final = frozenset({401, 402, 403})
+"""No key, no credit, no access: nothing was asked."""
 TRANSIENT_NAMES: Final = frozenset({"TransportError", "APIConnectionError", "ConnectionError", "URLError"})
 """Network failures of libraries that derive from neither ConnectionError nor TimeoutError."""
 
@@ -177,12 +180,26 @@ def outcome_of_exception(error: BaseException) -> Outcome:
 
     RETRY for transient failures: RetryableError, network errors, timeouts, HTTP 408, 409, 425, 429
     and 5xx. Terminal FAIL for what stays wrong: TerminalError, other HTTP 4xx, invalid pipelines,
-    texts and options. FAIL for everything else. How long a StageError asks to be left alone is the outcome's.
+    texts and options. FAIL for everything else. A refused key, no credit, no network and too few files or
+    processes leave the stage unmeasured (ruling 51). How long a StageError asks to be left alone is the outcome's.
     """
     outcome = _classed(error)
+    if _is_unmeasured(error):
+        outcome = replace(outcome, is_unmeasured=True)
     if isinstance(error, StageError) and error.retry_after_seconds is not None:
         return replace(outcome, retry_after_seconds=error.retry_after_seconds)
     return outcome
+
+
+def _is_unmeasured(error: BaseException) -> bool:
+    """Whether the attempt could not be made for a reason outside the pipeline (ruling 51)."""
+    if isinstance(error, StageError):
+        return error.is_unmeasured
+    if isinstance(error, AttractorError):
+        return False
+    if status := _http_status(error):
+        return status in UNMEASURED_HTTP
+    return is_shortage(error) or isinstance(error, ConnectionError) or _is_network_failure(error)
 
 
 def _classed(error: BaseException) -> Outcome:

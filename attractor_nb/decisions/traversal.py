@@ -28,6 +28,7 @@ from attractor_nb.decisions.effects import (
     Traversal,
     Wait,
 )
+from attractor_nb.decisions.failure_routes import is_routed
 from attractor_nb.decisions.planning.plan import CONDITIONAL_TYPE
 from attractor_nb.decisions.retries import delay_seconds, final_outcome, should_retry
 from attractor_nb.decisions.run_endings import (
@@ -257,7 +258,13 @@ def _try_stage(walk: _Walk, planned: PlannedNode, visit: _Visit) -> Generator[Ef
             return tried
         visit.failures += 1
         if result.over_budget is None and not should_retry(planned.retry, tried, visit.failures):
-            return final_outcome(planned, tried, visit.failures)
+            final = final_outcome(planned, tried, visit.failures)
+            is_left = final.is_unmeasured and final.status.is_failure
+            if not is_left or is_routed(walk.plan, planned, final, walk.context.get, state.branch):
+                return final
+            yield from _record_failure(walk, planned, visit, result)
+            reason = f"{node_id} could not be executed: {final.failure_reason}"
+            return RunEnd(is_success=False, reason=reason, is_resumable=True, is_unmeasured=True)
         end = yield from _wait_for_retry(walk, planned, visit, result)
         if end is not None:
             return end
@@ -285,9 +292,29 @@ def _wait_for_retry(
     walk: _Walk, planned: PlannedNode, visit: _Visit, result: StageResult
 ) -> Generator[Effect, Any, RunEnd | None]:
     """Record a failed attempt and wait for the next; how the run ends when there may be none."""
-    plan, state = walk.plan, walk.state
-    node_id, tried = planned.id, result.outcome
-    delay = delay_seconds(planned.retry.backoff, visit.failures, walk.uniform, tried.retry_after_seconds)
+    plan, state, node_id = walk.plan, walk.state, planned.id
+    asked_seconds = result.outcome.retry_after_seconds
+    delay = delay_seconds(planned.retry.backoff, visit.failures, walk.uniform, asked_seconds)
+    yield from _record_failure(walk, planned, visit, result)
+    if result.over_budget is not None:
+        return bound_end(result.over_budget)
+    moment = f"before attempt {visit.attempt + 1} of {node_id}"
+    if end := spending_reached(plan, state, node_id, moment):
+        return end
+    visit.attempt += 1
+    yield Announce(
+        StageRetrying(name=node_id, index=visit.index, visit=visit.number, attempt=visit.attempt, delay=delay)
+    )
+    state.elapsed_seconds = yield Wait(delay)
+    visit.duration += delay
+    return spending_reached(plan, state, node_id, moment)
+
+
+def _record_failure(
+    walk: _Walk, planned: PlannedNode, visit: _Visit, result: StageResult
+) -> Generator[Effect, Any, None]:
+    """Record an attempt that failed and does not count: the stage is still to be executed."""
+    state, node_id, tried = walk.state, planned.id, result.outcome
     walk.context.set(f"internal.retry_count.{node_id}", visit.failures)
     changes, logs = walk.context.take_changes()  # what a failed attempt set stays, after a stop as well
     usage = tried.usage
@@ -309,18 +336,6 @@ def _wait_for_retry(
     )
     yield Announce(failed)
     state.apply(failed)
-    if result.over_budget is not None:
-        return bound_end(result.over_budget)
-    moment = f"before attempt {visit.attempt + 1} of {node_id}"
-    if end := spending_reached(plan, state, node_id, moment):
-        return end
-    visit.attempt += 1
-    yield Announce(
-        StageRetrying(name=node_id, index=visit.index, visit=visit.number, attempt=visit.attempt, delay=delay)
-    )
-    state.elapsed_seconds = yield Wait(delay)
-    visit.duration += delay
-    return spending_reached(plan, state, node_id, moment)
 
 
 def diamonds_of(plan: Plan) -> frozenset[str]:

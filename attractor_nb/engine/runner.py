@@ -269,6 +269,8 @@ class Runner(msgspec.Struct):
         setup.is_resumed = False
 
     def _finish(self, end: RunEnd, duration: float) -> RunOutcome:
+        if end.is_unmeasured:
+            return self._interrupted(end.reason)
         setup = self.setup
         if end.is_success:
             event: Event = PipelineCompleted(duration=duration, artifact_count=setup.store.artifact_count)

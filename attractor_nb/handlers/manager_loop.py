@@ -175,7 +175,8 @@ def _outcome_of(look: ChildSnapshot) -> Outcome:
         return Outcome(StageStatus.SUCCESS, notes="Child completed")
     if look.status == "failed":
         return Outcome.fail(f"Child failed: {look.reason}" if look.reason else "Child failed")
-    return Outcome.fail(f"Child was stopped: {look.reason}" if look.reason else "Child was stopped")
+    stopped = Outcome.fail(f"Child was stopped: {look.reason}" if look.reason else "Child was stopped")
+    return replace(stopped, is_unmeasured=look.is_unmeasured)
 
 
 def _telemetry(look: ChildSnapshot) -> str:

@@ -97,4 +97,5 @@ def _outcome(node: Node, child: Child, look: ChildSnapshot, outputs: Iterable[As
     else:
         verb = "failed" if look.status == "failed" else "was stopped"
         reason = f"{name} {verb}: {look.reason}" if look.reason else f"{name} {verb}"
-    return Outcome.fail(reason).with_updates(updates)
+    failed = Outcome.fail(reason).with_updates(updates)
+    return replace(failed, is_unmeasured=look.is_unmeasured)

@@ -191,6 +191,8 @@ class MapWork:
             record.end(result)
         for observer in tuple(self.observers):
             self._tell(observer, result)
+        if result.is_unmeasured:
+            self._halt(f"row {row} could not be run: {result.reason}", is_interrupted=True)
         if result.status == "fail" and self.options.on_failure == "stop":
             self._halt(f"row {row} failed, and on_failure is stop")
 

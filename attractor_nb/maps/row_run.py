@@ -15,7 +15,8 @@ from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import PipelineFailed
 from attractor_nb.model.row_result import RowResult
-from attractor_nb.model.states import ENDED
+from attractor_nb.model.shortage import is_shortage
+from attractor_nb.model.states import ENDED, is_unmeasured
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.begin import begin, seams_of
 from attractor_nb.runtime.latest_state import complete_end
@@ -105,7 +106,11 @@ async def run_row(pipeline: Definition, task: RowTask, options: RunOptions, plug
     try:
         return await _run(pipeline, task, options, plugs)
     except AttractorError as error:
-        return _failed(task, f"{type(error).__name__}: {error.message}")
+        reason = f"{type(error).__name__}: {error.message}"
+        if error.__cause__ is None or not is_shortage(error.__cause__):
+            return _failed(task, reason)
+        reason, place = reason[:REASON_CHARS], _directory_name(task)
+        return RowResult(task.row, "interrupted", reason=reason, directory=place, is_unmeasured=True)
     except Exception as error:  # a fault of a plug is this row's, never the map's
         LOGGER.exception("row %s of a map cannot be run", task.row)
         return _failed(task, redacted(f"{type(error).__name__}: {error}"))
@@ -184,6 +189,7 @@ def _row_result(task: RowTask, result: RunResult) -> RowResult:
         stages=len(result.completed_nodes),
         duration=round(result.duration, 3),
         usage=result.usage,
+        is_unmeasured=is_unmeasured(result.status, result.reason),
         outputs={key: result.context.get(key) for key in task.outputs if key in result.context},
     )
 

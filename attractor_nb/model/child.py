@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.states import RunStatus
+from attractor_nb.model.states import RunStatus, is_unmeasured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +57,11 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
     def is_over(self) -> bool:
         """Whether nothing more happens in it by itself: it has completed, failed, or was stopped."""
         return RunStatus.of(self.status).is_ended
+
+    @property
+    def is_unmeasured(self) -> bool:
+        """Whether a stage of it could not be tried for a reason outside the pipeline (ruling 51)."""
+        return is_unmeasured(self.status, self.reason)
 
     def to_context(self) -> dict[str, Any]:
         """The ``stack.child.*`` values of the parent's context.

@@ -178,6 +178,8 @@ class Outcome(Record, frozen=True):
         is_terminal: The failure is permanent: retrying cannot help (Appendix D).
         usage: What model calls consumed, if any.
         retry_after_seconds: How long whoever failed the stage asks to be left alone; None when nobody said.
+        is_unmeasured: The attempt could not be made for a reason outside the pipeline, such as a refused key: where
+            nothing routes the failure, the run is interrupted and has not failed (ruling 51).
         complaint: What the prompt of the next attempt says of the answer that this one did not accept: what
             was wrong with it, and what it was. Empty when no answer was refused.
     """
@@ -191,6 +193,7 @@ class Outcome(Record, frozen=True):
     is_terminal: bool = False
     usage: Usage | None = None
     retry_after_seconds: float | None = None
+    is_unmeasured: bool = False
     complaint: str = ""
 
     def __post_init__(self) -> None:

@@ -28,6 +28,7 @@ class RowResult(Record, frozen=True):
         duration: Running time in seconds; ``duration_seconds`` in JSON.
         usage: What its model calls consumed.
         outputs: The context values that the map was asked to keep.
+        is_unmeasured: A stage of it could not be tried for a reason outside the pipeline (ruling 51).
         was_finished: It had ended before, and was read from its directory.
     """
 
@@ -40,6 +41,7 @@ class RowResult(Record, frozen=True):
     duration: float = always(0.0, name="duration_seconds")
     usage: Usage = _NOTHING
     outputs: Mapping[str, Any] = {}
+    is_unmeasured: bool = False
     was_finished: bool = False
 
     def __post_init__(self) -> None:

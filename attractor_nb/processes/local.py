@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from msgspec import Struct
 
 from attractor_nb.errors import TerminalError
+from attractor_nb.model.shortage import is_shortage
 from attractor_nb.processes.descendants import MARK_NAME, ChildProcess, Descendants, Watchdog
 from attractor_nb.processes.output import Channel, OutputChannel
 from attractor_nb.redaction import address_secrets, holds_secret, is_secret_name
@@ -276,4 +277,5 @@ def _cannot_start(arguments: Sequence[str], cwd: Path | None, error: Exception) 
     return TerminalError(
         f"{arguments[0]!r} cannot be started: {reason.lower()}",
         hint="check that it is installed and on the PATH" if isinstance(error, FileNotFoundError) else "",
+        is_unmeasured=is_shortage(error),
     )

@@ -130,7 +130,8 @@ class ChildRuns:
                 record.is_ended = True
         elif isinstance(event, StageEnd) and self._records:
             record = self._records.get((event.branch, event.name))
-            if record is not None and record.is_ended:
+            is_open = event.outcome.is_unmeasured  # the next attempt goes on with it
+            if record is not None and record.is_ended and not is_open:
                 record.is_consumed = True
 
     # -- the seam ------------------------------------------------------------------------------------

@@ -49,6 +49,8 @@ class FailureKind(Enum):
 
 TRANSIENT: Final = frozenset({FailureKind.LIMIT, FailureKind.SERVER, FailureKind.ANSWER})
 """What another attempt may mend."""
+_UNMEASURED: Final = frozenset({FailureKind.ACCESS, FailureKind.BILLING})
+"""Nothing was asked: the account was refused (ruling 51)."""
 _HINTS: Final[Mapping[FailureKind, str]] = {
     FailureKind.ACCESS: "log in once by starting {name} in a terminal, or set {keys}",
     FailureKind.BILLING: "check the account that {name} uses",
@@ -240,7 +242,7 @@ def error_of(failure: AgentFailure, dialect: Dialect, now: datetime) -> StageErr
     if kind is FailureKind.UNKNOWN:
         return StageError(reason)
     hint = _HINTS[kind].format(name=dialect.name, keys=" or ".join(dialect.keys), install=dialect.install)
-    return TerminalError(reason, hint=hint)
+    return TerminalError(reason, hint=hint, is_unmeasured=kind in _UNMEASURED)
 
 
 def _reason(failure: AgentFailure, name: str) -> str:

@@ -346,7 +346,9 @@ def _combined(failures: Sequence[tuple[Target, ProviderFailure]]) -> StageError:
         return errors[-1]
     message = "no model of the chain answered: " + "; ".join(error.message for error in errors)
     passing = [error for error in errors if isinstance(error, RetryableError)]
+    is_unmeasured = all(error.is_unmeasured for error in errors)
     if not passing:
-        return TerminalError(message, hint="; ".join(dict.fromkeys(filter(None, (error.hint for error in errors)))))
+        hint = "; ".join(dict.fromkeys(filter(None, (error.hint for error in errors))))
+        return TerminalError(message, hint=hint, is_unmeasured=is_unmeasured)
     waits = [error.retry_after_seconds or 0.0 for error in passing]
-    return RetryableError(message, retry_after_seconds=min(waits) or None)
+    return RetryableError(message, retry_after_seconds=min(waits) or None, is_unmeasured=is_unmeasured)

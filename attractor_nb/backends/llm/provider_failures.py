@@ -175,6 +175,10 @@ def too_slow(target: Target, address: str, seconds: float) -> ProviderFailure:
     return _retryable(f"{_placed(target, address)} took too long: more than {seconds:g} s", hint=hint)
 
 
+_NOT_CONNECTED: Final = frozenset({"ConnectError", "ConnectTimeout", "ProxyError"})
+"""What httpx and its like raise before a request was sent."""
+
+
 def cut_short(target: Target) -> ProviderFailure:
     """A stream ended without its end: a part of an answer is no answer."""
     return _retryable(f"{target} broke off: the answer has no end")
@@ -204,11 +208,16 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
     message = _message_of(error)
     number = f" ({status})" if status else ""
     if isinstance(error, theirs.ModelQuotaExceededError):
-        return _terminal(f"the account for {target} has no credit left{number}: {message}", "", is_next_asked=True)
+        return _terminal(
+            f"the account for {target} has no credit left{number}: {message}",
+            "",
+            is_next_asked=True,
+            is_unmeasured=True,
+        )
     if isinstance(error, theirs.ModelAuthenticationError):
         keys = " or ".join(key_variables(target))
         hint = f"check {keys} and the permissions of its account" if keys else _NO_KEY_SENT
-        return _terminal(f"{target} refused the key{number}: {message}", hint, is_next_asked=True)
+        return _terminal(f"{target} refused the key{number}: {message}", hint, is_next_asked=True, is_unmeasured=True)
     if isinstance(error, theirs.ModelNotFoundError):
         near = error.suggested_model_id if isinstance(error, theirs.ModelHTTPError) else None
         hint = f"did you mean {near}?" if near else f"check llm_model{_ending_hint(target, address)}"
@@ -224,7 +233,7 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
     if isinstance(error, theirs.ModelConnectionError):
         why = _first_line(_root(error))
         message = f"{_placed(target, address)} cannot be reached, or broke off: {why}"
-        return _retryable(message, error, _way_hint(address))
+        return _retryable(message, error, _way_hint(address), is_unmeasured=_was_not_reached(error))
     if not status:
         return _retryable(f"{target} answered with something that is no answer: {message}", error)
     if status in TRANSIENT_HTTP or status >= 500:
@@ -232,13 +241,18 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
     return _terminal(f"{target} refused the request{number}: {message}", "")
 
 
-def _terminal(message: str, hint: str, *, is_next_asked: bool = False, kind: str = "") -> ProviderFailure:
-    return ProviderFailure(TerminalError(message, hint=hint), is_next_asked, kind)
+def _terminal(
+    message: str, hint: str, *, is_next_asked: bool = False, kind: str = "", is_unmeasured: bool = False
+) -> ProviderFailure:
+    return ProviderFailure(TerminalError(message, hint=hint, is_unmeasured=is_unmeasured), is_next_asked, kind)
 
 
-def _retryable(message: str, error: theirs.ModelAPIError | None = None, hint: str = "") -> ProviderFailure:
+def _retryable(
+    message: str, error: theirs.ModelAPIError | None = None, hint: str = "", *, is_unmeasured: bool = False
+) -> ProviderFailure:
     wait = None if error is None else error.retry_after
-    return ProviderFailure(RetryableError(message, hint=hint, retry_after_seconds=wait), is_next_asked=True)
+    failure = RetryableError(message, hint=hint, retry_after_seconds=wait, is_unmeasured=is_unmeasured)
+    return ProviderFailure(failure, is_next_asked=True)
 
 
 def _ending_hint(target: Target, address: str) -> str:
@@ -282,6 +296,18 @@ def _root(error: BaseException) -> BaseException:
             break
         error = error.__cause__
     return error
+
+
+def _was_not_reached(error: BaseException) -> bool:
+    """Whether there was no connection at all: nothing was asked (ruling 51)."""
+    behind: BaseException | None = error
+    for _ in range(10):
+        if behind is None or type(behind).__name__ in _NOT_CONNECTED:
+            break
+        behind = behind.__cause__
+    else:
+        return False
+    return behind is not None
 
 
 def _first_line(error: BaseException) -> str:

@@ -168,26 +168,21 @@ class EventLog:
         if self._descriptor < 0:
             return
         if not self._is_lost:
-            if self._is_open() and self._is_under_its_name():
+            own = os.fstat(self._descriptor)
+            try:
+                named = os.stat(EVENT_LOG_NAME, dir_fd=self._parent, follow_symlinks=False)
+            except FileNotFoundError:
+                named = None
+            except OSError as error:
+                raise storage_error(error, "look at", self._path) from error
+            if own.st_mode & OPEN_BIT and named is not None and named.st_ino == own.st_ino:
                 return
             self._is_lost = self._is_broken = True
             # Asked once more: a new owner closes the log before another file gets its name.
-            self._is_taken_over = not self._is_open()
+            self._is_taken_over = not os.fstat(self._descriptor).st_mode & OPEN_BIT
             if not self._is_taken_over:
                 self._put_back()
         raise self._loss()
-
-    def _is_open(self) -> bool:
-        return bool(os.fstat(self._descriptor).st_mode & OPEN_BIT)
-
-    def _is_under_its_name(self) -> bool:
-        try:
-            named = os.stat(EVENT_LOG_NAME, dir_fd=self._parent, follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise storage_error(error, "look at", self._path) from error
-        return os.path.samestat(named, os.fstat(self._descriptor))
 
     def _put_back(self) -> None:
         """Write what was recorded under the name of the log again, so that a resume finds all of it."""

@@ -1,0 +1,174 @@
+"""An attempt that could not be made for a reason outside the pipeline is no failure of the pipeline (ruling 51)."""
+
+import errno
+import os
+
+import pytest
+
+from attractor_nb import Pipeline, Run
+from attractor_nb.cli.entry import run_command_line
+from attractor_nb.errors import StageError, TerminalError
+from attractor_nb.model.events import PipelineInterrupted, StageFailed
+from attractor_nb.pipeline.runs import runs
+from attractor_nb.storage.stored_run import read_run
+
+FRAME = "digraph d {{ {attrs} start [shape=Mdiamond] done [shape=Msquare] {body} }}"
+LINE = FRAME.format(attrs="", body="a [prompt=a] b [prompt=b] start -> a -> b -> done")
+
+
+class HttpError(Exception):
+    def __init__(self, status):
+        super().__init__(f"status {status}")
+        self.status_code = status
+
+
+class Refusing:
+    """Answers all prompts but those of one node, as long as it refuses."""
+
+    def __init__(self, error, refused="b"):
+        self.error, self.refused, self.asked = error, refused, []
+
+    def run(self, node, prompt, context):
+        self.asked.append(node.id)
+        if self.error is not None and node.id == self.refused:
+            raise self.error
+        return "fine"
+
+
+NO_CREDIT = TerminalError("the account has no credit left", is_unmeasured=True)
+OUTSIDE = [
+    pytest.param(NO_CREDIT, id="no credit"),
+    pytest.param(HttpError(401), id="refused key"),
+    pytest.param(HttpError(402), id="payment"),
+    pytest.param(HttpError(403), id="no access"),
+    pytest.param(ConnectionRefusedError(errno.ECONNREFUSED, "refused"), id="no network"),
+    pytest.param(OSError(errno.EMFILE, "Too many open files"), id="open files"),
+    pytest.param(OSError(errno.ENFILE, "Too many open files in system"), id="open files of the machine"),
+]
+
+
+@pytest.mark.parametrize("error", OUTSIDE)
+@pytest.mark.parametrize("retries", [0, 2])
+def test_ruling_51_a_failure_from_outside_that_nothing_routes_interrupts_the_run_which_goes_on_later(
+    tmp_path, error, retries
+):
+    source = FRAME.format(
+        attrs=f'retry_policy="none" default_max_retries={retries}' if retries else "",
+        body="a [prompt=a] b [prompt=b] start -> a -> b -> done",
+    ).replace('retry_policy="none"', "")
+    backend = Refusing(error)
+    run = Pipeline(source).run(backend=backend, logs_root=tmp_path / "run")
+    result = run.result(60)
+    assert (result.status, result.completed_nodes) == ("interrupted", ("start", "a"))
+    assert result.reason.startswith("b could not be executed: ")
+    *_, last = read_run(tmp_path / "run").events
+    assert isinstance(last, PipelineInterrupted)
+    assert all(event.will_retry for event in read_run(tmp_path / "run").events if isinstance(event, StageFailed))
+    assert runs(tmp_path)[0].is_resumable
+    backend.error = None
+    again = Run.load(tmp_path / "run", pipeline=Pipeline(source)).resume(backend=backend).result(60)
+    assert again.status == "success", again.reason
+    assert backend.asked[-1] == "b"
+    assert backend.asked.count("a") == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param('b -> done [condition="outcome=success"] b -> c [condition="outcome=fail"]', id="fail edge"),
+        pytest.param("b [retry_target=c] b -> done", id="retry target"),
+        pytest.param('d [shape=diamond] b -> d d -> c [condition="outcome=fail"] d -> done', id="diamond"),
+    ],
+)
+def test_ruling_51_a_failure_from_outside_that_the_graph_routes_is_recorded_and_routed(tmp_path, body):
+    source = FRAME.format(
+        attrs="", body=f"a [prompt=a] b [prompt=b] c [prompt=x] start -> a -> b {body} c -> done a -> c [weight=-1]"
+    )
+    result = Pipeline(source).run(wait=True, backend=Refusing(NO_CREDIT), logs_root=tmp_path / "run")
+    assert result.status == "success", result.reason
+    assert "c" in result.completed_nodes
+    assert result["b"].outcome.failure_reason == "the account has no credit left"
+
+
+def test_ruling_51_what_the_pipeline_got_wrong_itself_is_a_failure(tmp_path):
+    for error in (TerminalError("no such model"), StageError("odd"), HttpError(400), ValueError("no")):
+        result = Pipeline(LINE).run(wait=True, backend=Refusing(error), durability="none")
+        assert result.status == "fail"
+
+
+FAN_OUT = """fan [shape=component{policy}] join [shape=tripleoctagon]
+a [prompt=a] b [prompt=b] c [prompt=c] start -> fan fan -> a -> join fan -> b -> join fan -> c -> join join -> done"""
+
+
+def test_ruling_51_too_few_open_files_in_a_branch_is_no_failure_of_it_and_a_resume_does_all_of_it(tmp_path):
+    source = FRAME.format(attrs="", body=FAN_OUT.format(policy=""))
+    backend = Refusing(OSError(errno.EMFILE, "Too many open files"))
+    result = Pipeline(source).run(wait=True, backend=backend, logs_root=tmp_path / "run")
+    assert (result.status, "Too many open files" in result.reason) == ("interrupted", True)
+    backend.error = None
+    again = Run.load(tmp_path / "run", pipeline=Pipeline(source)).resume(backend=backend).result(60)
+    assert again.status == "success", again.reason
+    assert [entry["status"] for entry in again.context["parallel.results"]] == ["success"] * 3
+
+
+@pytest.mark.parametrize("policy", [", error_policy=ignore", ", join_policy=first_success"])
+def test_ruling_51_a_branch_that_may_fail_is_recorded_as_failed(policy):
+    source = FRAME.format(attrs="", body=FAN_OUT.format(policy=policy))
+    result = Pipeline(source).run(wait=True, backend=Refusing(NO_CREDIT), durability="none")
+    assert result.status == "success", result.reason
+
+
+def test_ruling_51_a_command_that_cannot_be_started_for_want_of_files_leaves_its_stage_open(tmp_path, monkeypatch):
+    source = FRAME.format(attrs="", body='t [shape=parallelogram, tool_command="true"] start -> t -> done')
+
+    def refuse(*_, **__):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("attractor_nb.processes.local.ChildProcess", refuse)
+        result = Pipeline(source).run(wait=True, logs_root=tmp_path / "run")
+    assert (result.status, "too many open files" in result.reason) == ("interrupted", True)
+    assert Run.load(tmp_path / "run").resume().result(60).status == "success"
+
+
+def test_ruling_51_a_child_that_could_not_be_executed_interrupts_its_parent(tmp_path):
+    source = FRAME.format(attrs="", body='sub [type="pipeline", pipeline.name="child"] start -> sub -> done')
+    pipeline = Pipeline(source, pipelines={"child": Pipeline(LINE)})
+    backend = Refusing(NO_CREDIT)
+    result = pipeline.run(wait=True, backend=backend, logs_root=tmp_path / "run")
+    assert (result.status, "no credit" in result.reason) == ("interrupted", True)
+    backend.error = None
+    again = pipeline.resume(tmp_path / "run", backend=backend).result(60)
+    assert again.status == "success", again.reason
+    assert backend.asked.count("a") == 1
+
+
+def test_ruling_51_after_the_first_such_answer_a_map_starts_no_further_row(tmp_path):
+    backend = Refusing(NO_CREDIT)
+    pipeline = Pipeline(LINE)
+    result = pipeline.map(
+        [{"n": n} for n in range(5)], wait=True, backend=backend, map_dir=tmp_path / "map", max_parallel=1
+    )
+    assert result.status == "interrupted"
+    assert "row 0 could not be run" in result.reason
+    assert [row.status for row in result.rows] == ["interrupted"] + ["not_started"] * 4
+    assert backend.asked == ["a", "b"]
+    backend.error = None
+    again = pipeline.resume_map(tmp_path / "map", backend=backend).result(60)
+    assert [row.status for row in again.rows] == ["success"] * 5
+    assert backend.asked.count("a") == 5
+
+
+def test_ruling_51_the_command_ends_with_1_and_says_how_to_go_on(tmp_path, monkeypatch, capfd):
+    source = FRAME.format(attrs="", body='t [shape=parallelogram, tool_command="true"] start -> t -> done')
+    (tmp_path / "p.dot").write_text(source)
+
+    def refuse(*_, **__):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr("attractor_nb.processes.local.ChildProcess", refuse)
+    root = str(tmp_path / "run")
+    assert run_command_line(["run", str(tmp_path / "p.dot"), "--trust", "--logs-root", root]) == 1
+    said = "".join(capfd.readouterr())
+    assert "t could not be executed" in said
+    assert "resume" in said
