@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import pytest
+
+from attractor_nb.errors import OptionError
 from attractor_nb.notebook.nest import run_sync_on_current_loop
 
 INSIDE_A_LOOP = """
@@ -33,3 +37,21 @@ def test_without_a_running_loop_it_is_asyncio_run():
 def test_inside_a_running_loop_the_coroutine_runs_on_that_loop_and_nothing_was_patched_before():
     finished = subprocess.run([sys.executable, "-c", INSIDE_A_LOOP], capture_output=True, text=True, check=True)
     assert finished.stdout.strip() == "True"
+
+
+def test_a_loop_that_cannot_be_entered_twice_is_refused_and_the_coroutine_is_closed(monkeypatch):
+    def apply(loop):
+        raise ValueError(f"can't patch loop of type {type(loop)}")
+
+    async def inner():
+        return 3
+
+    async def outer():
+        coroutine = inner()
+        with pytest.raises(OptionError, match=r"the running loop \(\w+\) cannot be entered twice") as refused:
+            run_sync_on_current_loop(coroutine)
+        assert refused.value.hint == "await the coroutine, or run it in a thread"
+        return coroutine.cr_frame
+
+    monkeypatch.setitem(sys.modules, "nest_asyncio", SimpleNamespace(apply=apply))
+    assert asyncio.run(outer()) is None, "nothing says later that it was never awaited"

@@ -23,6 +23,7 @@ from attractor_nb.server.desk import RunDesk
 from attractor_nb.server.requests import Answer
 from attractor_nb.storage.answer_box import AnswerReply
 from attractor_nb.storage.stored_run import read_run
+from attractor_nb.studio.history import waiting_gates
 from tests import warm
 
 LIMIT_SECONDS = 60
@@ -307,3 +308,21 @@ def test_a_label_goes_before_a_target_of_the_same_name():
     run.wait_for_gate("gate", timeout=60)
     run.answer("gate", "no")
     assert run.result().completed_nodes == ("start", "gate", "yes", "done")
+
+
+def test_a_run_that_cannot_be_read_is_named_beside_the_questions_of_the_others(tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        Pipeline(GATE).run(wait=True, logs_root=tmp_path / name, interviewer="auto")
+        cut_log(tmp_path / name, "InterviewStarted")
+
+    def read(root):
+        if root.name == "one":
+            raise StorageError(f"cannot read {root}: Input/output error")
+        return read_log(root)
+
+    read_log = waiting_gates.read_log
+    monkeypatch.setattr(waiting_gates, "read_log", read)
+    inbox = gates(tmp_path)
+    assert [asked.logs_root.name for asked in inbox] == ["two"]
+    assert [note.partition(": ")[0] for note in inbox.notes] == ["one cannot be read"]
+    assert "one cannot be read" in str(inbox)

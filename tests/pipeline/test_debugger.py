@@ -382,6 +382,21 @@ def test_a_stage_is_run_again_on_its_input_and_the_run_stays_as_it_is(debug, tmp
         run.debugger.rerun("nobody")
 
 
+def test_a_pinned_stage_is_not_run_again_and_another_visit_is_named(debug, tmp_path):
+    run = debug(CHAIN, logs_root=tmp_path / "run", pins={"plan": "by hand"})
+    assert run.result(WAIT)["plan"].response == "by hand"
+    with pytest.raises(RunError, match="plan was pinned in visit 1: nothing was executed") as refused:
+        run.debugger.rerun("plan")
+    assert refused.value.hint == 'another visit: rerun("plan", visit=…)'
+
+
+def test_a_rerun_that_does_not_come_to_an_outcome_says_why(debug, tmp_path):
+    run = debug(CHAIN, logs_root=tmp_path / "run")
+    run.result(WAIT)
+    with pytest.raises(RunError, match=r"review was not brought to an end: .*max_steps"):
+        run.debugger.rerun("review", max_steps=1)
+
+
 # -- waiting, time, ends ---------------------------------------------------------------------------
 
 
@@ -644,3 +659,46 @@ def test_a_change_where_the_run_does_not_stand_any_more_changes_nothing():
     with pytest.raises(RunError, match="the run does not stand at plan any more; nothing was changed"):
         desk.change(gone, lambda: changed.append(True))
     assert changed == []
+
+
+def test_a_wait_in_the_loop_that_runs_the_run_is_refused_with_the_call_that_waits(make):
+    async def waits():
+        run = make(CHAIN).run(breakpoints=["plan"], durability="none", is_shown=False, host="kernel")
+        with pytest.raises(RunError, match="waiting here would stop it") as told:
+            run.debugger.wait_for_stop(WAIT)
+        assert told.value.hint == "use `await run.debugger.stopped()`"
+        assert (await run.debugger.stopped()).node == "plan"
+        run.debugger.continue_()
+        assert (await run).status == "success"
+
+    asyncio.run(waits())
+
+
+def test_an_answer_to_a_stop_that_is_not_there_says_where_the_run_stands(debug):
+    run = debug(CHAIN, "review")
+    run.debugger.wait_for_stop(WAIT)
+    with pytest.raises(RunError, match="the run is not stopped in branch b") as refused:
+        run.debugger.continue_("b")
+    assert "before `review`" in refused.value.hint
+    with pytest.raises(RunError, match="stopped before a stage, and an outcome can be set after one") as refused:
+        run.debugger.set_outcome("success")
+    assert '"after:review"' in refused.value.hint
+    assert run.debugger.stop.node == "review"
+
+
+def test_a_step_of_a_run_that_is_under_way_says_how_it_is_stopped(make):
+    has_begun, free = threading.Event(), threading.Event()
+
+    def answer(prompt):
+        has_begun.set()
+        return str(free.wait(WAIT))
+
+    run = make(CHAIN, backend=answer).run(durability="none", is_shown=False)
+    try:
+        assert has_begun.wait(WAIT)
+        with pytest.raises(RunError, match="the run is not stopped anywhere") as refused:
+            run.debugger.step()
+        assert refused.value.hint == "pause() stops it at its next stage, break_at(…) at others"
+    finally:
+        free.set()
+    assert run.result(WAIT).status == "success"

@@ -6,6 +6,8 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.errors import DotSyntaxError, OptionError
+from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.studio.edit.draft import value_problem
 
 TEXT = """digraph review {
     graph [goal="Ship", model_stylesheet="* { llm_model: small; } #plan { llm_model: big; }"]
@@ -219,3 +221,25 @@ def test_ruling_34_a_renamed_stage_keeps_its_name_in_prompts():
         .replace("-> plan ->", "-> outline ->")
         .replace("$${outline.response}", "$${plan.response}")
     )
+
+
+def test_a_stylesheet_that_nobody_can_read_is_left_as_it_is(editor):
+    broken = "#plan { llm_model: big"
+    renamed = editor.set(model_stylesheet=broken).rename("plan", "think")
+    assert f'model_stylesheet="{broken}"' in renamed.source
+    assert "think" in renamed.pipeline().graph.nodes
+    assert "stylesheet_syntax" in {found.rule for found in renamed.diagnostics}
+
+
+@pytest.mark.parametrize(
+    ("scope", "name", "text", "words"),
+    [
+        (Scope.EDGE, "condition", "outcome=", "outcome="),
+        (Scope.GRAPH, "model_stylesheet", "#plan { llm_model: big", "#plan { llm_model: big"),
+        (Scope.EDGE, "condition", "outcome=success", ""),
+        (Scope.EDGE, "condition", " ", ""),
+    ],
+)
+def test_what_is_wrong_with_a_value_is_said_while_it_is_typed(scope, name, text, words):
+    problem = value_problem(scope, name, text)
+    assert (words in problem, bool(problem)) == (True, bool(words))

@@ -22,6 +22,8 @@ def test_prices_are_those_of_the_price_list():
     found = pipeline('a [prompt="Plan it", llm_model=claude-sonnet-4-5] start -> a -> done').estimate()
     assert found["a"].expected.cost_usd == pytest.approx((2 * 3 + 500 * 15) / 1e6)
     assert (found.expected, found.worst.calls) == (found["a"].expected, 1)
+    with pytest.raises(KeyError, match="done"):
+        found["done"]  # it asks no model
 
 
 def test_a_model_without_a_price_is_unpriced_and_the_total_says_so():

@@ -158,3 +158,16 @@ def test_without_script_it_is_a_picture_and_a_table(tmp_path):
     assert "<svg" in static
     assert 'aria-label="Stages"' in static
     assert "a plan" in static
+
+
+def test_a_stage_that_cannot_be_read_keeps_nobody_from_the_others(tmp_path, monkeypatch):
+    def inspect(run, node, *given, **options):
+        if node == "plan":
+            raise StorageError("cannot read plan")
+        return inspect_stage(run, node, *given, **options)
+
+    inspect_stage = exporting.inspect_stage
+    monkeypatch.setattr(exporting, "inspect_stage", inspect)
+    stages = values_of(exported(tmp_path)[1])["stages"]
+    assert stages["plan@1"]["problems"] == ["cannot read plan"]
+    assert stages["check@2"]["status"] == "success"

@@ -144,6 +144,9 @@ def test_heat_is_measured_over_what_is_listed_and_what_cannot_be_read_is_named(k
         heat([])
     with pytest.raises(OptionError, match="is no run"):
         heat([5])
+    with pytest.raises(OptionError, match="5 is no run") as refused:
+        heat(5)
+    assert refused.value.hint == "a run, or several: runs().where(pipeline=…)"
 
 
 def test_a_timeline_of_a_run_reads_well_and_says_which_lanes_there_are(kept):

@@ -10,6 +10,7 @@ import pytest
 
 from attractor_nb import FunctionBackend, Pipeline, Run
 from attractor_nb.errors import CheckpointCorrupt, OptionError, RunNotFound
+from attractor_nb.model.calls.cached import INPUTS_FILE
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 
@@ -325,3 +326,73 @@ def test_a_stage_that_goes_on_is_running_and_shows_what_it_sent(tmp_path):
         may_end.set()
     made.result()
     assert made.inspect("draft").status == "success"
+
+
+def test_a_directory_that_became_something_else_is_a_problem_and_the_log_still_speaks(run):
+    directory = run.inspect("draft", 1, 1).directory
+    for file in sorted(directory.rglob("*"), reverse=True):
+        file.unlink() if file.is_file() else file.rmdir()
+    directory.rmdir()
+    directory.write_text("no directory")
+    found = run.inspect("draft", 1, 1)
+    assert (found.status, found.reason, found.response, found.files) == ("retry", "busy", None, ())
+    assert any(problem.startswith(f"cannot list {directory}") for problem in found.problems), found.problems
+    assert any(str(directory / INPUTS_FILE) in problem for problem in found.problems), found.problems
+
+
+def test_a_file_that_cannot_be_read_is_not_shown_and_says_why(run):
+    shown = run.inspect("test")
+    (shown.directory / "own.txt").write_text("mine")
+    shown = run.inspect("test")
+    (shown.directory / "own.txt").unlink()
+    (shown.directory / "own.txt").symlink_to("/etc/passwd")
+    (text,) = [file["text"] for file in shown.to_plain(with_files=True)["files"] if file["name"] == "own.txt"]
+    assert text.startswith("(not shown: ")
+    assert "own.txt" in text
+
+
+def test_a_stage_without_a_log_says_which_of_its_files_cannot_be_read(run):
+    loaded = Run.load(run.logs_root)
+    directory = run.inspect("draft").directory
+    (run.logs_root / "events.jsonl").unlink()
+    (directory / "prompt.md").unlink()
+    (directory / "prompt.md").symlink_to("/etc/passwd")
+    found = loaded.inspect("draft")
+    assert (found.prompt, found.response) == (None, "answer to Write ship")
+    assert any("prompt.md" in problem for problem in found.problems), found.problems
+
+
+def test_an_error_is_asked_for_of_a_stage_that_is_there(run):
+    with pytest.raises(OptionError, match="draft has no child run") as refused:
+        run.error("draft>inner")
+    assert refused.value.hint == "see run.children"
+    with pytest.raises(OptionError, match="no node 'chekc'"):
+        run.error("chekc")
+
+
+def test_an_event_of_a_replay_is_named_by_its_number(run):
+    replay = run.replay()
+    assert replay.at(-1).number == len(replay)
+    for number in (len(replay) + 1, -len(replay) - 2, True, "1"):
+        with pytest.raises(OptionError, match=f"the run has no event {number!r}") as refused:
+            replay.at(number)
+        assert refused.value.hint == f"its events are 1 to {len(replay)}"
+
+
+def test_a_value_whose_artifact_is_gone_is_shown_as_it_was_recorded(tmp_path):
+    text = "digraph g { start [shape=Mdiamond] draft done [shape=Msquare] start -> draft -> done }"
+    backend = FunctionBackend(lambda node, prompt, context: Outcome.success(context_updates={"big": "x" * 200_000}))
+    made = Pipeline(text, backend=backend).run(logs_root=tmp_path / "run")
+    made.result()
+    (artifact,) = (tmp_path / "run" / "artifacts").iterdir()
+    artifact.unlink()
+    found = Run.load(tmp_path / "run").inspect("draft")
+    (change,) = [one for one in found.context if one.key == "big"]
+    assert change.after["artifact_id"] == artifact.stem
+    assert found.problems == (f"the file of artifact {artifact.stem[:8]} is gone",)
+    assert found.status == "success"
+
+
+def test_a_loop_is_explained_of_a_node_that_is_there(run):
+    with pytest.raises(OptionError, match="there is no node 'chekc'; did you mean \"check\""):
+        run.explain_loop("chekc")

@@ -121,3 +121,26 @@ def test_the_picture_holds_texts_as_texts_and_ends_somewhere():
     assert svg.count('class="ln-box"') == MAX_SHOWN
     assert svg == lineage_svg(relative)
     assert lineage_text(relative).count("\n") == 500
+
+
+def test_a_relative_that_cannot_be_read_is_passed_over(family):
+    run, _, second, _ = family
+    (second.logs_root / "manifest.json").write_bytes(b"{")
+    (second.logs_root / "manifest.previous.json").unlink(missing_ok=True)
+    tree = str(lineage(run))
+    assert tree.count("fork before a") == 1, tree
+
+
+def test_a_base_that_is_not_there_leaves_the_run_alone(family, tmp_path):
+    assert str(lineage(family[0], base=tmp_path / "nowhere")) == "✓ run of demo   completed, 4 stages   <- this one"
+
+
+def test_a_damaged_log_leaves_its_run_in_the_family_without_its_turns(family):
+    first = family[1]
+    log = first.logs_root / "events.jsonl"
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 1
+    log.write_bytes(data)
+    tree = str(lineage(family[0]))
+    assert "rewound" not in tree
+    assert tree.count("fork before") == 3

@@ -1,5 +1,6 @@
 """``pipeline.doctor()``: what a run would need, and whether it is there."""
 
+import errno
 import shutil
 import socket
 from collections import namedtuple
@@ -9,6 +10,7 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.backends import ProviderBackend
+from attractor_nb.errors import OptionError
 from attractor_nb.studio.estimate import machine_facts as machine
 from attractor_nb.studio.estimate.preflight import examine_machine
 
@@ -120,6 +122,10 @@ def test_an_agent_that_is_not_installed_is_an_error_with_its_command(monkeypatch
 def test_the_local_model_is_looked_for(monkeypatch):
     monkeypatch.setattr("attractor_nb.backends.model_file.SERVER_PACKAGE", "no_such_package")
     assert not pipeline(ASKING).doctor("local").is_ready
+    found = machine.local_model()
+    assert (found.state, found.subject) == ("note", "local model"), "other pipelines do without it"
+    assert "not installed" in found.message
+    assert found.remedy.startswith("pip install")
 
 
 def test_lint_errors_are_told():
@@ -156,6 +162,60 @@ def test_a_runs_directory_that_cannot_be_is_an_error(tmp_path):
 def test_the_disk_has_room(monkeypatch, free, state):
     monkeypatch.setattr(shutil, "disk_usage", lambda place: Space(free, 0, free))
     assert by_subject(pipeline(ASKING).doctor())["disk"].state == state
+
+
+def refusing(number, words):
+    def refuse(*_arguments, **_options):
+        raise OSError(number, words)
+
+    return refuse
+
+
+def test_a_disk_that_does_not_say_how_full_it_is_is_a_warning(monkeypatch, tmp_path):
+    monkeypatch.setattr(shutil, "disk_usage", refusing(errno.EIO, "Input/output error"))
+    found = by_subject(pipeline(ASKING).doctor(runs_dir=tmp_path))["disk"]
+    assert (found.state, found.message) == ("warn", f"{tmp_path}: Input/output error")
+
+
+def test_a_machine_without_a_loopback_is_said_with_what_needs_one(monkeypatch):
+    monkeypatch.setattr(socket, "create_server", refusing(errno.EADDRNOTAVAIL, "Cannot assign requested address"))
+    found = machine.loopback("error")
+    assert (found.state, found.remedy) == ("error", "the local model needs one")
+    assert found.message == "no port on 127.0.0.1 can be opened: Cannot assign requested address"
+
+
+def test_a_part_of_a_package_that_is_missing_is_not_installed():
+    assert machine.has_package("xml.etree")
+    assert not machine.has_package("no_such_package.part")
+
+
+class Choosy:
+    """A backend that takes no graph."""
+
+    def run(self, node, prompt, context):
+        return "text"
+
+    def check_graph(self, graph):
+        raise OptionError(f"{graph.name} names a model that is not here", hint="name another")
+
+
+def test_what_a_backend_has_against_a_graph_is_an_error():
+    found = pipeline(ASKING).doctor(Choosy())
+    models = by_subject(found)["models"]
+    assert (models.state, models.message, models.remedy) == (
+        "error", "checked names a model that is not here", "name another",
+    )  # fmt: skip
+    assert not found.is_ready
+
+
+def test_a_node_without_a_model_is_said_once_though_there_is_a_budget():
+    found = pipeline("max_budget_usd=1 a [prompt=x] start -> a -> done").doctor("llm")
+    assert [each.subject for each in found if each.state == "error"] == ["model of a"]
+
+
+def test_a_command_that_only_a_shell_could_read_names_no_program():
+    body = """a [shape=parallelogram, tool_command="sh -c 'echo"] start -> a -> done"""
+    assert not [each for each in pipeline(body).doctor() if each.subject.startswith("program")]
 
 
 def test_no_server_is_looked_for_unless_asked(monkeypatch):

@@ -174,6 +174,26 @@ def test_error_gives_the_exception_itself_and_of_a_loaded_run_where_its_text_is(
         run.error("plann")
 
 
+def test_the_error_of_a_child_run_is_found_also_in_a_branch(tmp_path):
+    inner = TEXT.replace("digraph g", "digraph inner")
+    outer = """digraph g { start [shape=Mdiamond] fan [shape=component] sub [type=pipeline, pipeline.name=inner] other
+      join [shape=tripleoctagon] done [shape=Msquare]
+      start -> fan; fan -> sub; fan -> other; sub -> join; other -> join; join -> done }"""
+
+    def answer(node, prompt, context):
+        return failing(node, prompt, context) if node.id == "plan" else "fine"
+
+    made = Pipeline(outer, backend=FunctionBackend(answer), pipelines={"inner": inner}).run(logs_root=tmp_path / "run")
+    made.result(60)
+    assert made.inspect("sub>plan").reason == "KeyError: 'missing'"
+    assert isinstance(made.error("sub>plan"), KeyError)
+    loaded = Run.load(tmp_path / "run")
+    assert "KeyError: 'missing'" in loaded.error("sub > plan").message
+    for shown in (made, loaded):
+        with pytest.raises(OptionError, match="other has no child run"):
+            shown.error("other>plan")
+
+
 @pytest.mark.campaign
 def test_a_run_keeps_few_of_them(tmp_path):
     class Big:

@@ -14,7 +14,6 @@ from attractor_nb.errors import AttractorError, OptionError, RunError, RunNotFou
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.runtime.execution import failures_of
 from attractor_nb.runtime.past import KnownVisit, look_back
-from attractor_nb.runtime.stored_execution import children_of
 from attractor_nb.studio.inspect.inspection import MAX_TEXT, EdgeInspection, EdgeVerdict, StageInspection
 from attractor_nb.studio.inspect.stage_records import error_text, not_reached, read_stage, stage_from_view
 from attractor_nb.views.drawings.svg import CHILD_SEPARATOR
@@ -113,14 +112,18 @@ def _inner(run: Execution, path: str) -> tuple[Execution, str]:
     """The run that a path leads to, and the rest of it."""
     *above, last = str(path).split(CHILD_SEPARATOR)
     for name in above:
-        from attractor_nb.runtime.stored_execution import children_of  # noqa: PLC0415 - an engine is loaded only where a run is read
-
-        children = children_of(run)
-        found = next((run for at, run in children.items() if at.rpartition("/")[2] == name.strip()), None)
+        found = _child_of(run, name)
         if found is None:
             raise RunNotFound(f"{name} has no child run yet", hint="it begins with the stage")
         run = found
     return run, last.strip() if above else last
+
+
+def _child_of(run: Execution, node: str) -> Execution | None:
+    """The child run of a node, also of one in a branch; None without one."""
+    from attractor_nb.runtime.stored_execution import children_of  # noqa: PLC0415 - an engine is loaded only where a run is read
+
+    return next((child for at, child in children_of(run).items() if at.rpartition("/")[2] == node.strip()), None)
 
 
 def _node_of(run: Execution, node: str) -> Node:
@@ -235,10 +238,10 @@ def error_of(run: Execution, node: str = "") -> BaseException | None:
     """
     inside, separator, rest = node.partition(CHILD_SEPARATOR)
     if separator:
-        child = children_of(run).get(inside)
+        child = _child_of(run, inside)
         if child is None:
             raise OptionError(f"{inside} has no child run", hint="see run.children")
-        return error_of(child, rest)
+        return error_of(child, rest.strip())
     if node and node not in run.graph.nodes:
         raise OptionError(f"the pipeline has no node {node!r}", hint=f"nodes: {', '.join(run.graph.nodes)}")
     failures = failures_of(run)
