@@ -147,6 +147,10 @@ def test_a_result_whose_run_was_shown_live_is_words_alone(presenter, run, capsys
     assert capsys.readouterr().out == ""
 
 
-def test_inputs_that_nobody_can_read_offer_no_names():
-    outline = outline_of('digraph g { graph [inputs="a: nonsense("] plan [pipeline.outputs="=="]', "")
-    assert outline.inputs == []
+def test_what_is_not_yet_written_to_its_end_offers_the_names_that_are_known():
+    child = 'sub [type=pipeline, pipeline.outputs="%s"]'
+    unfinished = outline_of('digraph g { graph [inputs="a: nonsense("] ' + child % "n=, more", "")
+    assert unfinished.inputs == []
+    assert "sub.run_id" in unfinished.keys
+    assert "n" not in unfinished.keys
+    assert "n" in outline_of("digraph g { " + child % "n=context.n", "").keys

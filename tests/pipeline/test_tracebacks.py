@@ -15,7 +15,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from attractor_nb import CallbackInterviewer, FunctionBackend, Outcome, Pipeline, Run, redact_also
-from attractor_nb.errors import OptionError, StageError, TerminalError
+from attractor_nb.errors import OptionError, StageError, StorageError, TerminalError
+from attractor_nb.studio.inspect import inspect_run
 
 MAX_CHARACTERS = 60_000
 MAX_KEPT = 3
@@ -172,6 +173,21 @@ def test_error_gives_the_exception_itself_and_of_a_loaded_run_where_its_text_is(
     assert 'run.inspect("plan").traceback' in loaded.hint
     with pytest.raises(OptionError, match="no node"):
         run.error("plann")
+
+
+def test_a_stage_whose_files_cannot_be_read_still_says_that_it_failed(tmp_path, monkeypatch):
+    run_of(tmp_path, backend=FunctionBackend(failing))
+
+    def refuse(*_given, **_options):
+        raise StorageError("cannot read the directory: Input/output error")
+
+    monkeypatch.setattr(inspect_run, "read_stage", refuse)
+    loaded = Run.load(tmp_path / "run")
+    error = loaded.error()
+    assert isinstance(error, StageError)
+    assert "KeyError: 'missing'" in error.message
+    assert error.hint == "cannot read the directory: Input/output error"
+    assert loaded.error("start") is None
 
 
 def test_the_error_of_a_child_run_is_found_also_in_a_branch(tmp_path):

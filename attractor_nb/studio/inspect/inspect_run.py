@@ -258,8 +258,11 @@ def _of_stage(run: Execution, node: str) -> StageError | None:
     """What is on record of a failure of a node's latest visit."""
     try:
         stage = inspect_stage(run, node)
-    except AttractorError:
-        return None
+    except AttractorError as error:
+        outcome = run.outcomes.get(node)
+        if outcome is None or not outcome.status.is_failure:
+            return None
+        return StageError(f"{node} failed: {outcome.failure_reason}", hint=error.message)
     if not stage.reason and not stage.traceback:
         return None
     if not stage.traceback:
