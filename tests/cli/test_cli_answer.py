@@ -9,9 +9,10 @@ import pytest
 from pydantic import BaseModel
 
 from attractor_nb import Pipeline, Run
-from attractor_nb.cli.answer_gate import record_answer
+from attractor_nb.cli.answer_gate import find_question, record_answer
 from attractor_nb.cli.option_choices import GivenAnswer
-from attractor_nb.errors import AlreadyAnswered, RunLocked
+from attractor_nb.errors import AlreadyAnswered, NoSuchGate, RunLocked
+from attractor_nb.model.events import InterviewStarted
 
 
 def types(logs_root):
@@ -78,6 +79,17 @@ def test_a_gate_that_does_not_wait_is_named_with_those_that_do(command, waiting)
     error = json.loads(ended.out)["error"]
     assert error["type"] == "NoSuchGate"
     assert error["hint"] == "waiting: gate"
+
+
+def test_a_gate_that_asks_in_several_branches_is_named_by_the_id_of_its_question():
+    questions = [
+        InterviewStarted(question="Good?", stage="gate", question_id=question_id, kind="choice", sequence=number)
+        for number, question_id in enumerate(["gate@a", "gate@b"], 1)
+    ]
+    with pytest.raises(NoSuchGate, match="2 questions of gate gate wait") as caught:
+        find_question(questions, "gate")
+    assert caught.value.hint == "name one by its id: gate@a, gate@b"
+    assert find_question(questions, "gate@b") is questions[1]
 
 
 def test_json_says_how_the_run_goes_on(command, waiting):

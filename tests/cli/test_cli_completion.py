@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from attractor_nb.cli.shared_options import complete_inputs
 from tests import warm
 
 
@@ -58,6 +60,14 @@ def test_ruling_34_the_inputs_that_the_file_declares_are_offered(tmp_path):
     assert asked(f"attractor-nb estimate {file} --param p", 4) == ["product="]
     file.write_text("digraph { -- }")
     assert asked(f"attractor-nb run {file} --param t", 4) == []
+
+
+@pytest.mark.parametrize("text", ["digraph { -- }", 'digraph { inputs="ticket, ticket" }', None])
+def test_of_a_file_that_cannot_be_read_nothing_is_offered(tmp_path, text):
+    file = tmp_path / "a.dot"
+    if text is not None:
+        file.write_text(text)
+    assert complete_inputs(SimpleNamespace(params={"file": str(file)}, args=[]), "t") == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

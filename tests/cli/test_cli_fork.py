@@ -38,10 +38,12 @@ def test_a_fork_runs_in_a_directory_of_its_own(command, finished):
         (("write", "--set", "tests"), "--set 'tests' is not a key and a value"),
         (("write", "--set", "graph.goal=x"), "engine's own"),
         (("write", "--prompt", "nowhere.txt"), "nowhere.txt"),
+        (("write", "--prompt", "latin.txt"), "latin.txt is not UTF-8 text\n hint: encode it as UTF-8"),
         (("start", "--prompt", "run/pipeline.dot"), "has no prompt"),
     ],
 )
 def test_what_cannot_be_forked_is_said_with_its_remedy(command, finished, options, message):
+    Path("latin.txt").write_bytes(b"t\xe4glich")
     ran = command("fork", finished, *options, "--simulate")
     assert ran.code == 2
     assert message in ran.err

@@ -103,3 +103,12 @@ def test_a_traceback_that_was_asked_for_steers_no_terminal(command, sources, mon
     ended = command("parse", "review.dot")
     assert "Traceback" in ended.err
     assert "\x1b" not in ended.err
+
+
+def test_an_interrupt_that_no_command_handles_ends_with_130_and_no_traceback(command, monkeypatch):
+    def interrupted(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("attractor_nb.cli.entry.run_command_line", interrupted)
+    ended = command("runs")
+    assert (ended.code, ended.out, ended.err) == (130, "", "")

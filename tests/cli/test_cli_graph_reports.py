@@ -118,6 +118,19 @@ def test_fix_write_changes_the_file_and_keeps_its_rights_and_comments(command, s
     assert command("validate", "generous.dot", "--strict").code == 0
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(["--write"], "--write needs --fix"), (["--fix", "--json"], "--fix prints a diff; remove --json")],
+    ids=["write alone", "diff as JSON"],
+)
+def test_options_of_a_fix_that_do_not_go_together_change_nothing(command, sources, options, words):
+    (sources / "generous.dot").write_text(GENEROUS)
+    ended = command("validate", "generous.dot", *options)
+    assert ended.code == 2
+    assert words in ended.err + ended.out
+    assert (sources / "generous.dot").read_text() == GENEROUS
+
+
 def test_stdin_cannot_be_fixed_in_place(command, sources):
     ended = command("validate", "-", "--fix", "--write", stdin=GENEROUS.encode())
     assert ended.code == 2

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from attractor_nb.errors import StorageError
+from attractor_nb.maps.map_result import MapRun
 from attractor_nb.storage.map_directory import read_map
 
 ROWS = '{"n": 1}\n\n{"n": 2, "deep": [1, {"a": null}]}\n{"n": 3}\n'
@@ -144,6 +146,7 @@ def test_a_malformed_file_is_refused_with_its_place(command, sources, name, text
         (["map", "straight.dot", "--params", "rows.jsonl", "--max-parallel", "0"], "max-parallel"),
         (["map", "--resume", "nowhere"], "nowhere"),
         (["map", "--resume", "rows.jsonl"], "rows.jsonl"),
+        (["map", "--resume", "kept", "--out", "elsewhere"], "a map continues in its own directory"),
         (["resume", "kept"], "map --resume"),
     ],
 )
@@ -169,6 +172,16 @@ def test_ctrl_c_stops_the_map_and_says_how_to_go_on(started, tickets):
     assert process.returncode == 130
     assert "3 interrupted" in out
     assert "Continue with `attractor-nb map --resume kept`" in err
+
+
+def test_a_disk_that_refuses_during_the_map_ends_with_1(command, tickets, monkeypatch):
+    def refuse(self, timeout=None):
+        raise StorageError("cannot write map.json: no space left")
+
+    monkeypatch.setattr(MapRun, "result", refuse)
+    ended = command("map", "straight.dot", "--params", "rows.jsonl", "--out", "kept", "--json", "-q")
+    assert ended.code == 1
+    assert json.loads(ended.out)["error"]["message"] == "cannot write map.json: no space left"
 
 
 def test_a_terminal_gets_a_bar_and_lines_for_failures():

@@ -77,11 +77,14 @@ def test_the_code_of_an_error_stays_when_its_document_cannot_be_written(monkeypa
 
 
 @pytest.mark.usefixtures("ended_run")
-@pytest.mark.parametrize("arguments", [RESULTS["run"], RESULTS["parse"], RESULTS["runs"]], ids=["run", "parse", "runs"])
-def test_a_reader_that_goes_away_is_no_failure(arguments, monkeypatch, capfd):
+@pytest.mark.parametrize("is_unbuffered", [False, True], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("name", ["run", "parse", "runs", "help"])
+def test_a_reader_that_goes_away_is_no_failure(name, is_unbuffered, monkeypatch, capfd):
+    arguments = RESULTS[name]
     reader, writer = os.pipe()
     os.close(reader)
-    with io.TextIOWrapper(os.fdopen(writer, "wb")) as unread:
+    raw = os.fdopen(writer, "wb", 0 if is_unbuffered else -1)
+    with io.TextIOWrapper(raw, write_through=is_unbuffered) as unread:
         monkeypatch.setattr(sys, "stdout", unread)
         assert main(arguments) == 0
         assert "cannot be written" not in capfd.readouterr().err

@@ -1,5 +1,6 @@
 """Events as lines: what a person reads while a run goes on."""
 
+import errno
 import io
 
 import pytest
@@ -399,13 +400,16 @@ def test_fitted_counts_columns(text, columns, expected):
     assert fitted(text, columns) == expected
 
 
-def test_a_stream_that_fails_falls_silent():
+@pytest.mark.parametrize(
+    "problem", [BrokenPipeError(), OSError(errno.ENOSPC, "No space left on device")], ids=["gone", "full"]
+)
+def test_a_stream_that_fails_falls_silent(problem):
     tried = []
 
     class Gone(io.StringIO):
         def write(self, text):
             tried.append(text)
-            raise BrokenPipeError
+            raise problem
 
     terminal = Terminal(Gone())
     terminal.say("a")

@@ -1,5 +1,7 @@
 """The client: what it sends, what it makes of refusals, and how it takes up a stream that broke."""
 
+import contextlib
+
 import pytest
 
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, read_address, read_run_address
@@ -195,6 +197,15 @@ def test_what_is_no_server_of_ours_is_said_to_be_none(client, stub, status):
         client.get()
 
 
+def test_an_answer_without_end_is_not_read_for_ever(client, stub, monkeypatch):
+    monkeypatch.setattr("attractor_nb.cli.remote_runs.server_client.MAX_ANSWER_BYTES", 1_000)
+    stub.says("GET", "/pipelines", "[" + " " * 998 + "]")
+    assert client.get() == []
+    stub.says("GET", "/pipelines/r", "[" + " " * 999 + "]")
+    with pytest.raises(RunError, match="exceeds 1,000 bytes"):
+        client.get("r")
+
+
 def test_where_nobody_listens_the_remedy_is_named(stub):
     stub.server_close()
     with pytest.raises(OptionError, match="no server answers") as caught:
@@ -279,6 +290,88 @@ def test_a_fault_of_the_server_is_said(client, stub):
     stub.says("GET", STREAM, FRAMES[0] + 'event: fault\ndata: {"detail": "the log is damaged"}\n\n')
     with pytest.raises(RunError, match="the log is damaged"):
         list(follow_events(client, "r"))
+
+
+@pytest.mark.parametrize("data", ["{", "[]", "{}"], ids=["cut", "no object", "no words"])
+def test_a_fault_without_words_is_said_to_have_none(client, stub, data):
+    stub.says("GET", STREAM, f"{FRAMES[0]}event: fault\ndata: {data}\n\n")
+    with pytest.raises(RunError, match="cannot read run r any more: no reason given"):
+        list(follow_events(client, "r"))
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["{", "[]", "{}", '{"type": 3}', '{"type": "StageStarted", "index": "x"}', "[" * 100_000],
+    ids=["cut", "no object", "no type", "a number as type", "a wrong field", "too deep"],
+)
+def test_a_message_that_is_no_event_is_passed_over(client, stub, data):
+    stub.says("GET", STREAM, f"{FRAMES[0]}id: 0.9\ndata: {data}\n\n{FRAMES[2]}{END}", kind="text/event-stream")
+    assert [event.type for event in follow_events(client, "r")] == ["PipelineStarted", "PipelineCompleted"]
+
+
+class Line:
+    """A client whose connections bring what a test gives: lines, then an error if one is among them."""
+
+    def __init__(self, *connections):
+        self.connections = list(connections)
+        self.last_ids = []
+
+    def url_of(self, run_id):
+        return f"http://127.0.0.1/pipelines/{run_id}"
+
+    @contextlib.contextmanager
+    def stream(self, run_id, _events, *, last_id=""):
+        self.last_ids.append(last_id)
+        brought = self.connections.pop(0) if len(self.connections) > 1 else self.connections[0]
+        if isinstance(brought, Exception):
+            raise brought
+        yield Answer(brought)
+
+
+class Answer:
+    """The lines of a connection."""
+
+    status = 200
+
+    def __init__(self, brought):
+        self.brought = brought
+
+    def __iter__(self):
+        for each in self.brought:
+            if isinstance(each, Exception):
+                raise each
+            yield from each.encode().splitlines(keepends=True)
+
+
+GONE = OptionError("no server answers at http://127.0.0.1", hint="start it")
+
+
+def test_a_connection_that_breaks_is_taken_up_also_when_the_server_is_away_for_a_while():
+    client, waited = Line([FRAMES[0], TimeoutError("timed out")], GONE, [FRAMES[1], FRAMES[2], END]), []
+    found = list(follow_events(client, "r", wait=waited.append))
+    assert [event.type for event in found] == [event.type for event in EVENTS]
+    assert client.last_ids == ["", "0.1", "0.1"]
+    assert waited == [0.25, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("problem", "kind", "words"),
+    [
+        ([TimeoutError("timed out")], RunError, "the stream of run r broke: timed out"),
+        (GONE, OptionError, "no server answers at http://127.0.0.1"),
+    ],
+    ids=["broken", "gone"],
+)
+def test_of_a_stream_that_is_given_up_the_last_problem_is_said(problem, kind, words):
+    client, waited = Line([FRAMES[0]], problem), []
+    with pytest.raises(kind, match=words):
+        list(follow_events(client, "r", wait=waited.append))
+    assert len(waited) == 6
+
+
+def test_where_nobody_was_there_in_the_first_place_nothing_is_tried_again():
+    with pytest.raises(OptionError, match="no server answers"):
+        list(follow_events(Line(GONE), "r", wait=lambda _: pytest.fail("tried again")))
 
 
 def test_a_run_that_is_not_there_is_not_asked_for_again(client, stub):

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from attractor_nb.decisions.planning.executable_surface import executable_surface
+from attractor_nb.interviewers import ConsoleInterviewer
 from attractor_nb.languages.dot import parse_dot
 from tests import warm
 
@@ -150,6 +151,17 @@ def test_every_other_answer_runs_nothing(at_a_terminal, command, file, tmp_path,
     assert "error: nothing was run" in shown
     assert not (tmp_path / "out").exists()
     assert command("run", "build.dot").code == 2
+
+
+@pytest.mark.parametrize("answer", [b"n\n", b""], ids=["n", "end"])
+def test_after_a_no_nothing_is_remembered(command, file, tmp_path, monkeypatch, answer):
+    with monkeypatch.context() as patch:
+        patch.setattr(ConsoleInterviewer, "is_terminal", True)
+        ended = command(*RUN, "--json", stdin=answer)
+    error = json.loads(ended.out)["error"]
+    assert (ended.code, error["type"], error["message"]) == (2, "UntrustedSource", "nothing was run")
+    assert not (tmp_path / "out").exists()
+    assert "nobody has trusted yet" in command(*RUN).err
 
 
 @pytest.mark.campaign

@@ -85,6 +85,12 @@ def test_a_refusal_says_why_and_how_it_would_do_and_may_be_asked_again(desk):
     assert "said" in desk.answer({**request, "prompt": "Sketch"}), "what was refused was not done"
 
 
+def test_a_prompt_that_is_no_text_begins_no_fork(desk):
+    refused = desk.answer({"call": "fork", "node": "draft", "visit": 1, "prompt": ["Sketch"]})
+    assert "a prompt must be text, not list" in refused["problem"]
+    assert desk.begun == []
+
+
 def test_a_rewind_goes_on_in_the_same_run(desk, run):
     desk.answer({"call": "rewind", "node": "check", "visit": 1})
     ((title, again),) = desk.begun

@@ -1,6 +1,7 @@
 """``Run`` and ``RunResult``: waiting, looking, answering, on every host; loading what was stored."""
 
 import asyncio
+import re
 import threading
 
 import pytest
@@ -248,6 +249,14 @@ def test_load_checkpoint_has_the_fields_of_spec_5_3(make):
 def test_a_checkpoint_that_is_not_there_yet_is_said(tmp_path):
     with pytest.raises(RunNotFound):
         load_checkpoint(tmp_path)
+
+
+def test_a_run_without_a_checkpoint_is_said_to_have_none_yet(make):
+    logs_root = make("a start -> a -> done", {"a": ["ok"]}).run(wait=True).logs_root
+    for file in logs_root.glob("checkpoint*.json"):
+        file.unlink()
+    with pytest.raises(RunNotFound, match=f"{re.escape(str(logs_root))} has no checkpoint yet"):
+        load_checkpoint(logs_root)
 
 
 def test_the_result_of_a_run_that_runs_elsewhere_is_not_here_yet(make):
