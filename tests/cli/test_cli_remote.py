@@ -429,6 +429,14 @@ def test_runs_of_a_server_are_chosen_as_those_of_a_directory(command, served, as
     assert asking in command("runs", *served.at).out
 
 
+@pytest.mark.parametrize("answer", [{}, [], {"id": ""}], ids=["no id", "no object", "an empty id"])
+def test_a_server_that_does_not_say_which_run_has_begun_is_named(command, stub, sources, answer):
+    stub.says("POST", "/pipelines", answer)
+    ended = command("submit", "straight.dot", "--server", stub.url)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"error: the server at {stub.url} did not return the id of the run\n")
+
+
 def test_a_place_here_and_a_server_contradict_each_other(command):
     ended = command("runs", "--server", "http://127.0.0.1:1", "--runs-dir", "out")
     assert ended.code == 2

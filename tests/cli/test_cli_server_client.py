@@ -1,6 +1,8 @@
 """The client: what it sends, what it makes of refusals, and how it takes up a stream that broke."""
 
 import contextlib
+import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -204,6 +206,57 @@ def test_an_answer_without_end_is_not_read_for_ever(client, stub, monkeypatch):
     stub.says("GET", "/pipelines/r", "[" + " " * 999 + "]")
     with pytest.raises(RunError, match="exceeds 1,000 bytes"):
         client.get("r")
+
+
+@pytest.fixture
+def answering():
+    """A server that answers the one request with these bytes, and hangs up; its client."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
+
+        def answer(content):
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(content)
+
+        def served(content):
+            pool.submit(answer, content)
+            return Client(ServerAddress(f"http://127.0.0.1:{listening.getsockname()[1]}", TOKEN))
+
+        yield served
+
+
+def test_a_connection_that_is_closed_without_an_answer_is_no_server(answering):
+    with pytest.raises(OptionError, match=r"no server answers at .*: remote end closed connection") as caught:
+        answering(b"").get()
+    assert "attractor-nb serve" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n{}",
+    ],
+    ids=["with a length", "in chunks"],
+)
+def test_an_answer_that_breaks_off_says_so_and_where_to_see_what_was_done(answering, content):
+    client = answering(content)
+    with pytest.raises(RunError) as caught:
+        client.get_text("r", "graph", query="format=dot")
+    url = client.address.url
+    assert caught.value.message == f"the answer of {url} is incomplete: the connection was closed"
+    assert caught.value.hint == f"`attractor-nb runs --server {url}` shows whether the server has acted"
+
+
+def test_a_server_that_falls_silent_during_its_answer_is_said_to(stub, monkeypatch):
+    def silent(self, size):
+        raise TimeoutError("timed out")
+
+    stub.says("GET", "/pipelines", {})
+    monkeypatch.setattr("http.client.HTTPResponse.read", silent)
+    with pytest.raises(RunError, match="is incomplete: timed out"):
+        Client(ServerAddress(stub.url)).get()
 
 
 def test_where_nobody_listens_the_remedy_is_named(stub):

@@ -1,5 +1,6 @@
 """`watch` of a run directory: as it stands, as it goes on, at a terminal and in a pipe."""
 
+import io
 import json
 import os
 import pty
@@ -10,9 +11,12 @@ import threading
 import pytest
 
 from attractor_nb import FunctionBackend, Pipeline, Run, Usage
+from attractor_nb.cli import main
+from attractor_nb.cli.watching import run_watching
 from attractor_nb.cli.watching.run_drawing import drawn_run
 from attractor_nb.cli.watching.run_watched import RunFollower, WatchedRun
 from attractor_nb.model.calls.response import Response
+from attractor_nb.model.events import PipelineStarted, StageStarted
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.storage.log.event_log import read_log
 from tests import warm
@@ -314,6 +318,42 @@ def test_a_reader_that_goes_away_ends_the_watching(started, gates, options):
     gates.answer("first", "A")
     assert process.wait(60) == 0
     assert process.stderr.read() == b""
+
+
+def test_when_the_reader_of_lines_has_gone_nothing_more_is_awaited(gates, monkeypatch):
+    class Once(RunFollower):
+        def __iter__(self):
+            yield next(super().__iter__())
+            pytest.fail("the run was watched on")
+
+    monkeypatch.setattr(run_watching, "RunFollower", Once)
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with io.TextIOWrapper(os.fdopen(write_end, "wb")) as unread:
+        monkeypatch.setattr(sys, "stdout", unread)
+        assert main(["watch", "out"]) == 0
+        monkeypatch.undo()
+
+
+def test_a_run_whose_source_is_damaged_is_shown_as_its_events_tell(command, waiting):
+    (waiting / "pipeline.dot").write_text("digraph { -- }")
+    ended = command("watch", "out", "--once")
+    assert ended.code == 130
+    assert "plan" in ended.out
+    assert "attractor-nb answer out gate CHOICE" in ended.out
+
+
+def test_a_run_on_a_server_is_shown_without_its_graph_and_the_fault_that_ends_it_is_said(command, stub):
+    events = [PipelineStarted(name="p", id="r"), StageStarted(name="write", index=0)]
+    frames = "".join(f"id: 0.{number}\ndata: {json.dumps(event.to_plain())}\n\n" for number, event in enumerate(events))
+    stub.says("GET", "/pipelines/r", {"status": "running"})
+    stub.says("GET", "/pipelines/r/graph?format=dot", "digraph { -- }", kind="text/vnd.graphviz")
+    stub.says("GET", "/pipelines/r/events", frames + 'event: fault\ndata: {"detail": "the log is damaged"}\n\n')
+    ended = command("watch", "r", "--server", stub.url, "--json")
+    *seen, last = [json.loads(line) for line in ended.out.splitlines()]
+    assert [event["type"] for event in seen] == ["PipelineStarted", "StageStarted"]
+    assert last["error"]["message"] == "the server cannot read run r any more: the log is damaged"
+    assert (ended.code, ended.err) == (2, "")
 
 
 def test_a_damaged_log_is_reported(command, waiting):

@@ -14,7 +14,7 @@ import secrets
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, replace
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse, IncompleteRead
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
@@ -217,10 +217,12 @@ class Client:
         with self._open(request) as answer:
             try:
                 content = answer.read(MAX_ANSWER_BYTES + 1)
+                if len(content) > MAX_ANSWER_BYTES:
+                    raise RunError(f"the answer of {self.address.url} exceeds {MAX_ANSWER_BYTES:,} bytes")
+                if answer.length:  # a read of so many bytes at most does not say that there should be more
+                    raise IncompleteRead(content, answer.length)
             except (OSError, HTTPException) as error:
-                raise _unreachable(self.address.url, error) from None
-        if len(content) > MAX_ANSWER_BYTES:
-            raise RunError(f"the answer of {self.address.url} exceeds {MAX_ANSWER_BYTES:,} bytes")
+                raise _broken_off(self.address.url, error) from None
         return content
 
 
@@ -286,6 +288,17 @@ def as_mapping(found: object) -> dict[str, Any]:
 def as_mappings(found: object) -> list[dict[str, Any]]:
     """The objects of a JSON array; nothing in place of anything else."""
     return [as_mapping(entry) for entry in cast("list[Any]", found)] if isinstance(found, list) else []
+
+
+def _broken_off(url: str, error: OSError | HTTPException) -> RunError:
+    """An answer of which only the beginning came: whatever was asked for may have been done."""
+    words = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    if isinstance(error, IncompleteRead):
+        words = "the connection was closed"
+    return RunError(
+        f"the answer of {url} is incomplete: {words.lower()}",
+        hint=f"`attractor-nb runs --server {url}` shows whether the server has acted",
+    )
 
 
 def _unreachable(url: str, reason: object) -> OptionError:
