@@ -58,6 +58,7 @@ def answered_by_a_function(sources):
     )
     run.wait_for_gate()
     run.cancel()
+    assert run.result(60).status == "interrupted"
     return "own"
 
 
