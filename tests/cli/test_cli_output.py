@@ -26,7 +26,8 @@ RESULTS = {
     "watch for programs": ["watch", "out", "--json"],
     "doctor": ["doctor", "out"],
     "completion": ["completion", "bash"],
-    "help": ["run", "--help"],
+    "help": ["--help"],
+    "help of a command": ["run", "--help"],
     "version": ["--version"],
 }
 
@@ -78,7 +79,7 @@ def test_the_code_of_an_error_stays_when_its_document_cannot_be_written(monkeypa
 
 @pytest.mark.usefixtures("ended_run")
 @pytest.mark.parametrize("is_unbuffered", [False, True], ids=["buffered", "unbuffered"])
-@pytest.mark.parametrize("name", ["run", "parse", "runs", "help"])
+@pytest.mark.parametrize("name", ["run", "parse", "runs", "help", "help of a command"])
 def test_a_reader_that_goes_away_is_no_failure(name, is_unbuffered, monkeypatch, capfd):
     arguments = RESULTS[name]
     reader, writer = os.pipe()
