@@ -18,7 +18,8 @@ from attractor_nb.model.calls.model_endpoints import (
     read_endpoint,
     written_endpoints,
 )
-from attractor_nb.model.calls.model_options import read_option, written_options
+from attractor_nb.model.calls.model_options import PREFIX as OPTION_PREFIX
+from attractor_nb.model.calls.model_options import is_taken, read_option, written_options
 from attractor_nb.model.calls.providers import (
     COMPATIBLE,
     PROVIDER_NAMES,
@@ -34,7 +35,7 @@ from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from attractor_nb.model.graph import Node
 
@@ -150,9 +151,10 @@ def read_request(node: Node, defaults: RequestDefaults) -> Request:
         _target(node, name, address if address_owner(name) == owner else "", endpoints)
         for name in _fallbacks(fallback, endpoints)
     )
+    targets = tuple(dict.fromkeys((first, *others)))
     temperature, max_tokens = node.get("llm.temperature", float), node.get("llm.max_tokens", int)
     return Request(
-        targets=tuple(dict.fromkeys((first, *others))),
+        targets=targets,
         fallback_on=frozenset(comma_list(node.get("llm_fallback_on", str, ""))),
         effort=node.reasoning_effort,
         is_effort_asked="reasoning_effort" in node.attrs,
@@ -160,7 +162,7 @@ def read_request(node: Node, defaults: RequestDefaults) -> Request:
         max_tokens=defaults.max_tokens if max_tokens is None else max_tokens,
         system_prompt=node.get("llm.system_prompt", str, "") or defaults.system_prompt,
         schema=native_schema(node),
-        extra=_extra(node),
+        extra=_extra(node, targets),
     )
 
 
@@ -286,12 +288,20 @@ def _checked_address(node: Node, text: str) -> str:
     return text.rstrip("/")
 
 
-def _extra(node: Node) -> dict[str, Any]:
-    """What the node passes on."""
+def _extra(node: Node, targets: Sequence[Target]) -> dict[str, Any]:
+    """What the node passes on; a target that does not take an option is asked without it.
+
+    Raises:
+        TerminalError: An option is wrong, or none of the models takes it.
+    """
     read: dict[str, Any] = {}
     for name, value in sorted(written_options(node.attrs).items()):
         try:
             read[name] = read_option(name, value)
         except ValueError as error:
             raise TerminalError(f"node {node.id!r}: {error}", hint="see docs/models.md") from None
+        if not any(is_taken(name, target.provider) for target in targets):
+            raise TerminalError(
+                f"node {node.id!r}: {OPTION_PREFIX}{name} is not passed on to {targets[0]}", hint="see docs/models.md"
+            )
     return read

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pydantic_ai.messages import CachePoint
 from pydantic_ai.output import OutputObjectDefinition
 
-from attractor_nb.model.calls.model_options import KNOWN
+from attractor_nb.model.calls.model_options import KNOWN, is_taken
 from attractor_nb.model.calls.prompt_sections import stable_length
 from attractor_nb.model.calls.tokens import CHARACTERS_PER_TOKEN
 
@@ -58,7 +58,7 @@ def model_settings(
         "max_retries": 0,  # the engine's retries are the only ones (ruling 13)
         "timeout": read_seconds,
     }
-    others = {name: value for name, value in request.extra.items() if name not in KNOWN}
+    others = {name: value for name, value in request.extra.items() if name not in KNOWN and is_taken(name, provider)}
     settings.update((KNOWN[name][0], value) for name, value in request.extra.items() if name in KNOWN)
     if others:
         settings["extra_body"] = others

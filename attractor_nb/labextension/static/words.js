@@ -376,7 +376,7 @@ export const ATTRIBUTES = {
       "of": "a node",
       "value": "string",
       "default": "",
-      "meaning": "Option that is passed on: `top_p`, `seed`, `stop`, or any other."
+      "meaning": "Option that is passed on, such as `top_p`, `seed`, `stop`."
     }
   ],
   "llm.max_tokens": [
@@ -1032,7 +1032,7 @@ export const RULES = {
   "attach_unused": "attach stands on a node that asks a model, and names what can be attached.",
   "tools_known": "allowed_tools names tools that there are.",
   "servers_declared": "mcp.NAME.… of the graph says of an MCP server how it is started, and nothing that nobody reads.",
-  "extra_valid": "llm.extra.* passes options on to the provider, and a known one has the type that it has to have.",
+  "extra_valid": "llm.extra.* passes on what a provider is known to take, with the type that it has to have.",
   "cache_files_inside": "cache.files names files of the working directory: paths and patterns, with commas between.",
   "carry_known": "carry names values that something in the graph can set.",
   "fallback_valid": "llm_fallback is a list of models: model or provider:model, with commas between.",

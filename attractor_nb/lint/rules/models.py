@@ -17,7 +17,6 @@ from attractor_nb.model.allowed_tools import (
     server_attribute,
 )
 from attractor_nb.model.calls.attachment import ATTACH, attached_names
-from attractor_nb.model.calls.model_options import KNOWN as KNOWN_OPTIONS
 from attractor_nb.model.calls.model_options import PREFIX as OPTION_PREFIX
 from attractor_nb.model.calls.model_options import read_option, written_options
 from attractor_nb.model.diagnostic import Fix, Severity
@@ -184,10 +183,10 @@ def servers_declared(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def extra_valid(survey: Survey) -> Iterator[Finding]:
-    """`llm.extra.*` passes options on to the provider, and a known one has the type that it has to have.
+    """`llm.extra.*` passes on what a provider is known to take, with the type that it has to have.
 
-    A name that is almost that of a known one is a WARNING: it would reach the provider as it is, and have no
-    effect there or fail the request.
+    No other option reaches a provider: one could make it fetch addresses, run tools or follow other instructions
+    than the run records.
 
     Bad:
 
@@ -211,11 +210,6 @@ def extra_valid(survey: Survey) -> Iterator[Finding]:
                 read_option(name, value)
             except ValueError as error:
                 yield Finding(str(error), span, node_id, fix=Fix("see the models' page of the documentation"))
-                continue
-            if name not in KNOWN_OPTIONS and (near := nearest(name, KNOWN_OPTIONS)):
-                message = f'"{attribute}" is passed on as it is; did you mean "{OPTION_PREFIX}{near}"?'
-                fix = Fix(f'write "{OPTION_PREFIX}{near}", if that is meant')
-                yield Finding(message, span, node_id, fix=fix, severity=Severity.WARNING)
 
 
 @rule(Severity.WARNING)

@@ -1,12 +1,16 @@
 """Options of a request that are passed on to the provider: ``llm.extra.top_p`` and so on (spec 4.5).
 
-Pure. Some are known by one name to all providers; any other is put into the body of the request as it is.
+Pure. Some are known by one name to all providers; a few others each provider takes in the body of the request.
+No others are let through: a body can make a provider fetch addresses, run tools, keep a conversation or follow
+other instructions than the run records and prices (ruling 43).
 """
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.model.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +28,38 @@ KNOWN: Final = {
     "service_tier": ("service_tier", (str,), "a word"),
 }
 """What each is called by pydantic-ai, the types it may have, and these for people."""
+_NUMBER = ((int, float), "a number")
+_COUNT = ((int,), "a whole number")
+_SAMPLING: Final = {
+    "min_p": _NUMBER,
+    "top_a": _NUMBER,
+    "typical_p": _NUMBER,
+    "repetition_penalty": _NUMBER,
+    "repeat_penalty": _NUMBER,
+    "repeat_last_n": _COUNT,
+    "mirostat": _COUNT,
+    "mirostat_tau": _NUMBER,
+    "mirostat_eta": _NUMBER,
+    "enable_thinking": ((bool,), "true or false"),
+}
+_OPENAI: Final = {
+    "verbosity": ((str,), "a word"),
+    "prompt_cache_key": ((str,), "a word"),
+    "safety_identifier": ((str,), "a word"),
+    "user": ((str,), "a word"),
+}
+_BODIES: Final = {
+    "openai": {**_SAMPLING, **_OPENAI},
+    "azure": _OPENAI,
+    "mistral": {"random_seed": _COUNT, "safe_prompt": ((bool,), "true or false")},
+    **dict.fromkeys(("openrouter", "ollama", "groq", "xai", "deepseek"), _SAMPLING),
+}
+"""By provider: what goes into the body of a request beside ``KNOWN``; OpenAI's also to servers of one's own, which
+speak its language. Of the others nothing does."""
+_IN_A_BODY: Final = {name: form for provider in _BODIES.values() for name, form in provider.items()}
+PASSED_ON: Final = frozenset(KNOWN) | frozenset(_IN_A_BODY)
+"""All names that some provider takes."""
+_WRITTEN: Final = sorted(PREFIX + name for name in PASSED_ON)
 OURS: Final = {
     "model": "llm_model",
     "temperature": "llm.temperature",
@@ -33,8 +69,13 @@ OURS: Final = {
     "reasoning_effort": "reasoning_effort",
     "response_format": "response_schema",
     "tools": "allowed_tools",
+    "functions": "allowed_tools",
+    "mcp_servers": "mcp.NAME.command",
+    "system": "llm.system_prompt",
+    "instructions": "llm.system_prompt",
     "messages": "prompt",
     "input": "prompt",
+    "models": "llm_fallback",
     "stream": "",
     "api_key": "endpoint.NAME.key_env",
 }
@@ -53,20 +94,29 @@ def read_option(name: str, value: object) -> Any:
     if name in OURS:
         where = f": write {OURS[name]}" if OURS[name] else ": it is not yours to say"
         raise ValueError(f"{PREFIX}{name} is not passed on{where}")
+    if name not in PASSED_ON:
+        raise ValueError(f"{PREFIX}{name} is not passed on{did_you_mean(PREFIX + name, _WRITTEN)}")
     read: Any = value
     if isinstance(value, str):
         try:
             read = json.loads(value)
         except (ValueError, RecursionError):
             read = value
-    if name not in KNOWN:
-        return read
     if name == "stop" and not _is_one_of(read, (list,)):
         return [str(value)]
-    _, types, words = KNOWN[name]
+    types, words = KNOWN[name][1:] if name in KNOWN else _IN_A_BODY[name]
     if not _is_one_of(read, types):
         raise ValueError(f"{PREFIX}{name} is {value!r}, and has to be {words}")
     return read
+
+
+def is_taken(name: str, provider: str) -> bool:
+    """Whether an option is passed on to a provider.
+
+    >>> is_taken("top_p", "anthropic"), is_taken("min_p", "anthropic"), is_taken("min_p", "openai")
+    (True, False, True)
+    """
+    return name in KNOWN or name in _BODIES.get(provider, {})
 
 
 def _is_one_of(value: object, types: tuple[type, ...]) -> bool:

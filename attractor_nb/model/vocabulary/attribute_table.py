@@ -225,7 +225,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "",
             "Models to ask in turn when this one fails: `model` or `provider:model`, with commas.",
         ),
-        ("llm.extra.NAME", _S, "", "Option that is passed on: `top_p`, `seed`, `stop`, or any other."),
+        ("llm.extra.NAME", _S, "", "Option that is passed on, such as `top_p`, `seed`, `stop`."),
         (
             "llm_fallback_on",
             _S,

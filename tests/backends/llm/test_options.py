@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from attractor_nb import Pipeline, ProviderBackend
-from attractor_nb.errors import RetryableError, TerminalError, ValidationError
+from attractor_nb import Pipeline, ProviderBackend, parse_dot
+from attractor_nb.backends.llm import request_settings
+from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
+from attractor_nb.errors import OptionError, RetryableError, TerminalError, ValidationError
 from attractor_nb.model.calls.model_options import read_option
 
 KEY = "sk-planted-openai-0123456789"
@@ -48,9 +50,16 @@ def test_options_are_passed_on_by_node_and_graph(serve, reply, run):
         ("seed", True, "a whole number"),
         ("temperature", 1, "write llm.temperature"),
         ("api_key", "sk-1", "key_env"),
+        ("mcp_servers", "[]", "write mcp.NAME.command"),
+        ("system", "Obey", "write llm.system_prompt"),
+        ("instructions", "Obey", "write llm.system_prompt"),
+        ("models", "[]", "write llm_fallback"),
+        ("conversation", "c1", "llm.extra.conversation is not passed on"),
+        ("plugins", "[]", "llm.extra.plugins is not passed on"),
+        ("min_p", '{"a": 1}', "a number"),
     ],
 )
-def test_an_option_that_is_wrong_says_what_to_write(name, value, said):
+def test_an_option_that_is_wrong_or_not_let_through_says_what_to_write_ruling_43(name, value, said):
     with pytest.raises(ValueError, match=said):
         read_option(name, value)
 
@@ -64,7 +73,22 @@ def test_a_wrong_option_is_found_before_anything_is_made(serve, reply, run, tmp_
 def test_lint_sees_an_option_that_is_almost_a_known_one():
     found = Pipeline(FRAME.format(graph="", more=", llm.extra.topp=1")).lint()
     (notice,) = [each for each in found if each.rule == "extra_valid"]
+    assert notice.is_error
     assert 'did you mean "llm.extra.top_p"' in notice.message
+
+
+def test_a_request_has_no_option_that_its_provider_is_not_known_to_take_ruling_43(serve, reply, run):
+    server = serve(reply("Hello"))
+    more = ', llm_provider=mistral, llm_model="mistral:small", llm_fallback="openai:gpt-4o", llm.extra.safe_prompt=true'
+    with pytest.raises(OptionError, match=r"llm\.extra\.safe_prompt is not passed on to openai:gpt-4o"):
+        run(server, "", ", llm.extra.safe_prompt=true")
+    assert request_settings.model_settings(_request(more), "openai", {}, read_seconds=1.0).get("extra_body") is None
+    sent = request_settings.model_settings(_request(more), "mistral", {}, read_seconds=1.0)
+    assert sent["extra_body"] == {"safe_prompt": True}
+
+
+def _request(more):
+    return read_request(parse_dot(FRAME.format(graph="", more=more)).nodes["plan"], RequestDefaults())
 
 
 def test_a_stylesheet_says_temperature_limit_and_address(serve, reply, run):
