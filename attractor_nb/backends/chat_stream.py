@@ -49,6 +49,7 @@ async def complete_chat(
     request: Mapping[str, Any],
     on_text: Callable[[str], None],
     *,
+    key: str = "",
     connect_seconds: float = CONNECT_SECONDS,
     read_seconds: float = READ_SECONDS,
 ) -> Completion:
@@ -58,6 +59,7 @@ async def complete_chat(
         address: Base URL of the server, such as ``http://127.0.0.1:8080``.
         request: The body, without the fields about streaming.
         on_text: Given each piece of text as it arrives.
+        key: What the server asks for; empty for nothing.
         connect_seconds: How long the connection may take.
         read_seconds: How long nothing may arrive: counted anew from each byte.
 
@@ -68,11 +70,12 @@ async def complete_chat(
     import httpx2  # noqa: PLC0415 - the extra "local"
 
     body = {**request, "stream": True, "stream_options": {"include_usage": True}}
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
     times = httpx2.Timeout(read_seconds, connect=connect_seconds)
     try:
         async with (
             httpx2.AsyncClient(timeout=times, trust_env=False) as client,
-            client.stream("POST", f"{address}{CHAT_PATH}", json=body) as response,
+            client.stream("POST", f"{address}{CHAT_PATH}", json=body, headers=headers) as response,
         ):
             if not response.is_success:
                 raise _refusal(await _page(response), response.status_code)

@@ -151,6 +151,7 @@ class LocalModelBackend:
             await self.address(),
             request,
             stream_output,
+            key=self.key,
             connect_seconds=self._connect_timeout_seconds,
             read_seconds=self._read_timeout_seconds,
         )
@@ -200,7 +201,8 @@ class LocalModelBackend:
     async def address(self) -> str:
         """Where its server answers, such as ``http://127.0.0.1:8080``; started unless it runs.
 
-        Others may ask it there, too, in OpenAI's language under ``/v1``, while the backend is open.
+        Others of this program may ask it there, too, in OpenAI's language under ``/v1``, with its ``key`` and while the
+        backend is open. Web pages and other users of this machine have no key.
 
         Raises:
             OptionError: Model or engine are not there.
@@ -211,6 +213,12 @@ class LocalModelBackend:
                 self._server = _Server(self._command(), self._processes or _local_processes())
             server = self._server
         return await server.address(self._start_timeout_seconds)
+
+    @property
+    def key(self) -> str:
+        """The key that its server asks for (``Authorization: Bearer …``), new with each start; empty before one."""
+        with self._lock:
+            return self._server.key if self._server is not None else ""
 
     def _command(self) -> list[str]:
         check_server()
@@ -230,6 +238,7 @@ class _Server:
     def __init__(self, command: list[str], processes: Processes) -> None:
         self._ready: concurrent.futures.Future[str] = concurrent.futures.Future()
         self._output = ""
+        self.key = ""
         self._loop = asyncio.get_running_loop()
         self._task = self._loop.create_task(self._serve(command, processes))
 
@@ -271,7 +280,8 @@ class _Server:
             self._output += text
             line, end, _ = self._output.partition("\n")
             if end and line.startswith(ADDRESS_PREFIX):
-                self._ready.set_result(line.strip())
+                address, _, self.key = line.strip().partition(" ")
+                self._ready.set_result(address)
 
     def _settle(self, error: AttractorError) -> None:
         if not self._ready.done():

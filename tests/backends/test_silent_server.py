@@ -101,4 +101,4 @@ def test_the_backend_hands_its_limits_on(monkeypatch):
 
     with pytest.raises(RetryableError, match="enough"):
         asyncio.run(backend.run(Node("a", {}), "Say it", Context()))
-    assert given == {"connect_seconds": 3, "read_seconds": 4}
+    assert given == {"connect_seconds": 3, "read_seconds": 4, "key": ""}

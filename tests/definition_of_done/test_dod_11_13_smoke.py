@@ -1,6 +1,7 @@
 """Section 11.13 of the specification: its program, word for word apart from syntax."""
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -108,9 +109,10 @@ class LocalModelOverHttp:
     async def open(self):
         await self._local.open()
         address = await self._local.address()
+        os.environ["LOCAL_MODEL_KEY"] = self._local.key
         self._asking = ProviderBackend(
-            "local",
-            base_url=f"{address}/v1",
+            "own:local",
+            endpoints={"own": {"url": f"{address}/v1", "key_env": "LOCAL_MODEL_KEY"}},
             system_prompt="Answer in one short sentence.",
             max_tokens=320,
             temperature=0.0,
@@ -119,6 +121,7 @@ class LocalModelOverHttp:
 
     async def close(self):
         await self._asking.close()
+        del os.environ["LOCAL_MODEL_KEY"]
         await self._local.close()
 
     async def run(self, node, prompt, context):
