@@ -52,7 +52,7 @@ def serve(model_path: str, context_tokens: int, threads: int) -> None:
 async def guard(engine_port: int, engine_key: str) -> None:
     """Stand before the engine until cancelled, and say where, and with which key."""
     key = secrets.token_urlsafe(32)
-    door = Guard(engine_port, engine_key, key)
+    door = Doorkeeper(engine_port, engine_key, key)
     server = await asyncio.start_server(door.take, HOST, 0, limit=_MAX_HEAD_BYTES)
     door.port = server.sockets[0].getsockname()[1]
     sys.stdout.write(f"http://{HOST}:{door.port} {key}\n")
@@ -61,7 +61,7 @@ async def guard(engine_port: int, engine_key: str) -> None:
         await server.serve_forever()
 
 
-class Guard:
+class Doorkeeper:
     """Hands on what has the key and comes from no web page; one request a connection.
 
     Args:

@@ -11,7 +11,7 @@ import pytest
 
 from attractor_nb.backends import LocalModelBackend
 from attractor_nb.backends.local_model import _Server
-from attractor_nb.backends.local_server import Guard, guard
+from attractor_nb.backends.local_server import Doorkeeper, guard
 from attractor_nb.errors import TerminalError
 from attractor_nb.testing import FakeProcesses
 
@@ -50,7 +50,7 @@ def talk(*requests, answer=ANSWER):
     async def asked():
         engine = Engine(answer)
         inner = await asyncio.start_server(engine.take, "127.0.0.1", 0)
-        door = Guard(inner.sockets[0].getsockname()[1], "inner", "outer")
+        door = Doorkeeper(inner.sockets[0].getsockname()[1], "inner", "outer")
         outer = await asyncio.start_server(door.take, "127.0.0.1", 0)
         door.port = outer.sockets[0].getsockname()[1]
         answers = []
@@ -111,7 +111,7 @@ def test_what_lacks_the_key_or_comes_from_elsewhere_reaches_nothing(changes, sta
 @pytest.mark.parametrize("text", ["", "GET", "x" * 70_000 + "\r\n\r\n"], ids=["nothing", "a word", "too long"])
 def test_what_is_no_request_is_hung_up_on(text):
     async def asked():
-        door = Guard(1, "inner", "outer")
+        door = Doorkeeper(1, "inner", "outer")
         server = await asyncio.start_server(door.take, "127.0.0.1", 0, limit=64 * 1024)
         async with server:
             reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
@@ -131,7 +131,7 @@ def test_who_goes_away_ends_the_generation():
     async def leave():
         engine = Engine(b"")
         inner = await asyncio.start_server(engine.take, "127.0.0.1", 0)
-        door = Guard(inner.sockets[0].getsockname()[1], "inner", "outer")
+        door = Doorkeeper(inner.sockets[0].getsockname()[1], "inner", "outer")
         outer = await asyncio.start_server(door.take, "127.0.0.1", 0)
         door.port = outer.sockets[0].getsockname()[1]
         async with inner, outer:
@@ -228,7 +228,7 @@ def test_a_key_that_is_refused_is_terminal():
     from attractor_nb.backends.chat_stream import complete_chat
 
     async def asked():
-        door = Guard(1, "inner", "outer")
+        door = Doorkeeper(1, "inner", "outer")
         server = await asyncio.start_server(door.take, "127.0.0.1", 0)
         door.port = server.sockets[0].getsockname()[1]
         async with server:
