@@ -627,9 +627,9 @@ def waiting(tmp_path):
     """Somebody's interrupted run that stands at a gate before a command."""
     mark = tmp_path / "DEPLOYED"
     text = FRAME.format(
-        body=f"""plan [prompt=plan] ask [shape=hexagon, label="Deploy?"] no [prompt=no]
+        body=f"""plan [prompt=plan] ask [shape=hexagon, label="Deploy?"] no [prompt=no] tell [prompt=tell]
         ship [shape=parallelogram, tool_command="pwd > '{mark}'"]
-        start -> plan -> ask ask -> ship [label="Yes"] ask -> no [label="No"] ship -> done no -> done"""
+        start -> plan -> ask ask -> ship [label="Yes"] ask -> no [label="No"] ship -> tell -> done no -> done"""
     )
     work = tmp_path / "work"
     work.mkdir()
@@ -663,10 +663,11 @@ def test_joining_a_run_answers_none_of_its_gates_ruling_43(waiting, directory, t
 def test_a_joined_run_keeps_its_backend_and_working_directory_ruling_43(waiting, directory, tmp_path):
     record_answer(waiting.logs_root, GivenAnswer("ask", choice="Yes"))
     before = read_facts(waiting.logs_root)
+    backend = ScriptedBackend()
     result = Pipeline(joining(waiting.logs_root, 1000)).run(
-        wait=True, logs_root=directory, backend=ScriptedBackend(), workdir=tmp_path
+        wait=True, logs_root=directory, backend=backend, workdir=tmp_path
     )
-    assert result.status == "success"
+    assert (result.status, backend.calls) == ("success", [])
     assert (tmp_path / "DEPLOYED").read_text().strip() == str(tmp_path / "work")
     after = read_facts(waiting.logs_root)
     assert [after[name] for name in ("backend", "workdir")] == [before[name] for name in ("backend", "workdir")]
