@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.branch import BranchResult
     from attractor_nb.model.calls.attachment import Attachment
+    from attractor_nb.model.calls.reasoning import AnswerStream
     from attractor_nb.model.child import Children
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Node
     from attractor_nb.model.outcome import Usage
     from attractor_nb.protocols import Processes
+
+RESPONSE: Final = "response"
+"""The channel of what a model or an agent answers."""
 
 
 class StageFiles(Protocol):
@@ -247,6 +251,7 @@ class StageScope(msgspec.Struct):
         lend: What a child run of this stage may spend; for the engine alone.
         failed: To be told of an exception of the user's Python: its traceback becomes a file of the stage.
         streams: What holds back the beginnings of secrets, by channel; for the engine alone.
+        answer: What holds back the reasoning in what is streamed of the response (ruling 46); likewise.
     """
 
     run_id: str
@@ -275,6 +280,7 @@ class StageScope(msgspec.Struct):
     for_child: Callable[[], Any] = lambda: None
     failed: Callable[[BaseException], object] = lambda _error: None
     streams: dict[str, StreamRedactor] | None = None
+    answer: AnswerStream | None = None
 
     @property
     def idempotency_key(self) -> str:
@@ -291,17 +297,24 @@ class StageScope(msgspec.Struct):
         """Which attempt this is, as the fields of its events: ``ModelCallEnded(**scope.place, …)``."""
         return {"name": self.node_id, "index": self.index, "visit": self.visit, "attempt": self.attempt}
 
-    def stream(self, text: str, channel: str = "response") -> None:
-        """Announce a piece of the stage's output as it arrives."""
+    def stream(self, text: str, channel: str = RESPONSE) -> None:
+        """Announce a piece of the stage's output as it arrives; of a response not its reasoning."""
         if self.streams is None:
             self.streams = {}
+        if channel == RESPONSE:
+            if self.answer is None:
+                from attractor_nb.model.calls.reasoning import AnswerStream  # noqa: PLC0415 - for responses alone
+
+                self.answer = AnswerStream()
+            text = self.answer.feed(text)
         stream = self.streams.setdefault(channel, StreamRedactor())
         self._announce_output(stream.feed(text), channel)
 
     def end_streams(self) -> None:
         """Give out what may have been the beginning of a secret and was none. For the engine alone."""
         for channel, stream in (self.streams or {}).items():
-            self._announce_output(stream.finish(), channel)
+            rest = self.answer.finish() if channel == RESPONSE and self.answer is not None else ""
+            self._announce_output(stream.feed(rest) + stream.finish(), channel)
 
     def _announce_output(self, text: str, channel: str) -> None:
         if not text:
@@ -329,7 +342,7 @@ def current_stage() -> StageScope:
     return _CURRENT.get()
 
 
-def stream_output(text: str, channel: str = "response") -> None:
+def stream_output(text: str, channel: str = RESPONSE) -> None:
     """``current_stage().stream(…)`` where a stage is being executed, else nothing."""
     if (scope := stage_or_none()) is not None:
         scope.stream(text, channel)

@@ -22,6 +22,7 @@ from attractor_nb.decisions.answers.response_schemas import native_schema
 from attractor_nb.errors import AttractorError, RetryableError, TerminalError
 from attractor_nb.model.calls.messages import message_tokens, messages_of, with_prompt_before
 from attractor_nb.model.calls.prompt_sections import split_context
+from attractor_nb.model.calls.reasoning import part_reasoning
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import RunWarning
 from attractor_nb.own_python import NEUTRAL_DIRECTORY, own_python
@@ -156,7 +157,7 @@ class LocalModelBackend:
             read_seconds=self._read_timeout_seconds,
         )
         if thread is not None:
-            answer = {"role": "assistant", "content": completion.text}
+            answer = {"role": "assistant", "content": part_reasoning(completion.text).answer}
             thread.save(json.dumps([*request["messages"][1:], answer], ensure_ascii=False))
         return Response(completion.text, usage=completion.usage, is_truncated=completion.is_truncated)
 

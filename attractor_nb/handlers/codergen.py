@@ -21,12 +21,12 @@ from attractor_nb.handlers.call_inputs import (
     rendered_node,
 )
 from attractor_nb.handlers.named_models import with_named_schema
+from attractor_nb.handlers.response_texts import answer_in, no_answer
 from attractor_nb.handlers.verdicts import TRUNCATED, NoAnswer, asks_for_verdict, read_verdict, verdict_request
 from attractor_nb.model.calls.attachment import attachments_section
 from attractor_nb.model.calls.prompt_sections import with_complaint, with_context, with_instructions
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.outcome import Outcome, StageStatus
-from attractor_nb.model.redacted import redacted_response
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
@@ -67,9 +67,10 @@ class CodergenHandler:
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS with the response, or what the backend's outcome or the verdict says.
 
-        An empty response is RETRY: it is never a success. So is one that a token limit cut off where it was
-        to end in a verdict; else that is PARTIAL_SUCCESS. The next attempt is told what was wrong. What the
-        backend raises is classed by the engine (appendix D).
+        An empty response is RETRY: it is never a success, and reasoning is no response (ruling 46). So is one
+        that a token limit cut off where it was to end in a verdict; else that is PARTIAL_SUCCESS, and where
+        nothing was answered before the limit, FAIL. The next attempt is told what was wrong. What the backend
+        raises is classed by the engine (appendix D).
         """
         scope = current_stage()
         check_takes_attachments(self._backend, node)
@@ -83,9 +84,10 @@ class CodergenHandler:
         if not isinstance(result, str):
             kind = type(result).__name__
             return Outcome.fail(f"the backend returned {kind}; a backend returns text or an Outcome", is_terminal=True)
-        result = redacted_response(result)  # before it is cut: half a secret has no form
-        scope.files.write_text(RESPONSE_FILE, result)
-        return _with_facts(_judged(node, graph, result, model), result)
+        answer = answer_in(result, scope.files)
+        scope.files.write_text(RESPONSE_FILE, answer)
+        outcome = _judged(node, graph, answer, model) if answer.strip() else _unanswered(result)
+        return _with_facts(outcome, answer)
 
     def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:
         """The call of the backend that ``execute`` would make."""
@@ -145,8 +147,6 @@ def task_of(node: Node) -> str:
 
 
 def _judged(node: Node, graph: Graph, text: str, model: type[BaseModel] | None) -> Outcome:
-    if not text.strip():
-        return _refused(text, "the response is empty")
     updates = {"last_stage": node.id, "last_response": text[:EXCERPT_CHARACTERS], f"{node.id}.response": str(text)}
     is_truncated = isinstance(text, Response) and text.is_truncated
     if asks_for_verdict(node):
@@ -163,6 +163,16 @@ def _judged(node: Node, graph: Graph, text: str, model: type[BaseModel] | None) 
             context_updates=updates,
         )
     return Outcome(StageStatus.SUCCESS, notes=f"Stage completed: {node.id}", context_updates=updates)
+
+
+def _unanswered(response: str) -> Outcome:
+    """The outcome of a response without an answer: asked the same again, a model would reach its limit again."""
+    if isinstance(response, Response) and response.is_truncated:
+        return Outcome.fail(
+            "the token limit was reached before an answer (raise llm.max_tokens, or lower reasoning_effort)",
+            is_terminal=True,
+        )
+    return _refused("", no_answer(response))
 
 
 def _refused(text: str, problem: str, *remedy: str) -> Outcome:

@@ -29,12 +29,12 @@ from attractor_nb.decisions.fan_outs.fan_in_choice import (
 from attractor_nb.decisions.replays.cache_keys import context_inputs
 from attractor_nb.handlers.call_inputs import backend_call, place_of, rendered_node, with_values
 from attractor_nb.handlers.codergen import task_of
+from attractor_nb.handlers.response_texts import answer_in
 from attractor_nb.handlers.verdicts import TRUNCATED, json_values
 from attractor_nb.model.calls.call_content import StageCall
 from attractor_nb.model.calls.prompt_sections import with_complaint, with_context
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.model.redacted import redacted_response
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class FanInHandler:
                 kind = type(answer).__name__
                 reason = f"the backend returned {kind}; a backend returns text or an Outcome"
                 return replace(Outcome.fail(reason, is_terminal=True), usage=usage)
-            text = redacted_response(answer)
+            text = answer_in(answer, scope.files, f"reasoning{suffix}.md")
             scope.files.write_text(f"response{suffix}.md", text)
             choice = _choice(text, [each.id for each in able])
             if choice.best_id:

@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from attractor_nb.calling import call
 from attractor_nb.errors import StorageError
 from attractor_nb.handlers.call_inputs import rendered_node
+from attractor_nb.handlers.response_texts import answer_in
 from attractor_nb.handlers.supervision import Charge, GuardFunction, GuardVerdict, charge_of, holds, judge
 from attractor_nb.handlers.verdicts import TRUNCATED
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.child import PREFIX
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.model.redacted import redacted_response
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
@@ -159,7 +159,9 @@ class _Watch(Struct):
         if isinstance(result, Response) and result.is_truncated:  # half an instruction may say its opposite
             self._warn(f"{self.node.id} has no instruction: {TRUNCATED}")
             return ""
-        return redacted_response(result) if isinstance(result, str) else ""
+        if not isinstance(result, str):
+            return ""
+        return answer_in(result, self.scope.files, f"steer-{self._steered + 1}.reasoning.md")
 
     def _warn(self, message: str) -> None:
         self.scope.announce(RunWarning(message=message, node=self.node.id))

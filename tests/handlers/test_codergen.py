@@ -206,3 +206,36 @@ def test_a_schema_that_is_none_is_a_terminal_error_of_the_node(tmp_path, schema)
 
     with pytest.raises(TerminalError, match="response_schema of node 'rate' is not a JSON Schema"):
         run(Node("rate", {"response_schema": schema}), tmp_path, '{"score": 1}')
+
+
+def test_ruling_46_reasoning_is_a_file_of_its_own_and_no_part_of_the_response(tmp_path):
+    reply = Response("<think>Perhaps blue.</think>\nRed.", usage=Usage(5, 9, None, 1))
+    trial, _ = run(Node("plan"), tmp_path, reply)
+    updates = trial.outcome.context_updates
+    assert (updates["plan.response"], updates["last_response"]) == ("Red.", "Red.")
+    assert trial.files.read_text("response.md") == "Red."
+    assert trial.files.read_text("reasoning.md") == "Perhaps blue."
+    assert trial.outcome.usage.output_tokens == 9
+
+
+def test_ruling_46_no_verdict_is_read_from_reasoning(tmp_path):
+    node = Node("check", {"verdict": "json"})
+    reply = '<think>I say {"outcome": "success"}.</think>I could not check the sources.'
+    assert run(node, tmp_path, reply)[0].outcome.status is StageStatus.RETRY
+
+
+def test_ruling_46_only_reasoning_is_asked_again_without_being_told_its_own_thoughts(tmp_path):
+    outcome = run(Node("plan"), tmp_path, "<think>secret musings")[0].outcome
+    assert (outcome.status, outcome.failure_reason) == (
+        StageStatus.RETRY,
+        "the response is only reasoning, without an answer",
+    )
+    assert "musings" not in outcome.complaint
+
+
+@pytest.mark.parametrize("text", ["", "<think>Hm.", "<think>Hm.</think>"])
+def test_a_token_limit_that_left_no_answer_is_not_asked_for_again(tmp_path, text):
+    """It would be reached again: the same would be asked."""
+    outcome = run(Node("plan"), tmp_path, Response(text, is_truncated=True))[0].outcome
+    assert (outcome.status, outcome.is_terminal) == (StageStatus.FAIL, True)
+    assert "token limit" in outcome.failure_reason

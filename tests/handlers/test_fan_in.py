@@ -220,3 +220,9 @@ def test_a_later_fan_in_replaces_what_an_earlier_one_said(choose):
     trial, _ = choose(TWO[:1], context={"parallel.fan_in.extra": 1, "parallel.fan_in.best_id": "z"})
     assert trial.outcome.context_updates["parallel.fan_in.extra"] is None
     assert trial.outcome.context_updates["parallel.fan_in.best_id"] == "a"
+
+
+def test_ruling_46_a_candidate_that_was_only_considered_is_not_chosen(choose):
+    trial, _ = choose(TWO, "<think>Perhaps a.</think>b", prompt="Which?")
+    assert trial.outcome.context_updates["parallel.fan_in.best_id"] == "b"
+    assert trial.files.read_text("reasoning.md") == "Perhaps a."

@@ -97,3 +97,10 @@ def test_a_guard_that_cannot_be_called_is_refused_with_one_that_can():
     with pytest.raises(OptionError, match="guard 'sprint' is int, not a function") as caught:
         checked_guards({**guards, "sprint": 3})
     assert caught.value.hint.startswith('guards={"sprint": lambda')
+
+
+def test_ruling_46_a_child_is_told_an_instruction_and_not_what_was_considered(supervise, tmp_path):
+    child, backend = Child(), ScriptedBackend({"boss": "<think>Or hurry?</think>Slow down."})
+    supervise(child, backend, prompt="What?", timeout=Duration(1), **{"manager.actions": "steer,wait"})
+    assert child.told == ["Slow down."]
+    assert (tmp_path / "steer-1.reasoning.md").read_text() == "Or hurry?"

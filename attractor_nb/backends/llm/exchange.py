@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic_ai import Agent
 from pydantic_ai.direct import model_request_stream
-from pydantic_ai.messages import BinaryContent, InstructionPart, ModelRequest, TextPart, ToolCallPart, UserPromptPart
+from pydantic_ai.messages import BinaryContent, InstructionPart, ModelRequest, ToolCallPart, UserPromptPart
 from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 from pydantic_ai.usage import UsageLimits
 
 from attractor_nb.backends.llm.media import refused_kind
-from attractor_nb.backends.llm.message_contents import answer_ending
-from attractor_nb.backends.llm.provider_failures import CallFailed, Ending, cut_short, not_shown
+from attractor_nb.backends.llm.message_contents import answer_ending, answer_text
+from attractor_nb.backends.llm.provider_failures import CallFailed, Ending, cut_short, not_shown, thought_too_long
 from attractor_nb.backends.llm.request_settings import bound_object, cache_settings, marked_prompt, model_settings
+from attractor_nb.model.calls.reasoning import part_reasoning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,7 @@ class ModelAnswer:
     """What a model answered.
 
     Attributes:
-        text: All of its text; empty when it said nothing.
+        text: All of its text, with the reasoning that stands in it; empty when it said nothing.
         is_truncated: It ended at the token limit.
         messages: The whole conversation, earlier messages included.
     """
@@ -138,8 +139,10 @@ class Exchange:
         return [*([prompt] if isinstance(prompt, str) else prompt), *shown]
 
     def _answer(self, response: ModelResponse, messages: Sequence[ModelMessage]) -> ModelAnswer:
-        text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-        return ModelAnswer(text, answer_ending(response) is Ending.TRUNCATED, messages)
+        text, is_truncated = answer_text(response), answer_ending(response) is Ending.TRUNCATED
+        if is_truncated and not part_reasoning(text).answer.strip():
+            raise CallFailed(thought_too_long(self.requests.target))
+        return ModelAnswer(text, is_truncated, messages)
 
     def _settings(self, model: Model[Any], *, is_talk: bool) -> dict[str, Any]:
         provider, read_seconds = self.requests.target.provider, self.requests.limits.read_seconds

@@ -65,6 +65,22 @@ def make_whole(response: ModelResponse) -> None:
             part.args = whole(part.args)
 
 
+def is_marked_reasoning(part: object) -> bool:
+    """Whether a part is reasoning that stood in the text between marks, and pydantic-ai has cut out already."""
+    return isinstance(part, ThinkingPart) and part.id == "content" and not part.signature
+
+
+def answer_text(response: ModelResponse) -> str:
+    """All of an answer's text, with the reasoning in it as it came, between its marks."""
+    pieces: list[str] = []
+    for part in response.parts:
+        if isinstance(part, TextPart):
+            pieces.append(part.content)
+        elif isinstance(part, ThinkingPart) and is_marked_reasoning(part):
+            pieces.append(f"<think>{part.content}</think>\n")
+    return "".join(pieces)
+
+
 def text_of(event: object) -> str:
     """The piece of text that an event of a stream brings, or empty."""
     if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):

@@ -184,6 +184,12 @@ def cut_short(target: Target) -> ProviderFailure:
     return _retryable(f"{target} broke off: the answer has no end")
 
 
+def thought_too_long(target: Target) -> ProviderFailure:
+    """The limit of tokens was reached before anything was answered; another model may think less."""
+    hint = "raise llm.max_tokens, lower reasoning_effort, or name another model in llm_fallback"
+    return _terminal(f"{target} reached its token limit before an answer", hint, is_next_asked=True)
+
+
 def _of_the_talk(error: Exception, target: Target) -> ProviderFailure:
     """What ended a talk that the provider itself took no offence at."""
     if isinstance(error, theirs.UsageLimitExceeded):

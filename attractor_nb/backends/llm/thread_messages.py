@@ -9,16 +9,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
-from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, UserPromptPart
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, UserPromptPart
 
 from attractor_nb.backends.llm.compaction import compact
+from attractor_nb.backends.llm.message_contents import is_marked_reasoning
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.calls.messages import messages_of
+from attractor_nb.model.calls.reasoning import part_reasoning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.messages import ModelMessage, ModelResponsePart
 
     from attractor_nb.stage import Conversation
 
@@ -55,6 +57,8 @@ def read_messages(
 def save_messages(conversation: Conversation | None, messages: Sequence[ModelMessage]) -> None:
     """Keep the whole conversation, when there is a thread: of what was attached the line that names it.
 
+    Of reasoning only what is the provider's own part of a message is kept, and no text (ruling 46).
+
     Raises:
         StorageError: The run directory cannot be written.
     """
@@ -63,11 +67,15 @@ def save_messages(conversation: Conversation | None, messages: Sequence[ModelMes
 
 
 def _in_words(message: ModelMessage) -> ModelMessage:
-    """A message without what was attached: it would be sent, and paid, with each turn."""
-    if not isinstance(message, ModelRequest):
-        return message
+    """A message without what was attached or only considered: it would be sent, and paid, with each turn."""
+    if isinstance(message, ModelResponse):
+        return replace(message, parts=[_answered(part) for part in message.parts if not is_marked_reasoning(part)])
     parts = [_part_in_words(part) if isinstance(part, UserPromptPart) else part for part in message.parts]
     return replace(message, parts=parts)
+
+
+def _answered(part: ModelResponsePart) -> ModelResponsePart:
+    return replace(part, content=part_reasoning(part.content).answer) if isinstance(part, TextPart) else part
 
 
 def _part_in_words(part: UserPromptPart) -> UserPromptPart:

@@ -35,3 +35,16 @@ class Response(str):
         response.is_truncated = is_truncated
         response.note = note
         return response
+
+
+def with_text(response: str, text: str) -> str:
+    """Another text in place of a response's, with what the response carries beside it.
+
+    >>> with_text(Response("All of it.", is_truncated=True), "Of it.").is_truncated
+    True
+    """
+    if text == response:
+        return response
+    if not isinstance(response, Response):
+        return text
+    return Response(text, usage=response.usage, is_truncated=response.is_truncated, note=response.note)

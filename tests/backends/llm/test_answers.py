@@ -227,3 +227,29 @@ def test_prices_are_those_of_the_list_for_all_of_its_models():
                 listed = None
             ours = price_of(ModelName(model.id, provider.id), Usage(123_457, 3210))
             assert ours == (None if listed is None else pytest.approx(listed, rel=1e-9)), model.id
+
+
+TALK = """a [prompt="Do it."] b [prompt="Go on: ${a.response}"] start -> a -> b -> done"""
+THOUGHT = ("<th", "ink>", "secret ", "musings", "</thi", "nk>", "The plan", " is short.")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("pieces", [THOUGHT, ("<think>", "secret musings", "</think>", "The plan is short.")])
+def test_ruling_46_reasoning_reaches_neither_stream_nor_next_prompt(serve, reply, run, shape, pieces):
+    server = serve(reply(pieces=pieces), reply("ok"))
+    result, events = run(server, TALK, shape)
+    assert result.status == "success", result.reason
+    assert result.context.get("a.response") == "The plan is short."
+    streamed = "".join(event.text for event in events if type(event).__name__ == "StageOutput" and event.name == "a")
+    assert streamed == "The plan is short."
+    assert "musings" not in json.dumps(server.asked[1].body)
+    assert (result.logs_root / "a" / "reasoning.md").read_text() == "secret musings"
+
+
+def test_ruling_46_a_model_that_thinks_up_to_its_limit_is_asked_once_and_then_the_next(serve, reply, run):
+    server = serve(reply("<think>Hm.", finish="length"), reply("Four."))
+    url = server.base_url("openai")
+    body = f"""a [prompt="2+2?", llm_fallback="box:other", endpoint.box.url="{url}", max_retries=2]"""
+    result, _ = run(server, f"{body} start -> a -> done")
+    assert (result.status, len(server.asked)) == ("success", 2), result.reason
+    assert "reached its token limit before an answer" in result.outcomes["a"].notes

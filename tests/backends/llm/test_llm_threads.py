@@ -46,3 +46,13 @@ def test_a_thread_of_another_backend_is_refused_with_the_remedy():
     with pytest.raises(TerminalError, match="thread 't' belongs to another backend and cannot be continued") as told:
         read_messages(conversation, 1000, print)
     assert told.value.hint == "give the node another thread_id, or another fidelity"
+
+
+@pytest.mark.parametrize("pieces", [("<think>musings</think>Red.",), ("<think>", "musings", "</think>", "Red.")])
+def test_ruling_46_a_thread_carries_no_reasoning_that_stood_in_the_text(serve, backend_for, reply, pieces):
+    server = serve(reply(pieces=pieces), reply("Blue."), reply("Red was."))
+    dot = LINE.format(attrs="", first="Name a colour.")
+    result = Pipeline(dot, backend=backend_for(server)).run(wait=True, durability="none")
+    assert result.status == "success", result.reason
+    assert "Red." in json.dumps(server.asked[1].body)
+    assert "musings" not in json.dumps(server.asked[1].body)

@@ -1,0 +1,35 @@
+"""What of a response is read: not its secrets, and not its reasoning (ruling 46)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor_nb.model.calls.reasoning import part_reasoning
+from attractor_nb.model.calls.response import with_text
+from attractor_nb.model.redacted import redacted_response
+
+if TYPE_CHECKING:
+    from attractor_nb.stage import StageFiles
+
+ONLY_REASONING = "the response is only reasoning, without an answer"
+EMPTY = "the response is empty"
+
+
+def answer_in(response: str, files: StageFiles, reasoning_name: str = "reasoning.md") -> str:
+    """The answer in a response, with what the response carries beside its text.
+
+    Args:
+        response: What the backend returned.
+        files: Take the reasoning, when there is some.
+        reasoning_name: The file that it becomes.
+    """
+    clean = redacted_response(response)  # before it is cut: half a secret has no form
+    answer, reasoning = part_reasoning(clean)
+    if reasoning:
+        files.write_text(reasoning_name, reasoning)
+    return with_text(clean, answer)
+
+
+def no_answer(response: str) -> str:
+    """Why a response has no answer in it."""
+    return ONLY_REASONING if response.strip() else EMPTY

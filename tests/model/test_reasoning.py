@@ -1,0 +1,92 @@
+"""Reasoning that stands in a text is told apart from the answer (ruling 46)."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attractor_nb.model.calls.reasoning import AnswerStream, part_reasoning
+
+HARMONY = "<|channel|>analysis<|message|>Maybe.<|end|><|start|>assistant<|channel|>final<|message|>It is 4.<|return|>"
+MARKED = {
+    "think": "<think>\nMaybe.\n</think>\n\nIt is 4.",
+    "thinking": "<thinking>Maybe.</thinking>It is 4.",
+    "reasoning, in capitals": "<REASONING>Maybe.</REASONING>\nIt is 4.",
+    "brackets": "[THINK]Maybe.[/THINK]It is 4.",
+    "channels": HARMONY,
+    "channels without their marks": "analysisMaybe.assistantfinalIt is 4.",
+    "a channel of one mark": "<|channel>thought\nMaybe.<channel|>It is 4.",
+    "a lone end": "Maybe.\n</think>\nIt is 4.",
+    "a lone end within a line": "Maybe.</think>It is 4.",
+    "an end in a block of code that has none": "Maybe.\n```json\n</think>\nIt is 4.",
+}
+IN_TWO = {
+    "two pieces": ("<think>a</think>It <think>b</think>is 4.", "It is 4.", "a\n\nb"),
+    "a beginning within": ("<think>a <think> b</think> c</think>It is 4.", "It is 4.", "a <think> b\n\nc"),
+    "an end within code of the answer": ("```\nx\n</think>\n```\nIt is 4.", "```\nIt is 4.", "```\nx"),
+}
+UNCLOSED = [
+    "<think>\nMaybe.",
+    "It is 4.\n<think>Maybe.",
+    "<think>a</think>b\n<think>c",
+    HARMONY.partition("<|end|>")[0],
+]
+TEXTS = [
+    "It is 4.",
+    "",
+    "The <think> tag begins it.",
+    '{"notes": "took <think> and </think> out"}',
+    "It ends with `</think>`.",
+    "```html\n<think>\nx\n</think>\n```\nDone.",
+    "```python\ntext.split('x</think>')\n```",
+    "analysis of the plan: assistant and final report",
+    "<b>thinking</b>",
+]
+
+
+@pytest.mark.parametrize("text", MARKED.values(), ids=MARKED)
+def test_ruling_46_an_answer_is_what_is_left_without_reasoning(text):
+    assert part_reasoning(text).answer == "It is 4."
+    assert "Maybe." in part_reasoning(text).reasoning
+
+
+@pytest.mark.parametrize(("text", "answer", "reasoning"), IN_TWO.values(), ids=IN_TWO)
+def test_ruling_46_reasoning_in_pieces_is_joined(text, answer, reasoning):
+    assert part_reasoning(text) == (answer, reasoning)
+
+
+@pytest.mark.parametrize("text", UNCLOSED)
+def test_ruling_46_unclosed_reasoning_means_that_there_is_no_answer(text):
+    assert part_reasoning(text).answer == ""
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_an_answer_about_such_marks_stays_as_it_is(text):
+    assert part_reasoning(text) == (text, "")
+    stream = AnswerStream()
+    assert stream.feed(text) + stream.finish() == text
+
+
+def pieces_of(text, size):
+    stream = AnswerStream()
+    return "".join(stream.feed(text[at : at + size]) for at in range(0, len(text), size)) + stream.finish()
+
+
+@pytest.mark.parametrize("name", ["think", "reasoning, in capitals", "brackets", "a channel of one mark"])
+@pytest.mark.parametrize("size", [1, 2, 5, 1000])
+def test_ruling_46_reasoning_is_not_streamed_however_it_is_cut(name, size):
+    assert pieces_of(MARKED[name], size).strip() == "It is 4."
+
+
+@given(st.text("<think/>`\n a", max_size=60), st.integers(1, 7))
+def test_a_stream_is_the_same_however_it_is_cut(text, size):
+    assert pieces_of(text, size).split() == pieces_of(text, 1000).split()
+
+
+@pytest.mark.parametrize("unit", ["a <think> ", "```a\n"], ids=["beginnings without an end", "code without an end"])
+def test_ruling_52_a_hostile_text_is_read_in_linear_time(unit):
+    text = unit * 50_000
+    began = time.process_time()
+    assert part_reasoning(text) == (text, "")
+    assert time.process_time() - began < 15, "looking for each end anew takes minutes"
