@@ -39,6 +39,12 @@ PROVIDER_NAMES = re.compile(
 """Environment variables that no command inherits, beside those whose name or value says that they are secret."""
 NEEDED_NAMES = re.compile(r"(?i:(?:https?|ftp|all|no)_proxy)|PATH|HOME|PWD|OLDPWD|USER|LOGNAME|SHELL|TMPDIR|TERM|LANG")
 """Those that every command inherits, whatever they contain: without them it finds no program, file or network."""
+SESSION_MARKS = re.compile(
+    r"CLAUDECODE|CLAUDE_CODE_(?:ENTRYPOINT|SSE_PORT|(?:\w+_)?SESSION(?:_\w+)?|WEBSOCKET_AUTH_FILE_DESCRIPTOR)"
+    r"|CLAUDE_AGENT_SDK_VERSION|CLAUDE_(?:ENV_FILE|PROJECT_DIR|PLUGIN_ROOT)"
+    r"|CODEX_(?:THREAD_ID|INTERNAL_ORIGINATOR_OVERRIDE)|GEMINI_CLI|GEMINI_CLI_(?:IDE_\w+|NO_RELAUNCH)"
+)
+"""What a session of an agent sets for the programs that it starts: another agent would take itself for a part of it."""
 _POLL_SECONDS = 0.02
 _DRAIN_SECONDS = 0.25
 
@@ -126,10 +132,10 @@ class LocalProcesses:
 
 
 def command_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment that commands inherit: without provider keys and other secrets (ruling 43).
+    """The environment that commands inherit: without provider keys and other secrets, and marks of a session.
 
     Values are looked at as well as names: the address of a server of ours contains its token, and who has that
-    can answer its gates.
+    can answer its gates (ruling 43). A session of an agent is the one that this process may run in.
     """
     inherited = os.environ if environment is None else environment
     return {name: value for name, value in inherited.items() if not _is_withheld(name, value)}
@@ -138,7 +144,7 @@ def command_environment(environment: Mapping[str, str] | None = None) -> dict[st
 def _is_withheld(name: str, value: str) -> bool:
     if NEEDED_NAMES.fullmatch(name):
         return False
-    if is_secret_name(name) or PROVIDER_NAMES.fullmatch(name):
+    if is_secret_name(name) or PROVIDER_NAMES.fullmatch(name) or SESSION_MARKS.fullmatch(name):
         return True
     return bool(address_secrets(value)) or holds_secret(value)
 

@@ -32,6 +32,7 @@ from attractor_nb.model.events import RunWarning
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS, REASONING_EFFORTS
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.processes import LocalProcesses
+from attractor_nb.processes.local import SESSION_MARKS
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class AgentBackend:
     """It is told where in the stage's directory they are."""
     keeps_sessions: ClassVar[bool] = True
     """The stages of a thread can go on with one session of it."""
+    works_in_turns: ClassVar[bool] = True
+    """It may start work that goes on behind its last message, and is told that this ends with its turn."""
 
     def __init__(
         self,
@@ -191,7 +194,8 @@ class AgentBackend:
         if self.dialect.takes_schema_file and scope is not None and (strict := strict_schema(call.schema)):
             scope.files.write_text(SCHEMA_NAME, strict)
             call = replace(call, schema_file=scope.files.directory.absolute() / SCHEMA_NAME)
-        return replace(call, task=task_text(prompt, call.directory if _may_report(node, call) else None))
+        directory = call.directory if _may_report(node, call) else None
+        return replace(call, task=task_text(prompt, directory, is_turn=self.works_in_turns))
 
     def _listener(self, scope: StageScope | None) -> Listener:
         return Listener(self.dialect, scope, asyncio.get_running_loop().time)
@@ -218,10 +222,10 @@ class AgentBackend:
             StageError: It did not.
         """
         transcript, ended = listener.transcript, listener.transcript.ended
-        if ended is not None and not ended.is_failure and result.exit_code == 0:
+        if ended is not None and not transcript.is_against_itself and result.exit_code == 0:
             note = denials(self.dialect, transcript.denied) if transcript.denied else ""
             return Response(transcript.answer, usage=usage, is_truncated=ended.is_truncated, note=note)
-        if result.exit_code == 0 and ended is None and transcript.complaint is None:
+        if result.exit_code == 0 and ended is None and not transcript.says_what_is_wrong:
             raise RetryableError(listener.no_end())
         raise error_of(transcript.failure(result), self.dialect, self._now())
 
@@ -257,11 +261,12 @@ class AgentBackend:
         return result
 
     def _environment(self) -> dict[str, str]:
-        """What it gets beside what every command inherits."""
+        """What it gets beside what every command inherits; what an outer session of it left is not its own."""
         return {
             name: value
             for name, value in os.environ.items()
-            if name.startswith(self.dialect.own_variables) or name in self._variables
+            if (name.startswith(self.dialect.own_variables) and not SESSION_MARKS.fullmatch(name))
+            or name in self._variables
         }
 
     def _place(self, scope: StageScope | None) -> tuple[Processes, Path | None]:

@@ -16,6 +16,8 @@ from attractor_nb.model.record import no_values
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from attractor_nb.backends.agents.agent_failures import FailureKind
+
 _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
 _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])?")
 
@@ -51,11 +53,15 @@ class ToolCalled:
 
     Attributes:
         call_id: The agent's name of the call.
+        is_background: It starts work that goes on behind the call.
+        ends_work: The id of the background work that it ends, or empty.
     """
 
     call_id: str
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=no_values)
+    is_background: bool = False
+    ends_work: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +84,51 @@ class ToolAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkBegan:
+    """Work began that may go on when the agent has said its last word.
+
+    Attributes:
+        work_id: The agent's name of the work.
+        what: What it is, for people.
+        call_id: The call that started it, or empty.
+        is_background: It goes on behind its call; else the call itself says so, or it ends with the call.
+    """
+
+    work_id: str
+    what: str = ""
+    call_id: str = ""
+    is_background: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkEnded:
+    """Work has ended.
+
+    Attributes:
+        work_id: The agent's name of the work.
+        is_stopped: It was stopped before it was done.
+        what: What it was, for people.
+    """
+
+    work_id: str
+    is_stopped: bool = False
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Complained:
     """Something went wrong. The agent may still fix it; when it does not, this is why.
 
     Attributes:
         status: HTTP status that the model's server gave, or 0.
+        is_final: The agent has failed, whatever it says after this (ruling 47).
+        kind: What went wrong, where the words need not be asked.
     """
 
     message: str
     status: int = 0
+    is_final: bool = False
+    kind: FailureKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +161,7 @@ class Ended:
         is_truncated: A limit cut the answer off.
         tokens: What can be priced by a price list, for an agent that tells no price.
         denied: Tools that the agent wanted to call and was not allowed to, each as often as it tried.
+        kind: Why it failed, where the words need not be asked.
     """
 
     text: str | None = None
@@ -129,9 +172,10 @@ class Ended:
     is_truncated: bool = False
     tokens: tuple[Tokens, ...] = ()
     denied: tuple[str, ...] = ()
+    kind: FailureKind | None = None
 
 
-AgentEvent = Began | TextWritten | ToolCalled | ToolAnswered | Complained | Ended
+AgentEvent = Began | TextWritten | ToolCalled | ToolAnswered | WorkBegan | WorkEnded | Complained | Ended
 
 
 def plain_text(text: str) -> str:
@@ -175,6 +219,14 @@ def count_at(values: Mapping[str, Any], name: str) -> int:
     """The whole number under a name; 0 when there is none, or none that counts anything."""
     value = values.get(name)
     return value if type(value) is int and 0 <= value <= MAX_COUNT else 0
+
+
+def error_at(values: Mapping[str, Any], name: str) -> str:
+    """What the error under a name says: a text, an object with a message, or anything else that is not empty."""
+    value = values.get(name)
+    if not value or value is True:
+        return "an error" if value else ""
+    return text_at(values, name) or text_at(mapping_at(values, name), "message") or plain_text(str(value))
 
 
 def cost_at(values: Mapping[str, Any], name: str) -> float | None:

@@ -44,6 +44,7 @@ class FailureKind(Enum):
     REPOSITORY = auto()
     REQUEST = auto()
     ANSWER = auto()
+    REFUSAL = auto()
     UNKNOWN = auto()
 
 
@@ -61,6 +62,7 @@ _HINTS: Final[Mapping[FailureKind, str]] = {
     FailureKind.TURNS: "allow more turns or money in its own settings, or give the node a smaller task",
     FailureKind.TRUST: "start {name} there once and trust the directory, or pass its flag to the backend",
     FailureKind.REPOSITORY: 'run it in a git repository, or give the backend arguments=("--skip-git-repo-check",)',
+    FailureKind.REFUSAL: "change the prompt, or use another model",
     FailureKind.REQUEST: "check the node's prompt and the settings of {name}",
 }
 _ENDED_CODES: Final = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
@@ -182,11 +184,13 @@ class AgentFailure:
         words: What the agent said about it.
         status: HTTP status that the model's server gave, or 0.
         exit_code: The program's; negative: the signal that ended it.
+        kind: What went wrong, where the agent says it by more than words.
     """
 
     words: str = ""
     status: int = 0
     exit_code: int = 0
+    kind: FailureKind | None = None
 
 
 def kind_of(failure: AgentFailure, exit_kinds: Mapping[int, FailureKind]) -> FailureKind:
@@ -195,6 +199,8 @@ def kind_of(failure: AgentFailure, exit_kinds: Mapping[int, FailureKind]) -> Fai
     >>> kind_of(AgentFailure("429 Too Many Requests"), {}), kind_of(AgentFailure("Invalid API key"), {})
     (<FailureKind.LIMIT: 3>, <FailureKind.ACCESS: 1>)
     """
+    if failure.kind is not None:
+        return failure.kind
     status = failure.status or _status_in(failure.words)
     by_words = next((kind for kind, pattern in _patterns() if pattern.search(failure.words)), None)
     if status == 429 and by_words is FailureKind.BILLING:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STATUS_NAME = "status.json"
+TURN: Final = (
+    "This session ends with your last message, and whatever you started ends with it. Leave nothing in the "
+    "background: wait until all of it is done, and answer then."
+)
 
 _KEPT: Final = frozenset({"type", "enum", "const", "description", "$ref", "pattern"})
 _SAYING: Final = frozenset({"type", "enum", "const", "$ref", "anyOf"})
@@ -37,16 +41,18 @@ _LEFT_OUT: Final = frozenset(
 """What only says more of a value: left out, for not all of it is taken, and our reader checks it."""
 
 
-def task_text(prompt: str, directory: Path | None) -> str:
+def task_text(prompt: str, directory: Path | None, *, is_turn: bool) -> str:
     """The prompt, with the offer to report in a file.
 
     Args:
         prompt: What the stage asks.
         directory: Where the file would be; None for no such offer.
+        is_turn: Say that nothing outlives the turn: a message may promise what is never done (ruling 47).
     """
     if prompt.lstrip().startswith("/"):  # agents take it for a command of their own
         prompt = f"Task:\n\n{prompt}"
-    return prompt if directory is None else f"{prompt}\n\n{status_offer(directory)}"
+    parts = [prompt, TURN if is_turn else "", "" if directory is None else status_offer(directory)]
+    return "\n\n".join(filter(None, parts))
 
 
 def with_attached_files(prompt: str, files: Sequence[Path]) -> str:

@@ -8,6 +8,7 @@ and the command line of its public Python SDK (messages ``system``/``init``, ``a
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -19,8 +20,11 @@ from attractor_nb.backends.agents.agent_events import (
     TextWritten,
     ToolAnswered,
     ToolCalled,
+    WorkBegan,
+    WorkEnded,
     cost_at,
     count_at,
+    error_at,
     mapping_at,
     mappings_at,
     plain_text,
@@ -28,12 +32,12 @@ from attractor_nb.backends.agents.agent_events import (
     text_at,
     texts_at,
 )
+from attractor_nb.backends.agents.agent_failures import FailureKind
 from attractor_nb.model.outcome import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.backends.agents.agent_failures import FailureKind
     from attractor_nb.backends.agents.dialect import AgentCall
 
 MAX_SCHEMA_BYTES: Final = 100_000
@@ -49,6 +53,15 @@ _STATUS_OF_ERROR: Final = {
     "overloaded": 529,
 }
 """What ``error`` of an assistant message says, as the status that the server gave."""
+_REFUSAL: Final = "refusal"
+_WELL: Final = ("", "success", "completed")
+_BAD_END: Final = re.compile("error|abort|limit|refus|too_long|max_turns|breaker|stopped|prevented")
+"""What ``terminal_reason`` says of a result that is none."""
+_DONE: Final = frozenset({"completed", "failed"})
+"""How work ends of which the agent is then told, as of a call of a tool."""
+_STOPPED: Final = frozenset({"stopped", "killed"})
+_ENDING_TOOLS: Final = frozenset({"TaskStop", "KillShell", "KillBash"})
+_WORK_IDS: Final = ("task_id", "shell_id", "bash_id")
 _INPUTS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _MODEL_INPUTS: Final = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens")
 
@@ -99,6 +112,8 @@ class Claude:
         match line.get("type"):
             case "system" if line.get("subtype") == "init":
                 return [Began(session_at(line, "session_id"), text_at(line, "model"))]
+            case "system":
+                return _work(line)
             case "stream_event":
                 return _piece(line)
             case "assistant":
@@ -143,16 +158,43 @@ def _piece(line: Mapping[str, Any]) -> list[AgentEvent]:
 def _assistant(line: Mapping[str, Any]) -> list[AgentEvent]:
     blocks = _blocks(line)
     text = "".join(text_at(block, "text") for block in blocks if block.get("type") == "text")
-    if error := line.get("error"):
-        status = _STATUS_OF_ERROR.get(error, 0) if isinstance(error, str) else 0
-        return [Complained(text or plain_text(str(error)), status)]
     is_own = not line.get("parent_tool_use_id")
-    written: list[AgentEvent] = [TextWritten(text)] if text and is_own else []
-    calls = (block for block in blocks if block.get("type") == "tool_use")
-    return [
-        *written,
-        *(ToolCalled(text_at(call, "id"), text_at(call, "name"), mapping_at(call, "input")) for call in calls),
-    ]
+    if (error := line.get("error")) or line.get("is_api_error_message") is True:
+        status = _STATUS_OF_ERROR.get(error, 0) if isinstance(error, str) else 0
+        return [Complained(text or error_at(line, "error") or "an error of the API", status, is_final=is_own)]
+    events: list[AgentEvent] = [TextWritten(text)] if text and is_own else []
+    if is_own and mapping_at(line, "message").get("stop_reason") == _REFUSAL:
+        events.append(Complained(_refused(text), is_final=True, kind=FailureKind.REFUSAL))
+    return [*events, *(_called(block) for block in blocks if block.get("type") == "tool_use")]
+
+
+def _called(call: Mapping[str, Any]) -> ToolCalled:
+    tool, given = text_at(call, "name"), mapping_at(call, "input")
+    ends = next((id_ for name in _WORK_IDS if (id_ := text_at(given, name))), "") if tool in _ENDING_TOOLS else ""
+    return ToolCalled(text_at(call, "id"), tool, given, given.get("run_in_background") is True, ends)
+
+
+def _work(line: Mapping[str, Any]) -> list[AgentEvent]:
+    """What a message says of work that may go on behind the agent's last word."""
+    work_id, what = text_at(line, "task_id"), text_at(line, "description") or text_at(line, "summary")
+    told = line
+    match line.get("subtype"):
+        case "task_started":
+            is_background = line.get("is_backgrounded") is True
+            return [WorkBegan(work_id, what, text_at(line, "tool_use_id"), is_background)]
+        case "task_updated":
+            told = mapping_at(line, "patch")
+        case "task_notification":
+            pass
+        case _:
+            return []
+    if (status := text_at(told, "status")) in _DONE | _STOPPED:
+        return [WorkEnded(work_id, status in _STOPPED, what)]
+    return [WorkBegan(work_id, what, is_background=True)] if told.get("is_backgrounded") is True else []
+
+
+def _refused(text: str) -> str:
+    return f"it refused to answer: {text}" if text else "it refused to answer"
 
 
 def _answered(block: Mapping[str, Any]) -> ToolAnswered:
@@ -169,18 +211,26 @@ def _answered(block: Mapping[str, Any]) -> ToolAnswered:
 def _ended(line: Mapping[str, Any]) -> Ended:
     usage, text = _usage(line), text_at(line, "result")
     denied = tuple(text_at(entry, "tool_name") or "a tool" for entry in mappings_at(line, "permission_denials"))
-    subtype = text_at(line, "subtype")
-    if line.get("is_error") is True or subtype != "success":
-        reason = text or "; ".join(texts_at(line, "errors"))
-        kind = "" if subtype == "success" else subtype
-        error = ": ".join(part for part in (kind, reason) if part)
+    if line.get("stop_reason") == _REFUSAL:
+        return Ended(is_failure=True, error=_refused(text), usage=usage, denied=denied, kind=FailureKind.REFUSAL)
+    if _says_failure(line):
+        kinds = [word for word in (text_at(line, "subtype"), text_at(line, "terminal_reason")) if word not in _WELL]
+        reason = text or "; ".join(texts_at(line, "errors")) or error_at(line, "error")
+        error = ": ".join(part for part in (*kinds[:1], reason) if part)
         status = count_at(line, "api_error_status")
         return Ended(is_failure=True, error=error, status=status, usage=usage, denied=denied)
-    answer = text if "result" in line else None
+    answer = text or None
     if isinstance(line.get("structured_output"), dict):
         answer = plain_text(json.dumps(line["structured_output"], ensure_ascii=False))
     is_truncated = line.get("stop_reason") == "max_tokens"
     return Ended(answer, usage=usage, is_truncated=is_truncated, denied=denied)
+
+
+def _says_failure(line: Mapping[str, Any]) -> bool:
+    """Whether any field of a result says that it is none, whatever the others say (ruling 47)."""
+    is_error = line.get("is_error") is True or text_at(line, "subtype") != "success"
+    has_error = bool(line.get("errors") or line.get("error") or count_at(line, "api_error_status") >= 400)
+    return is_error or has_error or _BAD_END.search(text_at(line, "terminal_reason")) is not None
 
 
 def _usage(line: Mapping[str, Any]) -> Usage | None:

@@ -8,6 +8,7 @@ usage of ``turn.completed`` is that of the whole thread so far, and no price is 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -20,7 +21,10 @@ from attractor_nb.backends.agents.agent_events import (
     Tokens,
     ToolAnswered,
     ToolCalled,
+    WorkBegan,
+    WorkEnded,
     count_at,
+    error_at,
     mapping_at,
     mappings_at,
     session_at,
@@ -34,8 +38,11 @@ if TYPE_CHECKING:
     from attractor_nb.backends.agents.agent_failures import FailureKind
     from attractor_nb.backends.agents.dialect import AgentCall
 
+_COMMAND: Final = "command_execution"
+_PASSING: Final = re.compile("reconnecting|retrying|falling back", re.IGNORECASE)
+"""Of errors that codex itself goes on from; all others are said to be unrecoverable."""
 _TOOLS: Final = {
-    "command_execution": ("command",),
+    _COMMAND: ("command",),
     "file_change": ("changes",),
     "mcp_tool_call": ("server", "tool", "arguments"),
     "web_search": ("query",),
@@ -96,7 +103,8 @@ class Codex:
                 message = text_at(mapping_at(line, "error"), "message")
                 return [Ended(is_failure=True, error=message)]
             case "error":
-                return [Complained(text_at(line, "message"))]
+                message = error_at(line, "message")
+                return [Complained(message, is_final=_PASSING.search(message) is None)]
             case _:
                 return []
 
@@ -110,14 +118,22 @@ def _permissions(call: AgentCall) -> list[str]:
 
 
 def _started(item: Mapping[str, Any]) -> list[AgentEvent]:
-    return [call] if (call := _call(item)) is not None else []
+    call = _call(item)
+    if call is None:
+        return []
+    # A command may go on when the turn has ended; then it is ended with it.
+    is_command = item.get("type") == _COMMAND
+    return [call, WorkBegan(call.call_id, text_at(item, "command"), is_background=True)] if is_command else [call]
 
 
 def _completed(item: Mapping[str, Any]) -> list[AgentEvent]:
     if item.get("type") == "agent_message":
         return [TextWritten(text)] if (text := text_at(item, "text")) else []
     call = _call(item)
-    return [] if call is None else [_answered(item, call)]
+    if call is None:
+        return []
+    is_command = item.get("type") == _COMMAND
+    return [_answered(item, call), WorkEnded(call.call_id)] if is_command else [_answered(item, call)]
 
 
 def _call(item: Mapping[str, Any]) -> ToolCalled | None:

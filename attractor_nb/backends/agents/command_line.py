@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 
 from attractor_nb.backends.agents.agent_backend import AgentBackend, texts
-from attractor_nb.backends.agents.agent_events import AgentEvent, Ended, TextWritten, plain_text
+from attractor_nb.backends.agents.agent_events import AgentEvent, Ended, TextWritten, error_at, plain_text
 from attractor_nb.backends.agents.output_reader import Listener
 from attractor_nb.backends.agents.transcript import MAX_ANSWER_CHARACTERS
 from attractor_nb.errors import OptionError, TerminalError
@@ -121,6 +121,7 @@ class CommandLineBackend(AgentBackend):
     """
 
     keeps_sessions: ClassVar[bool] = False
+    works_in_turns: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -175,30 +176,39 @@ class _WholeOutput(Listener):
     def finish(self) -> None:
         super().finish()
         text = plain_text("".join(self._pieces))
+        usage = Usage(calls=1)
         if self._path:
-            answer = _answer_in(text, self._path)
-            if answer is None:
-                return  # it has not said how it ended
+            answer, error = _answer_in(text, self._path)
+            if error:
+                self.transcript.take(Ended(is_failure=True, error=error, usage=usage), 0.0)
+            if error or answer is None:
+                return  # without an answer it has not said how it ended
             self._tell(TextWritten(answer))
         else:
             answer = text.strip()
-        usage = Usage(calls=1)
         is_truncated = self._length > MAX_ANSWER_CHARACTERS
         self.transcript.take(Ended(answer, usage=usage, is_truncated=is_truncated), 0.0)
 
 
-def _answer_in(text: str, path: tuple[str, ...]) -> str | None:
+def _answer_in(text: str, path: tuple[str, ...]) -> tuple[str | None, str]:
     """The text at a path in a JSON object that is all of a text, or the last line of it that has one.
 
     Only a line break that no JSON text can hold ends a line: others, such as U+2028, may stand in an answer.
+
+    Returns:
+        The answer, or None; and what the object says of an error, which goes before its answer (ruling 47).
     """
     for candidate in (text, *reversed(re.split(r"[\r\n]+", text))):
         try:
             value: Any = json.loads(candidate)
         except (ValueError, RecursionError):
             continue
+        error = ""
         for name in path:
-            value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
-        if isinstance(value, str):
-            return value
-    return None
+            values = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+            value = values.get(name)
+            error = error or error_at(values, "error") or ("an error" if values.get("is_error") is True else "")
+        if isinstance(value, str) or error:
+            answer = value if isinstance(value, str) else None
+            return answer, f"{error}: {plain_text(answer)}" if answer and error == "an error" else error
+    return None, ""

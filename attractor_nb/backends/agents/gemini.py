@@ -6,6 +6,7 @@ types of the stream (``output/types.ts``), ``nonInteractiveCli.ts`` and the exit
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -19,6 +20,7 @@ from attractor_nb.backends.agents.agent_events import (
     ToolAnswered,
     ToolCalled,
     count_at,
+    error_at,
     mapping_at,
     plain_text,
     session_at,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 _DENIALS: Final = frozenset({"policy_violation", "tool_not_registered"})
 """What the error of a tool is called that was not made: what would have to be approved is not offered."""
+_STOPPED: Final = re.compile(r"loop detected|stopping execution|execution stopped", re.IGNORECASE)
 _PROMPT: Final = "Do the task above."
 """``--prompt`` keeps it from asking, whatever the version; it is put behind what stdin holds."""
 
@@ -88,8 +91,8 @@ class Gemini:
                 ]
             case "tool_result":
                 return [_answered(line)]
-            case "error" if line.get("severity") == "error":
-                return [Complained(text_at(line, "message"))]
+            case "error":
+                return _complained(line)
             case "result":
                 return [_ended(line)]
             case _:
@@ -112,14 +115,21 @@ def _answered(line: Mapping[str, Any]) -> ToolAnswered:
     return ToolAnswered(text_at(line, "tool_id"), text_at(line, "output"), error, is_denied=is_denied)
 
 
+def _complained(line: Mapping[str, Any]) -> list[AgentEvent]:
+    """An error is the end, though a result follows that says otherwise; so is what stopped it as a warning."""
+    message = error_at(line, "message")
+    is_final = line.get("severity") == "error" or _STOPPED.search(message) is not None
+    return [Complained(message, is_final=True)] if is_final else []
+
+
 def _ended(line: Mapping[str, Any]) -> Ended:
     stats = mapping_at(line, "stats")
     usage = None
     if stats:
         usage = Usage(count_at(stats, "input_tokens"), count_at(stats, "output_tokens"), None, 1)
-    if line.get("status") == "success":
+    error = error_at(line, "error")
+    if line.get("status") == "success" and not error:
         return Ended(usage=usage, tokens=_tokens(stats))
-    error = text_at(mapping_at(line, "error"), "message")
     return Ended(is_failure=True, error=error, usage=usage, tokens=_tokens(stats))
 
 

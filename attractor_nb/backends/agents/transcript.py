@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends.agents.agent_events import (
@@ -14,9 +14,11 @@ from attractor_nb.backends.agents.agent_events import (
     TextWritten,
     ToolAnswered,
     ToolCalled,
+    WorkBegan,
+    WorkEnded,
     plain_text,
 )
-from attractor_nb.backends.agents.agent_failures import AgentFailure
+from attractor_nb.backends.agents.agent_failures import AgentFailure, FailureKind
 from attractor_nb.model.calls.providers import ModelName, read_model
 from attractor_nb.model.outcome import MAX_COUNT
 
@@ -58,6 +60,57 @@ class ToolCall:
 
 
 @dataclass(slots=True)
+class Work:
+    """What an agent started that may go on behind its last word: commands, agents of its own."""
+
+    _open: dict[str, WorkBegan] = field(default_factory=dict[str, WorkBegan])
+    _stopped: list[str] = field(default_factory=list[str])
+    _calls: set[str] = field(default_factory=set[str])
+    _ended_by_agent: set[str] = field(default_factory=set[str])
+
+    def called(self, call: ToolCalled) -> None:
+        """A tool was called, which may start work or end it."""
+        if call.is_background and len(self._calls) < MAX_OPEN_CALLS:
+            self._calls.add(call.call_id)
+        if call.ends_work and len(self._ended_by_agent) < MAX_OPEN_CALLS:
+            self._ended_by_agent.add(call.ends_work)
+            self._open.pop(call.ends_work, None)
+
+    def take(self, work: WorkBegan | WorkEnded) -> None:
+        """Work began, goes on in the background from now on, or ended."""
+        if isinstance(work, WorkBegan):
+            self._began(work)
+        else:
+            self._ended(work)
+
+    def _began(self, work: WorkBegan) -> None:
+        known = self._open.get(work.work_id)
+        is_background = work.is_background or work.call_id in self._calls
+        if known is not None:
+            self._open[work.work_id] = replace(known, is_background=known.is_background or is_background)
+        elif len(self._open) < MAX_OPEN_CALLS:
+            self._open[work.work_id] = replace(work, is_background=is_background)
+
+    def _ended(self, work: WorkEnded) -> None:
+        """What the agent itself ended was not stopped."""
+        known = self._open.pop(work.work_id, None)
+        if work.is_stopped and work.work_id not in self._ended_by_agent and len(self._stopped) < MAX_OPEN_CALLS:
+            self._stopped.append((known.what if known else "") or work.what or work.work_id)
+
+    @property
+    def is_going_on(self) -> bool:
+        """Whether some goes on in the background."""
+        return any(work.is_background for work in self._open.values())
+
+    def problem(self) -> str:
+        """What is wrong with it at the end; empty when all of it was done."""
+        unfinished = [work.what or work.work_id for work in self._open.values() if work.is_background]
+        if self._stopped:
+            return f"background work was stopped before it was done: {_cut_text('; '.join(self._stopped))}"
+        return f"background work was not done: {_cut_text('; '.join(unfinished))}" if unfinished else ""
+
+
+@dataclass(slots=True)
 class Transcript:
     """What the stream has said so far.
 
@@ -65,7 +118,7 @@ class Transcript:
         session: The session's id, or empty.
         model: The model, or empty.
         answer: The last message.
-        complaint: The last thing that went wrong.
+        complaint: The last thing that went wrong; one that is final stays.
         ended: The agent's own word on how it ended; None while it has not said it.
         is_empty: It has said nothing at all.
         denied: The tools that it was not allowed to call, each as often as it tried.
@@ -80,17 +133,32 @@ class Transcript:
     denied: list[str] = field(default_factory=list[str])
     _is_open: bool = False
     _calls: dict[str, tuple[ToolCalled, float]] = field(default_factory=dict[str, "tuple[ToolCalled, float]"])
+    _work: Work = field(default_factory=Work)
+
+    @property
+    def is_against_itself(self) -> bool:
+        """Whether it has reported what makes it no success, whatever else it has said (ruling 47)."""
+        is_final = self.complaint is not None and self.complaint.is_final
+        return is_final or (self.ended is not None and self.ended.is_failure) or bool(self._work.problem())
+
+    @property
+    def says_what_is_wrong(self) -> bool:
+        """Whether it has complained of anything."""
+        return self.complaint is not None or self.is_against_itself
 
     def failure(self, result: CommandResult) -> AgentFailure:
         """What the agent said about its failure: at its end, else on the way, else on stderr."""
         ended, complaint = self.ended or Ended(), self.complaint or Complained("")
+        kind = ended.kind or complaint.kind
         if ended.error and complaint.message not in ended.error:
-            return AgentFailure(ended.error, ended.status, result.exit_code)  # what was wrong before was something else
+            return AgentFailure(ended.error, ended.status, result.exit_code, ended.kind)  # before was something else
         words = ended.error or complaint.message
+        if not words and not result.exit_code and (words := self._work.problem()):
+            kind = FailureKind.UNKNOWN  # a command's own words say nothing of the agent
         if not words:
             source = result.stderr.strip() or (result.stdout.strip() if self.is_empty else "")
             words = plain_text(source)[-_TAIL_CHARACTERS:]
-        return AgentFailure(words, ended.status or complaint.status, result.exit_code)
+        return AgentFailure(words, ended.status or complaint.status, result.exit_code, kind)
 
     def take(self, event: AgentEvent, now: float) -> ToolCall | None:
         """Take what was said.
@@ -110,17 +178,17 @@ class Transcript:
                 self._say(event)
             case ToolCalled():
                 self._is_open = False
+                self._work.called(event)
                 if len(self._calls) < MAX_OPEN_CALLS:
                     self._calls[event.call_id] = (event, now)
             case ToolAnswered():
                 return self._answered(event, now)
+            case WorkBegan() | WorkEnded():
+                self._work.take(event)
             case Complained():
-                self.complaint = event
+                self.complaint = self.complaint if self.complaint and self.complaint.is_final else event
             case Ended():
-                self.ended = event
-                self.denied += event.denied
-                if event.text is not None:
-                    self.answer = event.text[:MAX_ANSWER_CHARACTERS]
+                self._end(event)
         return None
 
     def goes_on(self, written: TextWritten) -> bool:
@@ -135,6 +203,16 @@ class Transcript:
         """The calls that have not ended. Forgets them."""
         calls, self._calls = self._calls, {}
         return [ToolCall(call, began, error="the agent ended before it did") for call, began in calls.values()]
+
+    def _end(self, ended: Ended) -> None:
+        """Take its last word. A later one takes no failure back."""
+        if self.ended is not None and self.ended.is_failure and not ended.is_failure:
+            failed = self.ended
+            ended = replace(ended, is_failure=True, error=failed.error, status=failed.status, kind=failed.kind)
+        self.ended = ended
+        self.denied += ended.denied
+        if ended.text is not None:
+            self.answer = ended.text[:MAX_ANSWER_CHARACTERS]
 
     def _say(self, written: TextWritten) -> None:
         text = self.answer + self.news(written) if self.goes_on(written) else written.text

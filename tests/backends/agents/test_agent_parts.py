@@ -18,6 +18,8 @@ from attractor_nb.backends.agents.agent_events import (
     Tokens,
     ToolAnswered,
     ToolCalled,
+    WorkBegan,
+    WorkEnded,
     cost_at,
     count_at,
     plain_text,
@@ -43,6 +45,7 @@ TYPES = [
 FIELDS = [
     "subtype", "message", "content", "item", "usage", "error", "session_id", "thread_id", "role", "result", "is_error",
     "modelUsage", "stats", "status", "severity", "parameters", "tool_id", "total_cost_usd", "errors", "delta",
+    "task_id", "patch", "description", "is_backgrounded", "stop_reason", "terminal_reason", "api_error_status",
 ]  # fmt: skip
 LINES = st.fixed_dictionaries({"type": st.sampled_from(TYPES) | JSON}, optional=dict.fromkeys(FIELDS, JSON))
 
@@ -114,9 +117,10 @@ def test_an_answer_in_pieces_is_one_message_until_a_tool_is_called():
     assert transcript.answer == "Done."
 
 
-@pytest.mark.parametrize(("line", "answer"), [({"result": ""}, ""), ({"result": "Done."}, "Done."), ({}, "I begin.")])
-def test_an_end_that_says_an_empty_answer_is_no_earlier_message(line, answer):
-    """What was said on the way is the answer only where the end does not say one."""
+@pytest.mark.parametrize(
+    ("line", "answer"), [({"result": ""}, "I begin."), ({"result": "Done."}, "Done."), ({}, "I begin.")]
+)
+def test_what_was_said_last_is_the_answer_where_the_end_does_not_say_one(line, answer):
     transcript = Transcript()
     transcript.take(TextWritten("I begin."), 0.0)
     for event in Claude().read({"type": "result", "subtype": "success", "is_error": False, **line}):
@@ -231,12 +235,12 @@ SAID = [
     (
         Codex(),
         {"type": "item.started", "item": {"id": "item_1", "type": "command_execution", "command": "bash -lc ls", "aggregated_output": "", "exit_code": None, "status": "in_progress"}},
-        [ToolCalled("item_1", "command_execution", {"command": "bash -lc ls"})],
+        [ToolCalled("item_1", "command_execution", {"command": "bash -lc ls"}), WorkBegan("item_1", "bash -lc ls", is_background=True)],
     ),
     (
         Codex(),
         {"type": "item.completed", "item": {"id": "item_1", "type": "command_execution", "command": "rm x", "aggregated_output": "", "exit_code": None, "status": "declined"}},
-        [ToolAnswered("item_1", error="declined", called=ToolCalled("item_1", "command_execution", {"command": "rm x"}), is_denied=True)],
+        [ToolAnswered("item_1", error="declined", called=ToolCalled("item_1", "command_execution", {"command": "rm x"}), is_denied=True), WorkEnded("item_1")],
     ),
     (
         Codex(),
