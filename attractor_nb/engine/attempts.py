@@ -275,7 +275,8 @@ class Attempts(msgspec.Struct):
             if own is None and left is None:
                 returned = await work
             else:
-                is_slow = known.keeps_own_time or planned.is_fan_out  # it may have commands to end
+                # It may have commands to end, and to say what they have consumed.
+                is_slow = known.keeps_own_time or planned.is_fan_out or planned.asks_model
                 grace = OWN_GRACE_SECONDS if is_slow else CANCEL_GRACE_SECONDS
                 returned = await self._in_time(planned, work, own, left, grace)
         except CassetteMiss as miss:  # no edge leads on from it: a replay that missed is no success

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from attractor_nb.backends.agents.agent_events import plain_text
 from attractor_nb.backends.agents.agent_failures import denials, error_of
-from attractor_nb.backends.agents.agent_task import strict_schema, task_text, with_attached_files
+from attractor_nb.backends.agents.agent_task import attached_files, strict_schema, task_text, with_attached_files
+from attractor_nb.backends.agents.answer_grace import ended_in_grace
 from attractor_nb.backends.agents.claude import Claude
 from attractor_nb.backends.agents.codex import Codex
 from attractor_nb.backends.agents.dialect import AgentCall
@@ -29,6 +29,7 @@ from attractor_nb.model.calls.call_content import AGENT_TASK_FILE
 from attractor_nb.model.calls.providers import read_model
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import RunWarning
+from attractor_nb.model.outcome import Usage
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS, REASONING_EFFORTS
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.processes import LocalProcesses
@@ -39,10 +40,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from attractor_nb.backends.agents.agent_events import Tokens
     from attractor_nb.backends.agents.dialect import Dialect
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.model.outcome import Usage
     from attractor_nb.protocols import CommandResult, Processes
     from attractor_nb.stage import StageScope
 
@@ -112,15 +113,18 @@ class AgentBackend:
         scope = _scope()
         _tell_of_hooks(node, scope, self.dialect.name)
         saved = self._saved_session(scope)
-        prompt = with_attached_files(prompt, _attached_files(scope))
+        prompt = with_attached_files(prompt, [] if scope is None else attached_files(scope))
         call = self._call(node, prompt, scope, saved.session)
         listener = self._listener(scope)
         if scope is not None and scope.conversation is not None and not self.keeps_sessions:
             _tell(scope, f"{self.dialect.name} keeps no sessions: it cannot continue this thread")
         usage, finish, error = None, "", "it was cut off"
         try:
-            result = await self._run(call, scope, listener)
-            usage = await self._own_usage(listener, saved, call.model)
+            try:
+                result = await self._run(call, scope, listener)
+            finally:  # also when it is cut off: what it has reported was consumed
+                usage, tokens = self._reported(listener, saved)
+                usage = await self._priced(usage, tokens, listener.transcript.model or call.model)
             response = self._response(listener, result, usage)
             if scope is not None and scope.conversation is not None and listener.transcript.session:
                 kept = saved.gone_on(listener.transcript.session, listener.transcript.ended)
@@ -200,20 +204,22 @@ class AgentBackend:
     def _listener(self, scope: StageScope | None) -> Listener:
         return Listener(self.dialect, scope, asyncio.get_running_loop().time)
 
-    async def _own_usage(self, listener: Listener, saved: SavedSession, model: str) -> Usage | None:
-        """What the call consumed, priced by the list where the agent tells no price."""
-        ended = listener.transcript.ended
-        if ended is None or ended.usage is None:
-            return None
-        usage, tokens = ended.usage, ended.tokens
-        if self.dialect.counts_whole_sessions:
-            usage, tokens = saved.own_part(ended)
-        if usage.cost_usd is None and tokens:
-            price = await call_in_thread(
-                listed_price, self.dialect.price_provider, listener.transcript.model or model, tokens
-            )
-            usage = usage if price is None else usage.with_price(price)
-        return usage
+    def _reported(self, listener: Listener, saved: SavedSession) -> tuple[Usage | None, tuple[Tokens, ...]]:
+        """What the call consumed, and what of it has a list price: as its end says, else its messages so far."""
+        ended, tokens = listener.transcript.ended, listener.transcript.consumed
+        if ended is not None and ended.usage is not None:
+            return saved.own_part(ended) if self.dialect.counts_whole_sessions else (ended.usage, ended.tokens)
+        if not tokens:
+            return None, ()
+        sent, received = sum(part.input_tokens for part in tokens), sum(part.output_tokens for part in tokens)
+        return Usage(sent, received, None, 1), tokens
+
+    async def _priced(self, usage: Usage | None, tokens: tuple[Tokens, ...], model: str) -> Usage | None:
+        """A usage, priced by the list where the agent tells no price."""
+        if usage is None or usage.cost_usd is not None or not tokens:
+            return usage
+        price = await call_in_thread(listed_price, self.dialect.price_provider, model, tokens)
+        return usage if price is None else usage.with_price(price)
 
     def _response(self, listener: Listener, result: CommandResult, usage: Usage | None) -> Response:
         """The answer of a call that succeeded.
@@ -236,7 +242,7 @@ class AgentBackend:
         return SavedSession.read(conversation.read(), self.dialect.name, conversation.thread)
 
     async def _run(self, call: AgentCall, scope: StageScope | None, listener: Listener) -> CommandResult:
-        """Run the program to its end.
+        """Run the program to its end, or a little longer than to its last word.
 
         Raises:
             TerminalError: It cannot be started.
@@ -247,15 +253,18 @@ class AgentBackend:
         if scope is not None:
             scope.files.write_text(AGENT_TASK_FILE, text)
         try:
-            result = await processes.run(
+            work = processes.run(
                 [self._executable, *self.dialect.arguments(call)],
                 cwd=directory,
                 env=self._environment(),
                 stdin=text.encode("utf-8", "backslashreplace"),
                 on_output=listener.take,
             )
+            result, was_ended = await ended_in_grace(work, listener)
         finally:
             listener.finish()
+        if was_ended:
+            _tell(scope, f"{self.dialect.name} did not end after its last word, and was ended")
         if scope is not None and result.stderr:
             scope.files.write_text(STDERR_NAME, plain_text(result.stderr))
         return result
@@ -331,19 +340,6 @@ def texts(name: str, value: Sequence[str], example: str) -> tuple[str, ...]:
     if isinstance(value, str) or not all(isinstance(text, str) for text in value):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise OptionError(f"{name} must be a list of texts, not {value!r:.80}", hint=example)
     return tuple(value)
-
-
-def _attached_files(scope: StageScope | None) -> list[Path]:
-    """What the stage attaches, as files in its directory: agents have no other way to be shown it."""
-    places: list[Path] = []
-    if scope is None:
-        return places
-    for number, each in enumerate(scope.attachments, 1):
-        stem = re.sub(r"[^A-Za-z0-9_-]+", "_", each.shown_name.rpartition(".")[0])[:60]
-        name = f"attached/{number}-{stem}.{each.media_type.partition('/')[2]}"
-        scope.files.write_bytes(name, each.data)
-        places.append(scope.files.directory.absolute() / name)
-    return places
 
 
 def _may_report(node: Node, call: AgentCall) -> bool:

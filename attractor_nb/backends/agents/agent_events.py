@@ -149,6 +149,19 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
+class Consumed:
+    """What one message of a model has consumed so far.
+
+    Attributes:
+        message: The message's id; empty for the one that was named last.
+        tokens: All of it so far.
+    """
+
+    message: str
+    tokens: Tokens
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The agent's own word on how it ended.
 
@@ -175,7 +188,7 @@ class Ended:
     kind: FailureKind | None = None
 
 
-AgentEvent = Began | TextWritten | ToolCalled | ToolAnswered | WorkBegan | WorkEnded | Complained | Ended
+AgentEvent = Began | TextWritten | ToolCalled | ToolAnswered | WorkBegan | WorkEnded | Consumed | Complained | Ended
 
 
 def plain_text(text: str) -> str:

@@ -7,11 +7,14 @@ allows nothing more, and our own reader still judges the answer by the schema as
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from attractor_nb.stage import StageScope
 
 STATUS_NAME = "status.json"
 TURN: Final = (
@@ -53,6 +56,17 @@ def task_text(prompt: str, directory: Path | None, *, is_turn: bool) -> str:
         prompt = f"Task:\n\n{prompt}"
     parts = [prompt, TURN if is_turn else "", "" if directory is None else status_offer(directory)]
     return "\n\n".join(filter(None, parts))
+
+
+def attached_files(scope: StageScope) -> list[Path]:
+    """What a stage attaches, as files in its directory: agents have no other way to be shown it."""
+    places: list[Path] = []
+    for number, each in enumerate(scope.attachments, 1):
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "_", each.shown_name.rpartition(".")[0])[:60]
+        name = f"attached/{number}-{stem}.{each.media_type.partition('/')[2]}"
+        scope.files.write_bytes(name, each.data)
+        places.append(scope.files.directory.absolute() / name)
+    return places
 
 
 def with_attached_files(prompt: str, files: Sequence[Path]) -> str:

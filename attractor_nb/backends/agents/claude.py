@@ -16,8 +16,10 @@ from attractor_nb.backends.agents.agent_events import (
     AgentEvent,
     Began,
     Complained,
+    Consumed,
     Ended,
     TextWritten,
+    Tokens,
     ToolAnswered,
     ToolCalled,
     WorkBegan,
@@ -149,7 +151,13 @@ def _piece(line: Mapping[str, Any]) -> list[AgentEvent]:
     """A piece of a message that is being written; the message itself follows when it is whole."""
     event = mapping_at(line, "event")
     delta = mapping_at(event, "delta")
-    if line.get("parent_tool_use_id") or event.get("type") != "content_block_delta":
+    if line.get("parent_tool_use_id"):
+        return []
+    if event.get("type") == "message_start":
+        return _consumed(mapping_at(event, "message"))
+    if event.get("type") == "message_delta":
+        return _consumed(event)
+    if event.get("type") != "content_block_delta":
         return []
     text = text_at(delta, "text") if delta.get("type") == "text_delta" else ""
     return [TextWritten(text, is_whole=False)] if text else []
@@ -162,10 +170,24 @@ def _assistant(line: Mapping[str, Any]) -> list[AgentEvent]:
     if (error := line.get("error")) or line.get("is_api_error_message") is True:
         status = _STATUS_OF_ERROR.get(error, 0) if isinstance(error, str) else 0
         return [Complained(text or error_at(line, "error") or "an error of the API", status, is_final=is_own)]
-    events: list[AgentEvent] = [TextWritten(text)] if text and is_own else []
+    events = _consumed(mapping_at(line, "message"))
+    if text and is_own:
+        events.append(TextWritten(text))
     if is_own and mapping_at(line, "message").get("stop_reason") == _REFUSAL:
         events.append(Complained(_refused(text), is_final=True, kind=FailureKind.REFUSAL))
     return [*events, *(_called(block) for block in blocks if block.get("type") == "tool_use")]
+
+
+def _consumed(message: Mapping[str, Any]) -> list[AgentEvent]:
+    """What a message says that it has consumed."""
+    usage = mapping_at(message, "usage")
+    if not usage:
+        return []
+    sent = sum(count_at(usage, name) for name in _INPUTS)
+    tokens = Tokens(
+        text_at(message, "model"), sent, count_at(usage, "output_tokens"), count_at(usage, "cache_read_input_tokens")
+    )
+    return [Consumed(text_at(message, "id"), tokens)]
 
 
 def _called(call: Mapping[str, Any]) -> ToolCalled:

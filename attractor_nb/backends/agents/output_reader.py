@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.backends.agents.agent_events import AgentEvent, TextWritten, plain_text
+from attractor_nb.backends.agents.answer_grace import ANSWER_GRACE_SECONDS, WORK_GRACE_SECONDS
 from attractor_nb.backends.agents.transcript import ToolCall, Transcript
 from attractor_nb.model.events import ModelCallEnded, ToolCallEnded
 
@@ -50,6 +52,15 @@ class Listener:
         self._announced = 0
         self._has_output = False
         self._unlogged = ""
+        self.moved = asyncio.Event()
+        """Set whenever what it says changes how long it may go on (``answer_grace``)."""
+
+    @property
+    def grace_seconds(self) -> float | None:
+        """How long the agent may go on; None while it has not said its last word."""
+        if not self.transcript.is_over:
+            return None
+        return WORK_GRACE_SECONDS if self.transcript.is_waiting else ANSWER_GRACE_SECONDS
 
     @property
     def dropped_lines(self) -> int:
@@ -106,8 +117,11 @@ class Listener:
     def _tell(self, event: AgentEvent) -> None:
         if isinstance(event, TextWritten):
             self._stream(event)
+        was_over = self.transcript.is_over
         if (call := self.transcript.take(event, self._now())) is not None:
             self._announce_tool(call)
+        if was_over or self.transcript.is_over:
+            self.moved.set()
 
     def _stream(self, written: TextWritten) -> None:
         if self._scope is None:

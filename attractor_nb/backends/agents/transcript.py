@@ -10,8 +10,10 @@ from attractor_nb.backends.agents.agent_events import (
     AgentEvent,
     Began,
     Complained,
+    Consumed,
     Ended,
     TextWritten,
+    Tokens,
     ToolAnswered,
     ToolCalled,
     WorkBegan,
@@ -25,7 +27,6 @@ from attractor_nb.model.outcome import MAX_COUNT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.backends.agents.agent_events import Tokens
     from attractor_nb.protocols import CommandResult
 
 MAX_ANSWER_CHARACTERS: Final = 4 * 1024 * 1024
@@ -134,6 +135,23 @@ class Transcript:
     _is_open: bool = False
     _calls: dict[str, tuple[ToolCalled, float]] = field(default_factory=dict[str, "tuple[ToolCalled, float]"])
     _work: Work = field(default_factory=Work)
+    _consumed: dict[str, Tokens] = field(default_factory=dict[str, Tokens])
+    _is_over: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has said its last word, and nothing after it."""
+        return self._is_over
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it may still hear of work that goes on in the background."""
+        return self._work.is_going_on
+
+    @property
+    def consumed(self) -> tuple[Tokens, ...]:
+        """What its messages have consumed, as far as they say it, for a call that never says the whole."""
+        return tuple(self._consumed.values())
 
     @property
     def is_against_itself(self) -> bool:
@@ -170,6 +188,8 @@ class Transcript:
             The call of a tool that ended with it, if one did.
         """
         self.is_empty = False
+        if isinstance(event, TextWritten | ToolCalled | Ended):
+            self._is_over = isinstance(event, Ended)
         match event:
             case Began():
                 self.session = event.session or self.session
@@ -183,13 +203,21 @@ class Transcript:
                     self._calls[event.call_id] = (event, now)
             case ToolAnswered():
                 return self._answered(event, now)
-            case WorkBegan() | WorkEnded():
-                self._work.take(event)
-            case Complained():
-                self.complaint = self.complaint if self.complaint and self.complaint.is_final else event
-            case Ended():
-                self._end(event)
+            case _:
+                self._take_report(event)
         return None
+
+    def _take_report(self, report: WorkBegan | WorkEnded | Consumed | Complained | Ended) -> None:
+        """Take what it says about itself."""
+        match report:
+            case WorkBegan() | WorkEnded():
+                self._work.take(report)
+            case Consumed():
+                self._consume(report)
+            case Complained():
+                self.complaint = self.complaint if self.complaint and self.complaint.is_final else report
+            case Ended():
+                self._end(report)
 
     def goes_on(self, written: TextWritten) -> bool:
         """Whether a text goes on with the message before it, or is that message, whole at last."""
@@ -203,6 +231,12 @@ class Transcript:
         """The calls that have not ended. Forgets them."""
         calls, self._calls = self._calls, {}
         return [ToolCall(call, began, error="the agent ended before it did") for call, began in calls.values()]
+
+    def _consume(self, consumed: Consumed) -> None:
+        """A message says it again and again; what it says at last counts."""
+        named = consumed.message or next(reversed(self._consumed), "")
+        if named in self._consumed or len(self._consumed) < MAX_OPEN_CALLS:
+            self._consumed[named] = more_of(self._consumed.get(named), consumed.tokens)
 
     def _end(self, ended: Ended) -> None:
         """Take its last word. A later one takes no failure back."""
@@ -228,6 +262,18 @@ class Transcript:
         if call is None:
             return None  # of a call that nobody saw there is nothing to tell
         return ToolCall(call, known[1] if known else now, _cut_text(answer.result), _cut_text(answer.error))
+
+
+def more_of(known: Tokens | None, tokens: Tokens) -> Tokens:
+    """The larger of each count: one that is left out later was none the less consumed."""
+    if known is None:
+        return tokens
+    return Tokens(
+        known.model or tokens.model,
+        max(known.input_tokens, tokens.input_tokens),
+        max(known.output_tokens, tokens.output_tokens),
+        max(known.cache_read_tokens, tokens.cache_read_tokens),
+    )
 
 
 def _cut(value: Any) -> Any:
