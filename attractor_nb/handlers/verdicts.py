@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import Struct
 
-from attractor_nb.decisions.answers.response_schemas import ResponseSchema, SchemaElsewhere, schema_problem
+from attractor_nb.decisions.answers.response_schemas import ResponseSchema, schema_problem
 from attractor_nb.errors import StatusFileError, TerminalError
 from attractor_nb.handlers.named_models import validated
 from attractor_nb.model.outcome import Outcome
@@ -201,10 +201,7 @@ def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | N
             return "outcome" in status or isinstance(status.get("status"), str)
         return schema is not None and schema.has_shape(value)
 
-    try:
-        value = value_that_counts(json_values(text), complaint_about, has_shape)
-    except SchemaElsewhere as error:
-        raise _no_schema(node, str(error)) from None
+    value = value_that_counts(json_values(text), complaint_about, has_shape)
     if asks_for_status:
         return outcome_from_status(cast("dict[str, Any]", value), targets=targets)
     kept = value if model is None else validated(model, value)[0]
@@ -228,12 +225,8 @@ def _schema_of(node: Node) -> ResponseSchema | None:
     if not text:
         return None
     if problem := schema_problem(text):
-        raise _no_schema(node, problem)
+        raise TerminalError(
+            f"response_schema of node {node.id!r} is not a JSON Schema: {problem}",
+            hint='for example response_schema="{\\"type\\": \\"object\\", \\"required\\": [\\"score\\"]}"',
+        )
     return ResponseSchema(text)
-
-
-def _no_schema(node: Node, problem: str) -> TerminalError:
-    return TerminalError(
-        f"response_schema of node {node.id!r} is not a JSON Schema: {problem}",
-        hint='for example response_schema="{\\"type\\": \\"object\\", \\"required\\": [\\"score\\"]}"',
-    )

@@ -6,7 +6,7 @@ import sys
 
 HEAVY = {
     "IPython", "anthropic", "dask", "distributed", "genai_prices", "graphviz", "httpx", "ipywidgets", "jsonschema",
-    "lark", "networkx", "openai", "pandas", "pydantic_ai", "questionary", "rich", "xllamacpp",
+    "jsonschema_rs", "lark", "networkx", "openai", "pandas", "pydantic_ai", "questionary", "rich", "xllamacpp",
 }  # fmt: skip
 ENGINE = {"attractor_nb.pipeline.pipeline", "attractor_nb.engine.runner", "attractor_nb.handlers.handler_registry"}
 
