@@ -34,7 +34,8 @@ def asked(monkeypatch):
 
     async def complete(address, request, on_text, **options):
         requests.append(json.loads(json.dumps(request["messages"])))
-        return Completion(f"answer {len(requests)}", is_truncated=False, usage=Usage(1, 1, None, 1))
+        text = f"<think>musings</think>answer {len(requests)}"  # ruling 46: a thread carries no reasoning
+        return Completion(text, is_truncated=False, usage=Usage(1, 1, None, 1))
 
     monkeypatch.setattr("attractor_nb.backends.local_model.complete_chat", complete)
     return requests

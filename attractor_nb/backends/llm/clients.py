@@ -25,6 +25,7 @@ from attractor_nb.backends.llm.provider_failures import (
     without_network,
     without_settings,
 )
+from attractor_nb.backends.llm.request_settings import RUNNING_TOTAL
 from attractor_nb.model.calls.providers import read_model
 from attractor_nb.network import SOCKS_PROXIES, WEB_PROXIES, NetworkFault, certificate_fault, is_local, proxy_fault
 from attractor_nb.redaction import learn
@@ -207,7 +208,7 @@ def _made(target: Target, address: str, key: str, http: httpx2.AsyncClient) -> M
         from pydantic_ai.providers.azure import AzureProvider  # noqa: PLC0415 - as above
 
         at = AzureProvider(azure_endpoint=address, api_key=key, http_client=http)
-        return OpenAIChatModel(target.model, provider=at, profile=_WHOLE)
+        return OpenAIChatModel(target.model, provider=at, profile=_WHOLE, settings=RUNNING_TOTAL)
     return _openai(target, address, key, http)
 
 
@@ -244,19 +245,19 @@ def _openai(target: Target, address: str, key: str, http: httpx2.AsyncClient) ->
         at = OpenAICompatibleProvider(target.endpoint.name, base_url=address, api_key=key, http_client=http)
         if target.endpoint.api == "responses":
             return OpenAIResponsesModel(target.model, provider=at)
-        return OpenAIChatModel(target.model, provider=at, profile=_OLDER)
+        return OpenAIChatModel(target.model, provider=at, profile=_OLDER, settings=RUNNING_TOTAL)
     if target.provider == "openai" and not address:
         return OpenAIResponsesModel(target.model, provider=OpenAIProvider(api_key=key, http_client=http))
     if target.provider == "openai" and read_model(target.model).provider == "openai":
         passing_on = OpenAIProvider(base_url=address, api_key=key, http_client=http)
-        return OpenAIChatModel(target.model, provider=passing_on, profile=_WHOLE)
+        return OpenAIChatModel(target.model, provider=passing_on, profile=_WHOLE, settings=RUNNING_TOTAL)
     compatible = OpenAICompatibleProvider(
         f"{target.provider}-compatible" if target.provider == "openai" else target.provider,
         base_url=address,
         api_key=key,
         http_client=http,
     )
-    return OpenAIChatModel(target.model, provider=compatible, profile=_OLDER)
+    return OpenAIChatModel(target.model, provider=compatible, profile=_OLDER, settings=RUNNING_TOTAL)
 
 
 async def _bounded(response: httpx2.Response) -> None:

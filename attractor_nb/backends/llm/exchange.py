@@ -19,7 +19,13 @@ from pydantic_ai.usage import UsageLimits
 from attractor_nb.backends.llm.media import refused_kind
 from attractor_nb.backends.llm.message_contents import answer_ending, answer_text
 from attractor_nb.backends.llm.provider_failures import CallFailed, Ending, cut_short, not_shown, thought_too_long
-from attractor_nb.backends.llm.request_settings import bound_object, cache_settings, marked_prompt, model_settings
+from attractor_nb.backends.llm.request_settings import (
+    bound_object,
+    cache_settings,
+    marked_prompt,
+    model_settings,
+    unasked_total,
+)
 from attractor_nb.model.calls.reasoning import part_reasoning
 
 if TYPE_CHECKING:
@@ -147,7 +153,7 @@ class Exchange:
     def _settings(self, model: Model[Any], *, is_talk: bool) -> dict[str, Any]:
         provider, read_seconds = self.requests.target.provider, self.requests.limits.read_seconds
         settings = model_settings(self.requests.request, provider, model.profile, read_seconds=read_seconds)
-        return {**settings, **cache_settings(provider, is_talk=is_talk)}
+        return unasked_total({**settings, **cache_settings(provider, is_talk=is_talk)}, model.settings)
 
 
 def agent_of(model: Model[Any]) -> Agent[None, str]:

@@ -39,6 +39,13 @@ MARKING: Final = frozenset({"anthropic"})
 LEAST_CHARACTERS: Final = 1024 * CHARACTERS_PER_TOKEN
 """About the least that they keep."""
 
+RUNNING_TOTAL: Final[Any] = {"openai_continuous_usage_stats": True}
+"""Settings of a chat model: what a later chunk says of usage replaces what an earlier one said.
+
+Many servers repeat the total so far with each chunk, unasked. OpenAI's own says it once.
+"""
+_ASKED_FOR_USAGE: Final = {"stream_options": {"include_usage": True}}
+
 
 def model_settings(
     request: Request, provider: str, profile: Mapping[str, Any], *, read_seconds: float
@@ -71,6 +78,23 @@ def model_settings(
     if request.temperature is not None and not is_thinking:
         settings["temperature"] = request.temperature
     return settings
+
+
+def unasked_total(settings: Mapping[str, Any], own: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Settings of a call with which no server is asked for a running total: OpenAI's refuses to be.
+
+    >>> unasked_total({"extra_body": {"a": 1}}, RUNNING_TOTAL)
+    {'extra_body': {'stream_options': {'include_usage': True}, 'a': 1}}
+    >>> unasked_total({"timeout": 1}, None)
+    {'timeout': 1}
+
+    Args:
+        settings: Those of the call.
+        own: Those of the model.
+    """
+    if not own or not RUNNING_TOTAL.keys() <= own.keys():
+        return dict(settings)
+    return {**settings, "extra_body": {**_ASKED_FOR_USAGE, **settings.get("extra_body", {})}}
 
 
 def _effort(request: Request, provider: str, profile: Mapping[str, Any]) -> str | bool | None:

@@ -95,6 +95,11 @@ AGAINST = {
         "background work was not done: make",
     ),
     "an error of claude's message": ("claude", [wrote("API Error: 529", error="overloaded"), DONE], "API Error: 529"),
+    "claude complains again after an error": (
+        "claude",
+        [wrote("API Error", error="overloaded"), wrote("A helper's", error="unknown", parent_tool_use_id="c1"), DONE],
+        "claude failed: API Error",
+    ),
     "claude's message is an error": ("claude", [wrote("No access", is_api_error_message=True), DONE], "No access"),
     "a status of claude's result": ("claude", [result(api_error_status=500, result="Sorry.")], "claude failed: Sorry."),
     "a reason of claude's result": ("claude", [result(terminal_reason="api_error")], "api_error: All done."),

@@ -26,6 +26,7 @@ class Reply:
         finish: ``stop``, ``length``, ``refusal``, another word as it is, or empty: the stream never says why
             it ends.
         usage: Tokens in and out; None: it does not say.
+        running: Each chunk says the usage so far, as some servers do; in OpenAI's form alone.
         cached: How many of those in came from a cache.
         status, headers, error: An error page in place of a stream: its status, its headers, its message.
         error_type: The provider's word for the error, beside its message.
@@ -41,6 +42,7 @@ class Reply:
     tool_calls: tuple = ()
     finish: str = "stop"
     usage: tuple | None = (11, 7)
+    running: bool = False
     cached: int = 0
     status: int = 200
     headers: dict = field(default_factory=dict)
@@ -237,7 +239,10 @@ def _openai(asked, reply):
     frame = {"id": "chat-1", "object": "chat.completion.chunk", "created": 0, "model": asked.body["model"]}
 
     def choice(delta, reason=None):
-        return _data({**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})
+        sent, received = reply.usage or (0, 0)
+        total = {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
+        said = {"usage": total} if reply.running else {}
+        return _data({**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **said})
 
     if reply.finish == "refusal":
         events = [choice({"role": "assistant", "refusal": reply.text})]

@@ -253,3 +253,11 @@ def test_ruling_46_a_model_that_thinks_up_to_its_limit_is_asked_once_and_then_th
     result, _ = run(server, f"{body} start -> a -> done")
     assert (result.status, len(server.asked)) == ("success", 2), result.reason
     assert "reached its token limit before an answer" in result.outcomes["a"].notes
+
+
+def test_a_running_total_of_usage_is_counted_once_and_not_asked_for(serve, reply, run):
+    server = serve(reply(pieces=("one ", "two ", "three"), usage=(1000, 3), running=True))
+    result, _ = run(server, 'a [prompt="Count.", llm.extra.seed=7] start -> a -> done', max_tokens_total=1500)
+    assert (result.usage.input_tokens, result.usage.output_tokens) == (1000, 3)
+    body = server.asked[0].body
+    assert (body["stream_options"], body["seed"]) == ({"include_usage": True}, 7)
