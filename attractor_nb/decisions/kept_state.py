@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from attractor_nb.decisions.branch_states import BranchState, BranchStates
+from attractor_nb.decisions.last_failures import LastFailure
 from attractor_nb.decisions.notes import Note
 from attractor_nb.decisions.preambles.preamble_past import StageSummary
 from attractor_nb.decisions.routing import Seen
@@ -40,6 +41,7 @@ class KeptState(Record, frozen=True, kw_only=True, omit_defaults=False):
     seen: Seen
     last: tuple[StageStatus, str, str]
     last_notes: str = ""
+    failure: LastFailure | None = None
     incoming_edge: int | None
     in_flight: InFlight | None
     ended: tuple[str, str, bool]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from attractor_nb.decisions.effects import Announce, Effect, RunEnd
 from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE, walked
 from attractor_nb.decisions.goal_gates import never_visited, passed_over, redirect_target, unsatisfied_gate
+from attractor_nb.decisions.last_failures import MAX_SAME_FAILURES
 from attractor_nb.decisions.limits.bounds import Reached, RunPosition, counted, exceeded, used_up
 from attractor_nb.decisions.routing import JUMPS
 from attractor_nb.model.events import GoalGateUnsatisfied, RunWarning
@@ -37,6 +40,20 @@ def bound_reached(plan: Plan, state: RunState, node_id: str) -> RunEnd | None:
         outer=_around(state),
     )
     return None if reached is None else bound_end(reached)
+
+
+def same_failure_end(state: RunState, node_id: str) -> RunEnd | None:
+    """The end of a run that would repeat a failure which does not change; None when it may go on (ruling 52).
+
+    In a branch it is the end of the branch: whoever walks the fan-out decides about it.
+    """
+    failure = state.failure
+    if failure is None or failure.node_id != node_id or failure.times < MAX_SAME_FAILURES:
+        return None
+    reason = (
+        f"{failure.reason} ({node_id} failed with this {failure.times} times in a row, and trying again cannot help)"
+    )
+    return RunEnd(is_success=False, reason=reason, is_resumable=state.root is None)
 
 
 def _around(state: RunState) -> RunPosition | None:
@@ -75,6 +92,13 @@ def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: 
 def bound_end(reached: Reached) -> RunEnd:
     """The end of a run by a bound; it goes on with a higher one."""
     return RunEnd(is_success=False, reason=reached.reason, is_resumable=True, bound=reached.bound)
+
+
+def end_with_failure(state: RunState, end: RunEnd) -> RunEnd:
+    """An end by a bound with the last failure: what came in the way of an end of another kind (ruling 52)."""
+    if not end.bound or state.failure is None or state.failure.reason in end.reason:
+        return end
+    return replace(end, reason=f"{end.reason}; the last failure: {state.failure}")
 
 
 def dead_end(state: RunState) -> RunEnd:

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from attractor_nb.decisions.branch_states import BranchState, BranchStates
 from attractor_nb.decisions.fidelity import entry_name
+from attractor_nb.decisions.last_failures import LastFailure, failure_after
 from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.decisions.notes import OBSERVED, Note, with_note
 from attractor_nb.decisions.recent_stages import RECENT_STAGES, remember_keys, stage_summary
@@ -99,6 +100,7 @@ class RunState(msgspec.Struct, eq=False):
         last_route: Its route; it decides how a run without a way on ends.
         last_reason: Why it failed, or why there was no way on.
         last_notes: What it said.
+        failure: The stage that failed last and has not succeeded since, in a branch or not; or None.
         incoming_edge: Position of the edge that leads to ``next_node``, or None.
         in_flight: The visit under way, or None.
         ended: ``completed``, ``failed`` or empty.
@@ -142,6 +144,7 @@ class RunState(msgspec.Struct, eq=False):
     last_route: str = ""
     last_reason: str = ""
     last_notes: str = ""
+    failure: LastFailure | None = None
     incoming_edge: int | None = None
     in_flight: InFlight | None = None
     ended: str = ""
@@ -235,6 +238,9 @@ class RunState(msgspec.Struct, eq=False):
     def _end(self, event: StageEnd, *, is_passed_through: bool) -> None:
         if event.outcome.usage is not None:
             self.spend(event.name, event.outcome.usage)
+        for state in (self,) if self.root is None else (self, self.root):
+            if state.failure is not None or isinstance(event, StageFailed):
+                state.failure = failure_after(state.failure, event, is_passed_through=is_passed_through)
         all_branches = (self.root or self).branches
         if all_branches.open:
             if self.root is not None and (branch := all_branches.open.get(self.branch)):
@@ -407,6 +413,8 @@ class RunState(msgspec.Struct, eq=False):
     def reopen(self) -> None:
         """Go on after an end that allows it: a bound that was raised."""
         self.ended, self.reason, self.is_resumable, self.bound = "", "", False, ""
+        if self.failure is not None:
+            self.failure = structs.replace(self.failure, times=0)
 
     def totals(self) -> dict[str, Any]:
         """What a list of runs says of an ended run, for its manifest: seconds, stages, what was consumed."""

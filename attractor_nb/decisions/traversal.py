@@ -39,6 +39,7 @@ from attractor_nb.decisions.run_endings import (
     end_or_redirect,
     is_restart_due,
     restart_end,
+    same_failure_end,
     spending_reached,
     unseen_spending,
 )
@@ -83,7 +84,7 @@ def traverse(
         if is_restart_due(plan, state):
             return restart_end(plan, state, state.next_node)
         planned = plan.nodes[state.next_node]
-        if end := bound_reached(plan, state, planned.id):
+        if end := same_failure_end(state, planned.id) or bound_reached(plan, state, planned.id):
             return end
         if planned.is_exit:
             end = yield from end_or_redirect(plan, state, RunEnd(is_success=True))
@@ -132,7 +133,7 @@ def traverse_branch(
             return RunEnd(is_success=True)
         if end := branch_refused(plan, state, planned):
             return end
-        if end := bound_reached(plan, state, planned.id):
+        if end := same_failure_end(state, planned.id) or bound_reached(plan, state, planned.id):
             return end
         if end := (yield from _run_stage(walk, planned)):
             return end

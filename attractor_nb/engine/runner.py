@@ -18,6 +18,7 @@ from attractor_nb.context import Context
 from attractor_nb.decisions.effects import RunEnd
 from attractor_nb.decisions.kept_state import checkpoint_entries
 from attractor_nb.decisions.notes import OBSERVED
+from attractor_nb.decisions.run_endings import end_with_failure
 from attractor_nb.decisions.traversal import traverse
 from attractor_nb.engine.attempts import Attempts
 from attractor_nb.engine.backend_lifetimes import closed, open_backends
@@ -275,6 +276,7 @@ class Runner(msgspec.Struct):
         if end.is_success:
             event: Event = PipelineCompleted(duration=duration, artifact_count=setup.store.artifact_count)
         else:
+            end = end_with_failure(setup.state, end)
             event = PipelineFailed(error=end.reason, duration=duration, is_resumable=end.is_resumable, bound=end.bound)
         setup.stream.announce(event, is_synced=True)
         setup.state.apply(event)

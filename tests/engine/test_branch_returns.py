@@ -114,7 +114,8 @@ def test_ruling_36_returns_count_against_the_bounds_and_a_reached_bound_is_fail(
 def test_ruling_18_a_bound_that_is_reached_in_a_branch_names_the_cycle_around_it(make):
     pipeline, _, _ = make({"t1": BROKEN}, nodes=TARGET, fan="max_parallel=1")
     result = pipeline.run(wait=True, durability="none", max_steps=11)
-    assert result.reason == "max_steps=11 reached: 11 stages executed, in the cycle p -> plan -> p"
+    bound = "max_steps=11 reached: 11 stages executed, in the cycle p -> plan -> p"
+    assert result.reason == f"{bound}; the last failure: p: the tests are red"
 
 
 @pytest.mark.parametrize(
