@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from attractor_nb.decisions.hindsight.journal import Journal
-from attractor_nb.decisions.hindsight.route_explanation import all_route_reasons, route_reasons_of
+from attractor_nb.decisions.hindsight.route_explanation import all_route_reasons, route_reasons_of, seen_at_commits
 from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.errors import RunNotFound
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.hindsight.journal import VisitRecord
     from attractor_nb.decisions.hindsight.route_reasons import RouteReasons
     from attractor_nb.decisions.planning.plan import Plan
+    from attractor_nb.decisions.routing import Seen
     from attractor_nb.model.events import Event, StageEnd
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.execution import Execution
@@ -163,6 +164,7 @@ class Lookback:
         """
         self.directories = _read_all(run)
         self._graph = run.graph
+        self._seen: dict[Journal, dict[int, Seen]] = {}
 
     @cached_property
     def plan(self) -> Plan:
@@ -176,7 +178,14 @@ class Lookback:
 
     def visits_of(self, node_id: str) -> list[KnownVisit]:
         """The visits of a node, oldest first."""
-        return [visit for visit in self.visits if visit.record.node_id == node_id]
+        return self._visits_by_node.get(node_id, [])
+
+    @cached_property
+    def _visits_by_node(self) -> dict[str, list[KnownVisit]]:
+        found: dict[str, list[KnownVisit]] = {}
+        for visit in self.visits:
+            found.setdefault(visit.record.node_id, []).append(visit)
+        return found
 
     @cached_property
     def counted(self) -> list[Event]:
@@ -193,7 +202,10 @@ class Lookback:
         commit = visit.record.commit
         if commit is None:
             return None
-        return route_reasons_of(self.plan, visit.journal, commit, visit.place.resolve)
+        seen = self._seen.get(visit.journal)
+        if seen is None:
+            seen = self._seen[visit.journal] = seen_at_commits(self.plan, visit.journal)
+        return route_reasons_of(self.plan, visit.journal, commit, seen[commit.sequence], visit.place.resolve)
 
     def explained(self) -> Iterator[tuple[RecordedDirectory, StageEnd, RouteReasons]]:
         """Each commit that counts, with why the stage was left as it was."""

@@ -13,7 +13,7 @@ from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
 from attractor_nb.engine.runner import RunOutcome
 from attractor_nb.errors import OptionError, RunError, RunNotFound, StorageError
-from attractor_nb.model.events import PipelineForked, PipelineInterrupted
+from attractor_nb.model.events import PipelineInterrupted
 from attractor_nb.model.states import ENDED, LIVE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.definition import Definition
@@ -41,11 +41,11 @@ from attractor_nb.storage.run_directory import SOURCE_NAME, first_directory
 from attractor_nb.storage.stored_run import StoredRun, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from attractor_nb.decisions.hindsight.journal import Journal
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.model.events import Event
     from attractor_nb.runtime.past import KnownVisit
 
 DefinitionT = TypeVar("DefinitionT", bound=Definition)
@@ -205,24 +205,22 @@ def texts_of(run: Execution, known: KnownVisit) -> dict[str, str]:
     for name, file in TEXTS.items():
         with contextlib.suppress(StorageError):
             if (text := read_stage_text(directory, file)) is not None:
-                found[name] = without_places(run, known.journal.counted, redacted(text))
+                found[name] = without_places(run, known.journal, redacted(text))
     return found
 
 
-def without_places(run: Execution, counted: Sequence[Event], value: ValueT) -> ValueT:
+def without_places(run: Execution, journal: Journal, value: ValueT) -> ValueT:
     """A JSON value with marks where it names the run or its directory: they differ always and tell nothing.
 
     So are those of the runs that it was forked from: the stages that a fork has of them were asked there.
 
     Args:
         run: The run.
-        counted: The records of the directory that the value is from.
+        journal: The past of the directory that the value is from.
         value: Without secrets.
     """
     places = [PlaceOfCall(run.id, (str(run.logs_root), str(first_directory(run.logs_root))))]
-    places += [
-        PlaceOfCall(event.parent_id, (event.parent_root,)) for event in counted if isinstance(event, PipelineForked)
-    ]
+    places += [PlaceOfCall(event.parent_id, (event.parent_root,)) for event in journal.forks]
     for place in places:
         value = place.without_in(value)
     return value

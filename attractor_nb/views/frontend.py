@@ -53,7 +53,7 @@ const pageValues = JSON.parse(document.getElementById("values").textContent);
 CALL(staticHost(pageValues), document.getElementById("view"));
 document.getElementById("static").open = false;
 """
-_UNSAFE_JSON: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&"})
+_UNSAFE_JSON: Final = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 
 
 @cache
@@ -170,7 +170,10 @@ def page(title: str, line: str, entry: str, call: str, values: Mapping[str, Any]
 
 def json_text(values: Any) -> str:
     """JSON that can stand in a page: in plain ASCII, without a character that could end its element."""
-    return json.dumps(values, ensure_ascii=True, separators=(",", ":"), allow_nan=False).translate(_UNSAFE_JSON)
+    text = json.dumps(values, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    for char, escaped in _UNSAFE_JSON.items():  # str.translate takes fifty times as long
+        text = text.replace(char, escaped)
+    return text
 
 
 @cache

@@ -7,7 +7,9 @@ knows the events of one run directory, and nothing of where they lie.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from bisect import bisect_left
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from attractor_nb.model.events import Event
+
+
+_SNAPSHOT_EVERY: Final = 16
+"""Events after which the contexts are kept: whoever asks for one moment after another folds few events again."""
 
 
 class AttemptRecord(msgspec.Struct):
@@ -124,12 +130,46 @@ class Journal:
             sequence: Number of the event.
             branch: Path of the branch; it has its fan-out's context until it has begun.
         """
-        contexts = {"": dict(self._base)}
-        for event in self.counted:
-            if event.sequence > sequence:
-                break
+        last = self._position(sequence + 1)
+        whole, rest = divmod(last, _SNAPSHOT_EVERY)
+        contexts = (
+            {path: dict(values) for path, values in self._snapshots[whole].items()} if rest else self._snapshots[whole]
+        )
+        for event in self.counted[last - rest : last]:
             _follow(contexts, event)
         return dict(_nearest(contexts, branch))
+
+    def events_before(self, sequence: int) -> Iterator[Event]:
+        """The events that count before a number, the newest first."""
+        for position in range(self._position(sequence) - 1, -1, -1):
+            yield self.counted[position]
+
+    @cached_property
+    def forks(self) -> list[PipelineForked]:
+        """The beginnings of the run as a fork."""
+        return [event for event in self.counted if isinstance(event, PipelineForked)]
+
+    @cached_property
+    def changes_by_hand(self) -> list[DebuggerChanged]:
+        """What people changed in a debugger."""
+        return [event for event in self.counted if isinstance(event, DebuggerChanged)]
+
+    def _position(self, sequence: int) -> int:
+        """Where the first event stands that has this number or a higher one."""
+        return bisect_left(self.counted, sequence, key=lambda event: event.sequence)
+
+    @cached_property
+    def _snapshots(self) -> list[dict[str, dict[str, Any]]]:
+        """The contexts before every so many events."""
+        contexts = {"": dict(self._base)}
+        found: list[dict[str, dict[str, Any]]] = []
+        for position, event in enumerate(self.counted):
+            if position % _SNAPSHOT_EVERY == 0:
+                found.append({path: dict(values) for path, values in contexts.items()})
+            _follow(contexts, event)
+        if len(self.counted) % _SNAPSHOT_EVERY == 0:
+            found.append(contexts)
+        return found
 
     def contexts(self) -> Iterator[tuple[Event, Mapping[str, Any]]]:
         """Each event that counts with the context behind it, of the branch that it is in.

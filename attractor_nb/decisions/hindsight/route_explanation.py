@@ -55,17 +55,22 @@ def all_route_reasons(
         yield event, reasons_for(plan, event, seen, _lookup(values, resolve))
 
 
-def route_reasons_of(
-    plan: Plan, journal: Journal, commit: StageEnd, resolve: Callable[[Any], Any] = lambda value: value
-) -> RouteReasons:
-    """Why one visit was left as it was; see ``all_route_reasons``."""
+def seen_at_commits(plan: Plan, journal: Journal) -> dict[int, Seen]:
+    """What the edges saw at each commit that counts, by its number; one pass over the events."""
     state, diamonds = RunState(plan.start), diamonds_of(plan)
+    found: dict[int, Seen] = {}
     for event in journal.counted:
         state.apply(event, is_passed_through=event.node_id in diamonds)
-        if event is commit:
-            break
-    branch = state.branches.open.get(commit.branch)
-    seen = (state if branch is None else branch.state).seen
+        if isinstance(event, StageEnd) and event.is_commit:
+            branch = state.branches.open.get(event.branch)
+            found[event.sequence] = (state if branch is None else branch.state).seen
+    return found
+
+
+def route_reasons_of(
+    plan: Plan, journal: Journal, commit: StageEnd, seen: Seen, resolve: Callable[[Any], Any] = lambda value: value
+) -> RouteReasons:
+    """Why one visit was left as it was; see ``all_route_reasons``, and ``seen_at_commits`` for what was seen."""
     values = journal.values_at(commit.sequence, commit.branch)
     return reasons_for(plan, commit, seen, _lookup(values, resolve))
 

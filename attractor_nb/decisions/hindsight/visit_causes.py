@@ -43,14 +43,12 @@ def arrival_of(journal: Journal, visit: VisitRecord) -> Arrival:
     """What brought the run to a visit, by the last event before it that says where the run goes on."""
     found: Event | None = None
     by_hand: list[str] = []
-    for event in journal.counted:
-        if event.sequence >= visit.sequence:
-            break
+    for event in journal.events_before(visit.sequence):
         if _leads(event, visit.branch):
             found = event
-            by_hand.clear()
-        elif event.branch == visit.branch and (words := _by_hand(event, visit.node_id)):
-            by_hand.append(words)
+            break
+        if event.branch == visit.branch and (words := _by_hand(event, visit.node_id)):
+            by_hand.insert(0, words)
     arrival = _arrival(found, visit)
     return replace(arrival, words="; ".join([arrival.words, *by_hand]))
 

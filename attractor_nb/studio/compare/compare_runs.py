@@ -172,7 +172,7 @@ def diff(a: Execution | RunResult | str | PathLike[str], b: Execution | RunResul
 def _side(name: str, run: Execution) -> Side:
     view = run.view
     label = redacted(run.graph.label)
-    reason = without_places(run, look_back(run).directories[-1].journal.counted, redacted(view.reason))
+    reason = without_places(run, look_back(run).directories[-1].journal, redacted(view.reason))
     return Side(name, run.id, label, view.status, reason, view.stages, view.duration, so_far(view))
 
 
@@ -181,7 +181,7 @@ def _steps(run: Execution) -> Iterator[ComparedVisit]:
     for known in look_back(run).visits:
         if not known.is_set_aside:
             step = step_of(known.record, texts_of(run, known))
-            yield replace(step, reason=without_places(run, known.journal.counted, step.reason))
+            yield replace(step, reason=without_places(run, known.journal, step.reason))
 
 
 def _context(run: Execution) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def _context(run: Execution) -> dict[str, Any]:
     journal = look_back(run).directories[-1].journal
     last = journal.counted[-1].sequence if journal.counted else 0
     clean: dict[str, Any] = redacted_value(journal.values_at(last))
-    return without_places(run, journal.counted, clean)
+    return without_places(run, journal, clean)
 
 
 def _graph_changes(a: Graph, b: Graph, united: United) -> Iterator[str]:

@@ -133,16 +133,32 @@ def align(a: Sequence[ComparedVisit], b: Sequence[ComparedVisit]) -> tuple[Pair,
 
     Branches stand behind the steps of the way that they left.
     """
-    found: list[Pair] = []
-    for branch in dict.fromkeys(step.branch for step in (*a, *b)):
-        found += _aligned([step for step in a if step.branch == branch], [step for step in b if step.branch == branch])
-    return tuple(found)
+    branches: dict[str, tuple[list[ComparedVisit], list[ComparedVisit]]] = {}
+    for side, steps in enumerate((a, b)):
+        for step in steps:
+            branches.setdefault(step.branch, ([], []))[side].append(step)
+    return tuple(pair for both in branches.values() for pair in _aligned(*both))
 
 
 def _aligned(a: list[ComparedVisit], b: list[ComparedVisit]) -> Iterator[Pair]:
-    if len(a) * len(b) > MAX_ALIGNED:
-        yield from _by_number(a, b)
-        return
+    alike = _alike(a, b)
+    yield from map(Pair, a[:alike], b[:alike])
+    ends = _alike(a[: alike - 1 if alike else None : -1], b[: alike - 1 if alike else None : -1])
+    middle_a, middle_b = a[alike : len(a) - ends], b[alike : len(b) - ends]
+    if len(middle_a) * len(middle_b) > MAX_ALIGNED:
+        yield from _by_number(middle_a, middle_b)
+    else:
+        yield from _matched(middle_a, middle_b)
+    yield from map(Pair, a[len(a) - ends :], b[len(b) - ends :])
+
+
+def _alike(a: Sequence[ComparedVisit], b: Sequence[ComparedVisit]) -> int:
+    """How many steps at the beginning are of the same nodes."""
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((count for count, (one, other) in pairs if one.node != other.node), min(len(a), len(b)))
+
+
+def _matched(a: list[ComparedVisit], b: list[ComparedVisit]) -> Iterator[Pair]:
     names = [step.node for step in a], [step.node for step in b]
     for kind, first, last, other, end in SequenceMatcher(None, *names, autojunk=False).get_opcodes():
         if kind == "equal":

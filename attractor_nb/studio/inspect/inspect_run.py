@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.graph import Edge, Node
     from attractor_nb.runtime.execution import Execution
+    from attractor_nb.runtime.past import KnownVisit, Lookback
 
 MAX_VERDICTS: Final = 200
 _ARROW: Final = "->"
@@ -42,13 +43,7 @@ def inspect(run: Execution, what: str | int, visit: int | None = None, attempt: 
 
 
 def inspect_stage(
-    run: Execution,
-    node: str,
-    visit: int | None = None,
-    attempt: int | None = None,
-    branch: str = "",
-    *,
-    is_context_whole: bool = True,
+    run: Execution, node: str, visit: int | None = None, attempt: int | None = None, branch: str = ""
 ) -> StageInspection:
     """Everything that is known of a stage.
 
@@ -58,7 +53,6 @@ def inspect_stage(
         visit: Which of its visits, by number; the latest that counts by default.
         attempt: Which attempt of it; the latest by default.
         branch: Path of a branch, where the same node was visited in several.
-        is_context_whole: Tell of the context what stayed the same, too.
 
     Raises:
         OptionError: There is no such node, visit or attempt.
@@ -76,8 +70,17 @@ def inspect_stage(
             raise OptionError(f"{node} was not visited yet, so it has no visit {visit}")
         return replace(not_reached(run, spec), run=run)
     chosen = _chosen(known, node, visit, branch)
-    found = read_stage(run, past, spec, known, chosen, attempt, is_context_whole=is_context_whole)
-    return replace(found, run=run)
+    return replace(read_stage(run, past, spec, known, chosen, attempt), run=run)
+
+
+def inspect_visit(run: Execution, past: Lookback, visit: KnownVisit) -> StageInspection:
+    """What is known of one visit, for who looks at all of them: of the context what it changed, and no other visit.
+
+    Raises:
+        OptionError: The graph has no such node any more.
+    """
+    spec = _node_of(run, visit.record.node_id)
+    return replace(read_stage(run, past, spec, (), visit, None, is_context_whole=False), run=run)
 
 
 def inspect_edge(run: Execution, edge: str | int) -> EdgeInspection:

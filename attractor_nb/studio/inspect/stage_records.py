@@ -11,7 +11,6 @@ from attractor_nb.engine.worktree_commits import CHANGES_FILE
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError
 from attractor_nb.model.calls.cached import INPUTS_FILE
 from attractor_nb.model.context_values import is_reference
-from attractor_nb.model.events import DebuggerChanged
 from attractor_nb.runtime.handles.cache_verdict import words_of_look
 from attractor_nb.runtime.workspace.worktree_changes import place_facts
 from attractor_nb.storage.stages.stage_listing import Listing, list_stage, read_beginning
@@ -50,9 +49,12 @@ def read_stage(
     chosen: KnownVisit,
     attempt: int | None,
     *,
-    is_context_whole: bool,
+    is_context_whole: bool = True,
 ) -> StageInspection:
     """Everything that is known of one attempt; of the latest, if ``attempt`` is None.
+
+    ``known`` are the visits of the node that are listed beside it; ``is_context_whole`` tells of the context what
+    stayed the same, too.
 
     Raises:
         OptionError: The visit has no such attempt.
@@ -73,7 +75,7 @@ def read_stage(
         spec.handler_type,
         record.number,
         record.branch,
-        tuple(_visit_line(one, run) for one in known),
+        tuple(visit_line(one, run) for one in known),
         tried.number,
         tuple(_attempt_line(one, record, is_live=is_live) for one in record.attempts),
         _attempt_status(tried, record, is_live=is_live),
@@ -172,10 +174,10 @@ def _by_hand(chosen: KnownVisit) -> tuple[str, ...]:
     record = chosen.record
     last = record.attempts[-1].ended
     found: list[str] = []
-    for event in chosen.journal.counted:
+    for event in chosen.journal.changes_by_hand:
         if last is not None and event.sequence > last.sequence:
             break
-        if not isinstance(event, DebuggerChanged) or event.node != record.node_id:
+        if event.node != record.node_id:
             continue
         if event.visit in {0, record.number} and event.branch == record.branch:
             before = f"; by itself it came to {event.before}" if event.before else ""
@@ -183,7 +185,8 @@ def _by_hand(chosen: KnownVisit) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _visit_line(one: KnownVisit, run: Execution) -> VisitLine:
+def visit_line(one: KnownVisit, run: Execution) -> VisitLine:
+    """A visit in the list of its node's."""
     record = one.record
     is_live = not run.is_done and not one.is_set_aside
     commit = record.commit

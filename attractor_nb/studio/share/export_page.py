@@ -19,7 +19,8 @@ from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.past import look_back
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.user_files import write_file
-from attractor_nb.studio.inspect.inspect_run import inspect_stage
+from attractor_nb.studio.inspect.inspect_run import inspect_visit
+from attractor_nb.studio.inspect.stage_records import visit_line
 from attractor_nb.studio.replay.replay_run import replay_run
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.frontend import json_text, page
@@ -30,7 +31,7 @@ from attractor_nb.views.table import Column, Table, table_html
 from attractor_nb.views.texts.prose import shown_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from os import PathLike
 
     from attractor_nb.runtime.execution import Execution
@@ -88,13 +89,20 @@ def fitting_values(run: Execution) -> tuple[dict[str, Any], list[str]]:
     replay: dict[str, Any] = replay_run(run).values()
     place = PlaceOfCall("", (str(run.logs_root), str(run.logs_root.absolute())))  # its id stays
     replay = redacted_value(place.without_in(replay))
-    stages: dict[str, Any] = redacted_value(place.without_in(dict(_stages(run))))
+    visits, stages = _stages(run)
+    visits, stages = redacted_value(place.without_in(visits)), redacted_value(place.without_in(stages))
     values: dict[str, Any] = {}
+    longest = _longest(stages)
+    shorter: dict[str, Any] = {}
     for step, limit in enumerate(TEXT_LIMITS):
+        if longest > limit or step in (0, FILE_SHARE):  # else they stay as they were
+            with_files = step < FILE_SHARE
+            shorter = {name: _shortened(stage, limit, with_files=with_files) for name, stage in stages.items()}
         values = {
             **replay,
+            "visits": visits,
             "replay": _with_short_values(replay["replay"], VALUE_LIMITS[step]),
-            "stages": {name: _shortened(stage, limit, with_files=step < FILE_SHARE) for name, stage in stages.items()},
+            "stages": shorter,
         }
         if len(json_text(values)) <= MAX_BYTES:
             return values, [*_notes(step, limit), *_rendered(values)]
@@ -134,23 +142,33 @@ def _with_fewer_stages(values: dict[str, Any]) -> tuple[dict[str, Any], list[str
     if len(stages) < count:
         notes.append(f"The texts of the first {count - len(stages):,} of {count:,} visits are left out.")
     if size > MAX_BYTES:
+        values["visits"] = {}
         for frame in values["replay"]["frames"]:
             frame.pop("context", None)
         notes.append("The context is left out.")
     return values, notes
 
 
-def _stages(run: Execution) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every visit by ``node@visit``; of the context what it changed, for the frames have the whole."""
-    for known in look_back(run).visits:
+def _stages(run: Execution) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The visits of each node, and every visit by ``node@visit``.
+
+    Of the context a visit has what it changed, for the frames have the whole; and of the other visits of its node
+    it has nothing, for they are the same in each.
+    """
+    past = look_back(run)
+    visits: dict[str, Any] = {}
+    stages: dict[str, Any] = {}
+    for known in past.visits:
         record = known.record
         node, visit = record.node_id, record.number
         try:
-            found = inspect_stage(run, node, visit, branch=record.branch, is_context_whole=False)
-            plain = found.to_plain(TEXT_LIMITS[0], with_files=True, with_place=False)
+            plain = inspect_visit(run, past, known).to_plain(TEXT_LIMITS[0], with_files=True, with_place=False)
         except AttractorError as error:  # one stage that cannot be read keeps nobody from the others
             plain = {"node": node, "visit": visit, "status": "", "problems": [error.message]}
-        yield f"{node}@{visit}", plain
+        visits.setdefault(node, []).append(visit_line(known, run).to_plain())
+        plain.pop("visits", None)
+        stages[f"{node}@{visit}"] = plain
+    return visits, stages
 
 
 def _shortened(stage: dict[str, Any], limit: int, *, with_files: bool) -> dict[str, Any]:
@@ -164,6 +182,20 @@ def _shortened(stage: dict[str, Any], limit: int, *, with_files: bool) -> dict[s
     if not with_files and "files" in stage:
         shorter["files"] = [{**file, "text": None} for file in stage["files"]]
     return {**shorter, "cut": cut}
+
+
+def _longest(value: Any) -> int:
+    """Characters of the longest text in a JSON value."""
+    longest, pending = 0, [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, str):
+            longest = max(longest, len(part))
+        elif isinstance(part, dict):
+            pending.extend(cast("dict[str, Any]", part).values())
+        elif isinstance(part, list):
+            pending.extend(cast("list[Any]", part))
+    return longest
 
 
 def _cut_texts(value: Any, limit: int) -> Any:

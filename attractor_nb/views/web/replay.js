@@ -117,6 +117,12 @@ export function showReplay(host, el) {
     inspector.element.scrollIntoView({ block: "nearest" });
   }
 
+  // What a page without a kernel has of a visit; the list of its node's visits is there once.
+  function textsOf(visit) {
+    const texts = (host.get("stages") || {})[`${selected}@${visit}`];
+    return texts && { ...texts, visits: (host.get("visits") || {})[selected] };
+  }
+
   // The inspector shows the visit that the node is in at this moment, or was in last.
   function followSelected() {
     if (selected === null) return;
@@ -126,7 +132,7 @@ export function showReplay(host, el) {
     inspector.open(selected, drawing.nameOf(selected), spokenState(state));
     selectedVisit = visit;
     clearTimeout(asking);
-    const texts = (host.get("stages") || {})[`${selected}@${visit}`];
+    const texts = textsOf(visit);
     if (texts) inspector.show(texts);
     else if (visit && isLost) inspector.show({ node: selected, problems: [REPLAY_GONE] });
     else if (visit && host.isLive) asking = setTimeout(() => ask({ node: selected, visit }), ASK_AFTER_MS);
@@ -136,7 +142,7 @@ export function showReplay(host, el) {
   // A request of the inspector is for another visit or file than the one that is shown.
   function ask(request) {
     const { visit, file } = request;
-    const texts = (host.get("stages") || {})[`${selected}@${visit}`];
+    const texts = textsOf(visit);
     if (texts && file === undefined) inspector.show(texts);
     else if (isLost) inspector.show({ node: selected, problems: [REPLAY_GONE] });
     else if (host.isLive) host.send({ kind: "inspect", node: selected, visit: selectedVisit, ...request });
