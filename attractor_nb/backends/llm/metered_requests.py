@@ -7,6 +7,7 @@ one follows, is not known here.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from dataclasses import dataclass, field
@@ -89,6 +90,8 @@ class MeteredRequests:
     gates: RateGates
     tools: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    _open: Any = None
+    """The stream of the request under way, once its server has answered."""
 
     async def make(
         self,
@@ -119,9 +122,16 @@ class MeteredRequests:
         began = time.monotonic()
         self._record(messages)
         response: ModelResponse | None = None
+        self._open = None
         try:
             response = await self._received(opened, read)
             self._check(response)
+        except asyncio.CancelledError:  # of a stage that ran out of time: what was read was paid for
+            with contextlib.suppress(*UNREADABLE):
+                if self._open is not None:
+                    usage = self._counted(read(self._open), messages, permit)
+                    self._announce(began, usage, error="it was cut off", error_type="cancelled")
+            raise
         except Exception as error:  # announced, whatever it is, and raised again
             failure = failure_of(error, self.target, self.address)
             message = failure.error.message if failure else type(error).__name__
@@ -153,6 +163,7 @@ class MeteredRequests:
         limit = asyncio.timeout(self.limits.request_seconds)
         try:
             async with limit, opened as stream:
+                self._open = stream
                 async for event in stream:
                     paced.add(text_of(event))
                 response = read(stream)

@@ -95,3 +95,23 @@ def test_calls_that_a_kill_cut_off_are_counted_as_asked_at_an_unknown_cost(serve
     assert result.usage.unpriced_calls == 10
     assert result.usage.total_tokens == 11 * 15
     assert Run.load(tmp_path / "run").view.usage == result.usage
+
+
+@pytest.mark.parametrize(
+    ("shape", "tools"), [("openai", ""), ("anthropic", ""), ("google", ""), ("openai", 'allowed_tools="read",')]
+)
+def test_ruling_18_a_request_that_its_stage_cuts_off_counts_as_far_as_it_was_read(
+    serve, reply, backend_for, shape, tools
+):
+    server = serve(reply(text="word " * 300, ends="hang", after=4, usage=None))
+    events = []
+    source = (
+        "digraph { start [shape=Mdiamond] a [prompt=x, %s timeout=1500ms] done [shape=Msquare] start -> a -> done }"
+    )
+    options = {"backend": backend_for(server, shape), "observers": [events.append]}
+    result = Pipeline(source % tools).run(wait=True, trust=True, **options)
+    assert "timeout: a took more than 1500ms" in result.reason
+    (ended,) = [event for event in events if type(event).__name__ == "ModelCallEnded"]
+    assert (ended.error, ended.usage) == ("it was cut off", result.usage)
+    assert (result.usage.calls, result.usage.estimated_calls) == (1, 1)
+    assert result.usage.output_tokens > 10
