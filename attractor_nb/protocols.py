@@ -242,6 +242,11 @@ class RunStore(Protocol):
         """Whether enough time and log have passed for the next unforced checkpoint (ruling 29)."""
         ...
 
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """The manifest as it stands."""
+        ...
+
     def save_manifest(self, changes: Mapping[str, Any]) -> None:
         """Merge changes into manifest.json."""
         ...

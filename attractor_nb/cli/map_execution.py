@@ -179,7 +179,7 @@ def _write_results(path: Path, result: MapResult) -> None:
 
 
 def _row_plain(result: MapResult, row: RowResult) -> dict[str, Any]:
-    plain: dict[str, Any] = redacted_value({**row.to_plain(), "inputs": dict(result.inputs[row.row])})
+    plain: dict[str, Any] = redacted_value({**row.to_plain(), "mark": row.mark, "inputs": dict(result.inputs[row.row])})
     return plain
 
 
@@ -213,6 +213,8 @@ def _result_plain(result: MapResult) -> dict[str, Any]:
         "pipeline": result.pipeline.name,
         "status": result.status,
         "reason": result.reason,
+        "is_simulated": result.is_simulated,
+        "mark": result.mark,
         "map_id": result.map_id,
         "directory": None if result.directory is None else str(result.directory),
         "counts": dict(result.counts),
@@ -260,9 +262,8 @@ class MapProgress:
         """Write a row's line; at a terminal the bar says what succeeds."""
         if self._terminal.is_live and result.is_success:
             return
-        words = "read, had ended before" if result.was_finished else ""
-        if result.reason:
-            words = first_words(one_line(result.reason), REASON_CHARS)
+        words = result.reason or ("read, had ended before" if result.was_finished else "")
+        words = first_words(one_line("; ".join(filter(None, (result.mark, words)))), REASON_CHARS)
         time = duration_text(result.duration)
         tone = Tone.of(result.status)
         self._terminal.write(Line(RunStatus.of(result.status).letter, str(result.row), words, time, tone))

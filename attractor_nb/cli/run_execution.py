@@ -28,7 +28,6 @@ from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.runtime.prepare.trust import where_commands_run
 from attractor_nb.runtime.recorded_options import choices_of
 from attractor_nb.runtime.workspace.worktree_changes import place_facts
-from attractor_nb.storage.manifest_file import was_simulated
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.views.columns import one_line
@@ -267,14 +266,13 @@ def requests_to_end_as_interrupts() -> Generator[None]:
 
 def _show(run: Run, result: RunResult | None, settings: Settings, progress: QuietProgress) -> None:
     """The outcome on stdout; how to go on, which is no result, on stderr."""
-    is_simulated = settings.is_simulated or was_simulated(run.logs_root)
     progress.say("")
     if result is not None and result.cassette is not None:
         progress.say(f"cassette: {result.cassette}")
     if settings.is_json:
-        print_json(summary_plain(run, result, progress.tally, is_simulated=is_simulated))
+        print_json(summary_plain(run, result, progress.tally))
     elif result is not None:
-        print(in_words(result, is_simulated=is_simulated))
+        print(in_words(result))
     sys.stdout.flush()
     if is_to_be_resumed(result, progress.tally) and run.logs_root.is_dir():
         node = run.view.next_node

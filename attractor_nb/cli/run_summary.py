@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from attractor_nb.views.state import BranchView
 
 
-def in_words(result: RunResult, *, is_simulated: bool = False) -> str:
+def in_words(result: RunResult) -> str:
     """Outcome, reason, and where everything is."""
     count = result.view.stages
     mark = RunStatus.of(result.status).letter
     parts = [f"{mark} {result.status}", f"{count} stage{'s' * (count != 1)}", duration_text(result.duration)]
-    if is_simulated:
-        parts.append("simulated")
+    if result.mark:
+        parts.append(result.mark)
     if result.cached_nodes:
         parts.append(cached_words(result.view))
     lines = ["   ".join([*parts, *usage_words(result.usage)])]
@@ -44,21 +44,24 @@ def is_to_be_resumed(result: RunResult | None, tally: Tally) -> bool:
     return result.status == "fail" and tally.is_resumable
 
 
-def summary_plain(run: Run, result: RunResult | None, tally: Tally, *, is_simulated: bool = False) -> dict[str, Any]:
+def summary_plain(run: Run, result: RunResult | None, tally: Tally) -> dict[str, Any]:
     """The run as JSON values; of the stages, only those that were visited (in order of first visit)."""
+    marks = run.view.marks.marks
     if result is None:
         return {
             "status": "interrupted",
             "run_id": run.id,
             "logs_root": str(run.logs_root),
-            "is_simulated": is_simulated,
+            "is_simulated": marks.is_simulated,
+            "mark": marks.words,
             "stages": [],
         }
     return {
         "pipeline": run.pipeline.name,
         "status": result.status,
         "reason": result.reason,
-        "is_simulated": is_simulated,
+        "is_simulated": marks.is_simulated,
+        "mark": marks.words,
         "run_id": result.run_id,
         "logs_root": str(result.logs_root),
         **({"workdir": str(result.workdir)} if result.workdir else {}),

@@ -60,6 +60,7 @@ def run_plain(row: RunRow) -> dict[str, Any]:
         "usage": None if row.usage is None else row.usage.to_plain(),
         "tags": list(row.tags),
         "is_simulated": row.is_simulated,
+        "mark": row.mark,
         "lineage": row.lineage or None,
         "note": row.note or None,
         "logs_root": str(row.logs_root),

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from attractor_nb.decisions.mark_fold import MarkFold
 from attractor_nb.engine.tracebacks import Failures
+from attractor_nb.model.result_marks import ResultMarks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.child import Children
     from attractor_nb.model.events import PipelineRewound
     from attractor_nb.model.outcome import Usage
+    from attractor_nb.model.result_marks import Answers
     from attractor_nb.protocols import BackendLifetime, Clock, Handler, Interviewer, Randomness, RunStore
     from attractor_nb.stage import Workplace
 
@@ -52,6 +55,9 @@ class RunSetup(msgspec.Struct):
         left: The later directory of the run that a rewind leaves; owned until that record is written, so that
             nobody goes on in it meanwhile.
         backend: What answers prompts, for the record.
+        answers: Who answers in this session, likewise.
+        marks: What must be said of the result so far.
+        saved_marks: What the manifest says of it.
         children: Where stages get child runs.
         instructions: What a supervisor has told the run; None where nobody gives any.
         workplace: Where agents and the tools of models work.
@@ -84,6 +90,9 @@ class RunSetup(msgspec.Struct):
     rewound: PipelineRewound | None = None
     left: RunStore | None = None
     backend: str = ""
+    answers: Answers = ""
+    marks: MarkFold = msgspec.field(default_factory=MarkFold)
+    saved_marks: ResultMarks = ResultMarks()
     children: Children | None = None
     instructions: Instructions | None = None
     workplace: Workplace | None = None

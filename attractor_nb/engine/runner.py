@@ -138,6 +138,8 @@ class Runner(msgspec.Struct):
                 interrupted_node=flight.node_id if flight and flight.is_started else "",
                 on_interrupted=state.on_interrupted,
                 cut_off={name: usage.to_plain() for name, usage in setup.cut_off.items()},
+                backend=setup.backend,
+                answers=setup.answers,
             )
             setup.store.save_manifest({"status": "resumed", "end_time": None})
             if setup.rewound is not None:
@@ -156,11 +158,12 @@ class Runner(msgspec.Struct):
                 inputs={key: kept.get(key, value) for key, value in setup.inputs.items()},
                 start_node=state.next_node,
                 restart_of=setup.restart_of,
-                carried=state.carried if setup.restart_of else None,
+                carried=msgspec.structs.replace(state.carried, marks=setup.marks.marks) if setup.restart_of else None,
                 goal=setup.plan.graph.goal,
                 model=setup.plan.graph.get("llm_model", str) or "",
                 node_count=len(setup.plan.nodes),
                 backend=setup.backend,
+                answers=setup.answers,
             )
         setup.stream.announce(event, is_synced=True)
         if setup.warning:
@@ -233,9 +236,20 @@ class Runner(msgspec.Struct):
         """Make a stage's end durable, project it, and say so (ruling 29); whether the loop needs a turn."""
         attempts.announce(effect.event, is_synced=True)
         self._committed += 1
+        if self.setup.marks.is_new:
+            self._save_marks()
         self._save_checkpoint(is_forced=effect.is_landmark)
         attempts.announce(CheckpointSaved(saved_node=effect.event.name))
         return self._is_yield_due()
+
+    def _save_marks(self) -> None:
+        """Keep in the manifest, for the lists, what the log says of the result: simulated, pinned (ruling 48)."""
+        setup = self.setup
+        setup.marks.is_new = False
+        marks = setup.marks.marks
+        if marks != setup.saved_marks:
+            setup.store.save_manifest(marks.to_facts())
+            setup.saved_marks = marks
 
     def _is_yield_due(self) -> bool:
         now = self.setup.clock.monotonic()

@@ -20,7 +20,7 @@ from attractor_nb.maps.map_work import MapWork
 from attractor_nb.maps.row_run import RowTask
 from attractor_nb.maps.row_shipment import ROWS, STAGES, shipment_of, ships_rows
 from attractor_nb.redaction import redacted
-from attractor_nb.runtime.begin import backend_facts, describe_backend, seams_of
+from attractor_nb.runtime.begin import backend_facts, describe_backend, first_marks, seams_of
 from attractor_nb.runtime.handles.hosts import check_host, new_job
 from attractor_nb.runtime.handles.presenters import present
 from attractor_nb.runtime.plugs.cassette import Recording, answering_backend, with_cassette
@@ -90,6 +90,7 @@ def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapR
         "graph_hash": pipeline.graph.content_hash,
         "backend": describe_backend(options.backend),
         **backend_facts(options.backend, pipeline.graph),
+        **first_marks(pipeline.graph, options),
         "outputs": list(own.outputs),
         **recorded_for_rows(options, pipeline.graph, pipeline.origin),
         **({"source_path": str(pipeline.origin)} if isinstance(pipeline.origin, Path) else {}),

@@ -25,7 +25,17 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.execution import Execution
 
 TABLE_ROWS: Final = 200
-_COLUMNS: Final = ("status", "reason", "stages", "duration_seconds", "tokens", "cost_usd", "run_id", "directory")
+_COLUMNS: Final = (
+    "status",
+    "reason",
+    "stages",
+    "duration_seconds",
+    "tokens",
+    "cost_usd",
+    "mark",
+    "run_id",
+    "directory",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +112,16 @@ class MapResult(Sequence["RowResult"]):
         return self.view.usage
 
     @property
+    def mark(self) -> str:
+        """What must be said of the results together, as of a run's; empty when there is nothing (ruling 48)."""
+        return self.view.marks.words
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether answers in them are made up, at least in part."""
+        return self.view.marks.is_simulated
+
+    @property
     def duration(self) -> float:
         """Seconds from the call to the end of the last row."""
         return self.view.seconds
@@ -147,6 +167,7 @@ class MapResult(Sequence["RowResult"]):
             entry.duration,
             usage.total_tokens,
             usage.cost_usd,
+            entry.mark,
             entry.run_id,
             entry.directory,
         )

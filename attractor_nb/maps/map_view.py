@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.model.row_result import ROW_STATUSES
 from attractor_nb.model.states import RunStatus
 from attractor_nb.views.columns import aligned, one_line
@@ -70,6 +71,7 @@ class MapView:
         failures: The rows that failed, in the order in which they did.
         latest: The rows that ended last, the newest last.
         usage: What all ended rows consumed.
+        marks: What must be said of their results together (ruling 48).
         began: When the call was, on the monotonic clock.
         duration: Seconds of the whole, once it has ended; else None.
         status: ``running``, or how it ended: ``success``, ``fail`` or ``interrupted``.
@@ -83,6 +85,7 @@ class MapView:
     failures: list[RowResult] = field(default_factory=list["RowResult"])
     latest: deque[RowResult] = field(default_factory=lambda: deque["RowResult"](maxlen=LATEST_ROWS))
     usage: Usage = field(default_factory=Usage)
+    marks: ResultMarks = field(default_factory=ResultMarks)
     began: float = field(default_factory=time.monotonic)
     duration: float | None = None
     status: str = "running"
@@ -120,6 +123,7 @@ class MapView:
         """A row has ended, or was not started."""
         self.counts[result.status] += 1
         self.usage = self.usage + result.usage
+        self.marks += result.marks
         if result.status == "fail":
             self.failures.append(result)
         if result.status != "not_started":
@@ -165,6 +169,7 @@ def map_headline(view: MapView, *, has_times: bool = True) -> str:
         f"{RunStatus.of(view.status).letter} {view.status}",
         f"{view.ended_count:,} of {view.row_count:,} rows",
         by_status,
+        one_line(view.marks.words),
         *([_seconds(view), *usage_words(view.usage)] if has_times else []),
         one_line(view.reason),
     ]
@@ -245,7 +250,8 @@ def _row_of(entry: RowResult) -> int:
 
 def _ended_row(entry: RowResult) -> ShownRow:
     spent = duration_text(entry.duration) if entry.status != "not_started" else ""
-    return ShownRow(entry.status, str(entry.row), spent, first_words(one_line(entry.reason), REASON_CHARS))
+    words = "; ".join(filter(None, (entry.mark, entry.reason)))
+    return ShownRow(entry.status, str(entry.row), spent, first_words(one_line(words), REASON_CHARS))
 
 
 def _seconds(view: MapView) -> str:

@@ -259,7 +259,7 @@ class MapWork:
         else:
             status, reason = "success", ""
         if self.directory is not None:
-            self.directory.finish(as_recorded(status), reason)
+            self.directory.finish(as_recorded(status), reason, self.view.marks)
         self.view.end(status, reason)
 
     async def _open_backend(self) -> None:

@@ -191,6 +191,7 @@ def _row_result(task: RowTask, result: RunResult) -> RowResult:
         usage=result.usage,
         is_unmeasured=is_unmeasured(result.status, result.reason),
         outputs={key: result.context.get(key) for key in task.outputs if key in result.context},
+        marks=result.marks,
     )
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Count, Record, always
+from attractor_nb.model.result_marks import ResultMarks
 
 
 class CarriedState(Record, frozen=True):
@@ -21,6 +22,7 @@ class CarriedState(Record, frozen=True):
         branch_steps: Stages that branches committed.
         unsatisfied: Of a restart the nodes that had not succeeded before it: a goal gate among them must be
             executed again (ruling 45).
+        marks: Of a restart: what must be said of the results before it (ruling 48).
     """
 
     restarts: Count = always(0)
@@ -31,3 +33,4 @@ class CarriedState(Record, frozen=True):
     branch_visits: dict[str, dict[str, Count]] = always({})
     branch_steps: Count = always(0)
     unsatisfied: tuple[str, ...] = ()
+    marks: ResultMarks = ResultMarks()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.model.states import RunStatus, is_unmeasured
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
         retries: Failed attempts by node.
         artifacts: Ids of the artifacts that it has stored.
         usage: What its model calls consumed.
+        marks: What must be said of its result.
         steered_ago: Seconds since it was given its latest instruction; None when it never was.
     """
 
@@ -45,6 +47,7 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
     retries: Mapping[str, int] = {}
     artifacts: tuple[str, ...] = ()
     usage: Usage = msgspec.field(default_factory=Usage)
+    marks: ResultMarks = ResultMarks()
     steered_ago: float | None = None
 
     @property

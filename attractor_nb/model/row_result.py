@@ -9,6 +9,7 @@ from msgspec.structs import force_setattr
 
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Count, Record, always
+from attractor_nb.model.result_marks import ResultMarks
 
 RowStatus = Literal["success", "fail", "interrupted", "not_started"]
 _NOTHING: Final = Usage()
@@ -30,6 +31,7 @@ class RowResult(Record, frozen=True):
         outputs: The context values that the map was asked to keep.
         is_unmeasured: A stage of it could not be tried for a reason outside the pipeline (ruling 51).
         was_finished: It had ended before, and was read from its directory.
+        marks: What must be said of its result (ruling 48).
     """
 
     row: Count
@@ -43,10 +45,16 @@ class RowResult(Record, frozen=True):
     outputs: Mapping[str, Any] = {}
     is_unmeasured: bool = False
     was_finished: bool = False
+    marks: ResultMarks = ResultMarks()
 
     def __post_init__(self) -> None:
         if self.usage == _NOTHING:  # what is left out of the JSON is this very value
             force_setattr(self, "usage", _NOTHING)
+
+    @property
+    def mark(self) -> str:
+        """``simulated``, ``partly simulated``, ``pinned: NODE``; empty for a result without a mark."""
+        return self.marks.words
 
     @property
     def is_success(self) -> bool:

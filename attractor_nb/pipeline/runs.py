@@ -263,7 +263,7 @@ def _check_confirmed(what: str, confirm: object) -> None:
 def _record_names() -> tuple[str, ...]:
     return (
         "kind", "status", "pipeline", "start_time", "end_time", "duration", "stages", "tokens", "cost_usd",
-        "tags", "is_simulated", "lineage", "note", "run_id", "logs_root",
+        "tags", "is_simulated", "mark", "lineage", "note", "run_id", "logs_root",
     )  # fmt: skip
 
 
@@ -273,6 +273,8 @@ def _record(row: RunRow) -> dict[str, Any]:
         **{name: getattr(row, name) for name in _record_names() if name in _FIELDS},
         "pipeline": row.pipeline_name,
         "start_time": row.start_time or None,
+        "is_simulated": row.is_simulated,
+        "mark": row.mark,
         "tokens": usage.total_tokens if usage else None,
         "cost_usd": usage.cost_usd if usage else None,
         "logs_root": str(row.logs_root),

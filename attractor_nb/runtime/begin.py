@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
@@ -11,13 +11,14 @@ from attractor_nb import backends
 from attractor_nb.backends import SimulatedBackend
 from attractor_nb.context import Context
 from attractor_nb.decisions.limits.bounds import bounds_of
-from attractor_nb.decisions.planning.model_choices import is_model_asked
+from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.decisions.planning.recorded_choices import recorded_choices
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events.logged_events import LoggedEvents
+from attractor_nb.model.result_marks import ResultMarks, answers_together
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
 from attractor_nb.runtime.prepare.known_secrets import stored_source
 from attractor_nb.runtime.prepare.trust import check_trust, note_run
@@ -35,10 +36,15 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event, PipelineRewound
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Usage
+    from attractor_nb.model.result_marks import Answers
     from attractor_nb.protocols import Clock, Randomness, RunStore
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.prepare.run_options import BackendSpec, RunOptions
     from attractor_nb.runtime.workspace.workspace import Site, Workspace
+
+
+SIMULATED: Final = "simulated"
+COMMAND_TYPE: Final = "tool"
 
 
 class Seams(Struct, frozen=True):
@@ -146,8 +152,8 @@ def begin(
 
 def describe_backend(backend: BackendSpec) -> str:
     """What the manifest says of a backend: its name, or a description of the caller's own object."""
-    if backend is None:
-        return "simulated"
+    if backend is None or type(backend) is SimulatedBackend:
+        return SIMULATED
     if isinstance(backend, str):
         return backend
     return f"{getattr(backend, '__qualname__', type(backend).__qualname__)} (own)"
@@ -162,11 +168,26 @@ def backend_facts(backend: BackendSpec, graph: Graph) -> dict[str, Any]:
     return {"backend_facts": backend.recorded(graph)}
 
 
-def is_answered_by_nobody(graph: Graph, options: RunOptions) -> bool:
-    """Whether prompts are answered by nobody: no model is asked, and no recording has an answer."""
+def answers_of(graph: Graph, options: RunOptions) -> Answers:
+    """Who answers prompts, and whether commands are run; child runs say it of themselves.
+
+    A recording has real answers. Commands are nobody's answers, but one that is not run is made up.
+    """
     backend = options.backend
-    is_made_up = backend in (None, "simulated") or isinstance(backend, SimulatedBackend)
-    return is_made_up and options.cassette_mode != "replay" and is_model_asked(graph)
+    if options.cassette_mode == "replay":
+        return "real"
+    is_made_up = backend in (None, SIMULATED) or isinstance(backend, SimulatedBackend)
+    is_asked = any(True for _ in nodes_that_ask(graph))
+    asked: Answers = "" if not is_asked else "simulated" if is_made_up else "real"
+    has_commands = COMMAND_TYPE in graph.handler_types.values()
+    is_rehearsal = has_commands and getattr(options.processes, "starts_nothing", False)
+    return answers_together(asked, "simulated") if is_rehearsal else asked
+
+
+def first_marks(graph: Graph, options: RunOptions) -> dict[str, Any]:
+    """What the manifest of a run or a map says at first of its answers (ruling 48); nothing when nobody is asked."""
+    answers = answers_of(graph, options)
+    return ResultMarks(answers, [describe_backend(options.backend)]).to_facts() if answers else {}
 
 
 def _new_store(
@@ -197,7 +218,7 @@ def _new_store(
         "graph_hash": plan.graph.content_hash,
         "backend": describe_backend(options.backend),
         **backend_facts(options.backend, plan.graph),
-        **({"is_simulated": True} if is_answered_by_nobody(plan.graph, options) else {}),
+        **first_marks(plan.graph, options),
         **site.facts(logs_root, run_id),
         **({"bounds": bounds} if (bounds := options.recorded_bounds) else {}),
         **({"source_path": str(pipeline.origin)} if isinstance(pipeline.origin, Path) else {}),

@@ -9,7 +9,7 @@ from attractor_nb import backends
 from attractor_nb.backends import NAMED
 from attractor_nb.decisions.planning.recorded_choices import recorded_choices
 from attractor_nb.errors import OptionError
-from attractor_nb.runtime.begin import backend_facts, describe_backend, is_answered_by_nobody
+from attractor_nb.runtime.begin import SIMULATED, backend_facts, describe_backend
 from attractor_nb.runtime.prepare.run_options import BOUNDS
 from attractor_nb.runtime.prepare.trust import are_choices_known, note_choices
 from attractor_nb.runtime.workspace.recorded_workdir import with_recorded_workdir
@@ -55,6 +55,9 @@ def record_options(
 ) -> None:
     """Keep what a later resume shall find, where it is not what the run had before.
 
+    A simulation that was asked for is for this time alone: the backend that a later resume takes stays
+    the one that answered (ruling 48).
+
     What the caller chooses now is noted as the caller's; what the directory chose stays as trusted as it was.
 
     Args:
@@ -64,18 +67,13 @@ def record_options(
         place: What the manifest says of where it works.
         recorded: What the directory has chosen by itself, as ``choices_of`` says.
     """
-    now: dict[str, Any] = {
-        "bounds": options.recorded_bounds,
-        "backend": describe_backend(options.backend),
-        "backend_facts": {},
-        **backend_facts(options.backend, graph),
-        **place,
-    }
-    if is_answered_by_nobody(graph, options):
-        now["is_simulated"] = True
+    now: dict[str, Any] = {"bounds": options.recorded_bounds, **place}
+    backend = describe_backend(options.backend)
+    if backend != SIMULATED or store.manifest.get("backend", "") in {"", SIMULATED}:
+        now |= {"backend": backend, "backend_facts": {}, **backend_facts(options.backend, graph)}
     if any(store.manifest.get(name, {}) != value for name, value in now.items()):
         first = read_facts(first_directory(store.logs_root))
-        chosen = recorded_choices(now, first, is_backend_given=False)
+        chosen = recorded_choices({**store.manifest, **now}, first, is_backend_given=False)
         if set(chosen) != set(recorded) and are_choices_known(recorded, store.logs_root):
             note_choices(chosen, store.logs_root, is_synced=options.durability == "full")
         store.save_manifest(now)
@@ -104,7 +102,7 @@ def with_recorded_backend(options: RunOptions, manifest: Mapping[str, Any]) -> R
         again = backends.ProviderBackend.rebuilt(facts)
         is_by_name = recorded == "llm" and not facts["options"]
         return replace(options, backend=recorded if is_by_name else again)
-    if recorded in {"", "simulated"}:
+    if recorded in {"", SIMULATED}:
         return options
     if recorded in NAMED:
         return replace(options, backend=recorded)

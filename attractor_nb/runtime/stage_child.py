@@ -76,6 +76,7 @@ def announce_end(child: _Known, look: ChildSnapshot) -> None:
             child_root=_recorded(child.root, scope.logs_root),
             status=look.status,
             reason=look.reason,
+            marks=look.marks,
         )
     )
 
@@ -165,6 +166,7 @@ class LiveChild:
             retries=dict(self._failures),
             artifacts=_artifacts_of(setup.store.logs_root),
             usage=setup.state.usage,
+            marks=setup.marks.marks,
             steered_ago=None if last is None else max(0.0, self._clock.time() - last),
         )
 
@@ -251,6 +253,7 @@ class _OthersChild:
             retries=Counter(event.name for event in run.events() if isinstance(event, StageFailed)),
             artifacts=_artifacts_of(run.logs_root),
             usage=run.view.usage,
+            marks=run.view.marks.marks,
         )
 
     def steer(self, text: str) -> bool:  # noqa: ARG002 - the interface of all children

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from attractor_nb.backends import is_provider
 from attractor_nb.backends.llm.tools import McpServers, check_tools
+from attractor_nb.decisions.mark_fold import TELLING, marks_before, marks_of
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.engine.debug_control import Debugging
 from attractor_nb.engine.event_stream import EventStream
@@ -34,10 +35,11 @@ from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import resolve_interviewer
 from attractor_nb.model.allowed_tools import declared_servers, read_allowed_tools
 from attractor_nb.model.events import InstructionGiven
+from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.model.vocabulary.shapes import CHILD_TYPES
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import ChecksGraphs
-from attractor_nb.runtime.begin import describe_backend
+from attractor_nb.runtime.begin import answers_of, describe_backend
 from attractor_nb.runtime.child_runs import ChildRuns, ParentRun
 from attractor_nb.runtime.execution import kept_options
 from attractor_nb.runtime.handles.event_fold import Followed
@@ -166,6 +168,8 @@ def _setup(
 ) -> RunSetup:
     """What the run is made of, but for its children."""
     above = inherited.above
+    marks = marks_of(start.events, marks_before(start.store.manifest))
+    stream.add_sink(marks.take, *TELLING)
     debugging = Debugging(
         start.plan,
         stream,
@@ -197,6 +201,9 @@ def _setup(
         rewound=start.rewound,
         left=start.left,
         backend=describe_backend(options.backend),
+        answers=answers_of(start.plan.graph, options),
+        marks=marks,
+        saved_marks=ResultMarks.of_facts(start.store.manifest),
         instructions=_instructions(stream, start, is_child=above is not None),
         cache=cache_of(options, start.plan, works.place) if inherited.tape is None else None,
         debugging=debugging,
@@ -212,7 +219,7 @@ def _wired(
     """The handle of the run, and who drives it."""
     behind: Work[RunResult] = Work(f"run {start.run_id}")
     followed = Followed()
-    followed.recall(start.events, start.kept, start.state.visits)
+    followed.recall(start.events, start.kept, start.state.visits, marks_before(start.store.manifest))
     setup.stream.add_sink(followed.take)
     children = setup.children
     run = pipeline.run_kind(

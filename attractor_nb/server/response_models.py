@@ -48,7 +48,11 @@ class PipelineLine(Sent):
     stages: int | None
     usage: Plain | None
     tags: list[str]
+    mark: str
+    answers: str
     is_simulated: bool
+    backends: list[str]
+    stand_ins: dict[str, str]
     lineage: str
     note: str
     is_here: bool

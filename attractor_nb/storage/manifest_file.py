@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
+from attractor_nb.decisions.log_history import counted_events
+from attractor_nb.decisions.mark_fold import marks_of
 from attractor_nb.model.events import (
     PipelineCompleted,
     PipelineFailed,
@@ -20,6 +22,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Count, Record, no_values
+from attractor_nb.model.result_marks import Answers, ResultMarks, StandIn
 from attractor_nb.model.states import RecordedStatus
 from attractor_nb.storage.run_directory import utc_text
 from attractor_nb.storage.sealed_file import SealedFile, read_generations
@@ -84,16 +87,11 @@ def _of_fork(event: Event) -> dict[str, Any]:
     return {"start_time": utc_text(event.time), "fork_of": fork_facts(event), "restart_of": ""}
 
 
-def was_simulated(directory: Path) -> bool:
-    """Whether what models said in a run is made up; not of one whose manifest is lost."""
-    facts, _ = read_manifest(directory)
-    return facts is not None and facts.get("is_simulated") is True
-
-
 def manifest_from_events(events: Iterable[Event]) -> dict[str, Any]:
     """A manifest whose file is lost, made again from the log."""
     plain: dict[str, Any] = {"schema_version": 1, "status": "running", "end_time": None}
     visited: list[str] = []
+    events = tuple(events)
     for event in events:
         match event:
             case PipelineStarted():
@@ -126,7 +124,8 @@ def manifest_from_events(events: Iterable[Event]) -> dict[str, Any]:
                 pass
     if escaped := StageNames({}, visited).escaped:
         plain["stage_directories"] = dict(escaped)
-    return plain
+    marks = marks_of(counted_events(events), ResultMarks()).marks
+    return {**plain, **marks.to_facts()} if marks != ResultMarks() else plain
 
 
 class Manifest(Record, frozen=True):
@@ -152,11 +151,15 @@ class Manifest(Record, frozen=True):
         fork_of: Of a fork: ``run_id`` and ``directory`` of its parent, and the ``node``, the ``visit`` and
             the ``sequence`` of the parent's log before which it begins.
         continued_from: Run directory of the older layout whose checkpoint this run went on from.
-        backend: What answered prompts: ``simulated``, ``local``, or a description of a backend of the
-            caller's own.
+        backend: What answers prompts when a resume names nothing else: ``simulated``, ``local``, or a
+            description of a backend of the caller's own. A simulation does not replace a real one.
         backend_facts: What models of providers were asked with, so that a resume asks the same ones at the
             same addresses; no keys. Empty for other backends.
-        is_simulated: Prompts of it were answered by nobody: what models said in it is made up.
+        answers: Who answered in the stages that count: ``real``, ``simulated``, ``partly simulated``; empty
+            when nobody was asked.
+        is_simulated: Answers of it are made up, at least in part.
+        backends: What answered them, in order of first use.
+        stand_ins: Nodes whose latest outcome was given: ``pinned``, ``mocked``, ``set by hand``.
         bounds: Bounds that the caller gave in place of the graph's; a resume keeps them, unless given others.
         log_sequence: Number of a record that the log had for good when this was written: a log that ends
             before it has lost records.
@@ -185,7 +188,10 @@ class Manifest(Record, frozen=True):
     continued_from: str = ""
     backend: str = ""
     backend_facts: dict[str, Any] = msgspec.field(default_factory=no_values)
+    answers: Answers = ""
     is_simulated: bool = False
+    backends: tuple[str, ...] = ()
+    stand_ins: dict[str, StandIn] = msgspec.field(default_factory=no_values)
     bounds: dict[str, int | float | str] = msgspec.field(default_factory=no_values)
     log_sequence: Count = 0
     source_path: str = ""

@@ -16,6 +16,7 @@ import msgspec
 
 from attractor_nb.errors import CheckpointCorrupt, RunNotFound
 from attractor_nb.model.record import Record, no_values
+from attractor_nb.model.result_marks import Answers, StandIn
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
 from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.files.disk import Disk, check_durability
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from attractor_nb.model.result_marks import ResultMarks
     from attractor_nb.protocols import Clock
 
 MAP_NAME = "map.json"
@@ -159,9 +161,10 @@ class MapDirectory:
         self._manifest.write(facts)
         self._facts = facts
 
-    def finish(self, status: str, reason: str) -> None:
-        """Write how the map ended."""
-        self.save({"status": status, "reason": reason, "end_time": utc_text(self._clock.time())})
+    def finish(self, status: str, reason: str, marks: ResultMarks) -> None:
+        """Write how the map ended, and what must be said of its results."""
+        end = {"status": status, "reason": reason, "end_time": utc_text(self._clock.time())}
+        self.save({**end, **marks.to_facts()})
 
     def note_sent(self, row: int) -> None:
         """Note that a row is about to be begun elsewhere, and that it must not be begun twice unasked.
@@ -309,6 +312,7 @@ class MapManifest(Record, frozen=True, kw_only=True):
         status: How it stands.
         backend: What answers prompts, as in a run's manifest.
         backend_facts: As in a run's manifest.
+        answers, is_simulated, backends, stand_ins: As in a run's manifest, of all rows together.
         outputs: Context values that the results keep.
         is_source_redacted: ``pipeline.dot`` lacks a secret that the source had.
         rows: Its rows, in order.
@@ -323,6 +327,10 @@ class MapManifest(Record, frozen=True, kw_only=True):
     status: MapStatus = "running"
     backend: str = ""
     backend_facts: dict[str, Any] = msgspec.field(default_factory=no_values)
+    answers: Answers = ""
+    is_simulated: bool = False
+    backends: tuple[str, ...] = ()
+    stand_ins: dict[str, StandIn] = msgspec.field(default_factory=no_values)
     outputs: tuple[str, ...] = ()
     is_source_redacted: bool = False
     rows: list[MapRow]

@@ -169,6 +169,7 @@ def refresh_child(view: RunView, event: StageEvent) -> tuple[str, ...]:
 
 def fold_child_end(view: RunView, event: ChildEnded) -> tuple[str, ...]:
     """A stage is done with its child; of one whose events nobody heard this is all that is known."""
+    view.marks.take(event)
     child = child_of(view, event, event.child_id)
     if child is None:
         return ()

@@ -12,6 +12,7 @@ from attractor_nb.model.events import (
     ChildEnded,
     ChildEvent,
     ChildStarted,
+    DebuggerChanged,
     DebuggerStopped,
     Event,
     InterviewCompleted,
@@ -162,6 +163,7 @@ def take_delta(into: Delta, delta: Delta) -> None:
 
 
 def _fold_started(view: RunView, event: StageStarted) -> tuple[str, ...]:
+    view.marks.take(event)
     forget_under_way(view, event)
     put(view, event.branch, event.name, NodeState(_RUNNING, event.attempt, event.visit, since=event.time))
     return (event.name,)
@@ -169,6 +171,7 @@ def _fold_started(view: RunView, event: StageStarted) -> tuple[str, ...]:
 
 def _fold_ended(view: RunView, event: StageEnd) -> tuple[str, ...]:
     outcome = event.outcome
+    view.marks.take(event)
     status = NodeStatus.CACHED if event.is_cached else NodeStatus.of(outcome.status)
     reason = ""
     if isinstance(event, StageFailed):
@@ -227,11 +230,13 @@ def _fold_answer(view: RunView, event: InterviewCompleted | InterviewTimeout) ->
 def _fold_begun(view: RunView, event: PipelineStarted) -> tuple[str, ...]:
     """In a restart directory what was spent before it counts too, wherever the view begins."""
     _carry_spending(view, event)
+    view.marks.take(event)
     return _fold_running(view, event)
 
 
 def _fold_resumed(view: RunView, event: PipelineResumed) -> tuple[str, ...]:
     count_cut_off(view, event.cut_off)
+    view.marks.take(event)
     return _fold_running(view, event)
 
 
@@ -284,6 +289,11 @@ def _fold_end(view: RunView, event: PipelineCompleted | PipelineFailed | Pipelin
     return stopped
 
 
+def _fold_change(view: RunView, event: DebuggerChanged) -> tuple[str, ...]:
+    view.marks.take(event)
+    return ()
+
+
 _OF_THE_RUN: Final = (
     PipelineStarted,
     PipelineResumed,
@@ -316,6 +326,7 @@ _FOLDS: Final = cast(
         InterviewCompleted: _fold_answer,
         InterviewTimeout: _fold_answer,
         DebuggerStopped: _fold_stopped,
+        DebuggerChanged: _fold_change,
         ParallelStarted: fold_fan_out,
         ParallelBranchStarted: fold_branch,
         ParallelBranchCompleted: fold_branch_end,

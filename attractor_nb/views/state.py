@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
+from attractor_nb.decisions.mark_fold import MarkFold
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.redaction import redacted
@@ -192,6 +193,7 @@ class RunView(Struct):
         branches: Their branches, by path.
         active_by_branch: What is under way in each branch: node and state, by path.
         children: The latest child run of each node that had one.
+        marks: What must be said of the result: simulated, pinned (ruling 48).
     """
 
     nodes: dict[str, NodeState] = field(default_factory=dict[str, NodeState])
@@ -213,6 +215,7 @@ class RunView(Struct):
     branches: dict[str, BranchView] = field(default_factory=dict[str, BranchView])
     active_by_branch: dict[str, tuple[str, NodeState]] = field(default_factory=dict[str, tuple[str, NodeState]])
     children: dict[str, ChildView] = field(default_factory=dict[str, ChildView])
+    marks: MarkFold = field(default_factory=MarkFold)
 
     @property
     def active_nodes(self) -> tuple[str, ...]:

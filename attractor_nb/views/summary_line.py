@@ -38,6 +38,8 @@ def run_summary(
         parts.append(duration_text(view.duration))
     if has_times or has_usage:
         parts += usage_words(so_far(view))
+    if mark := view.marks.marks.words:
+        parts.append(mark)
     if view.cached:
         parts.append(cached_words(view))
     if view.reason and not is_paused:
@@ -165,9 +167,8 @@ def status_line(view: RunView, graph: Graph, *, started: float, now: float) -> d
         line["tokens"] = usage.total_tokens
     if price := price_text(usage):
         line["price"] = price
-    if view.cached:
-        line["cached"] = cached_words(view)
-    return line
+    said = {"mark": view.marks.marks.words, "cached": cached_words(view) if view.cached else ""}
+    return {**line, **{name: words for name, words in said.items() if words}}
 
 
 def attempts_allowed(graph: Graph, node_id: str) -> int:

@@ -105,6 +105,10 @@ def test_commands_are_asked_about_before_anything_runs(command, tickets):
     assert "--trust" in ended.err
     assert not (tickets / ".attractor").exists()
     assert command("map", "failing.dot", "--params", "rows.jsonl", "--simulate").code == 0
+    marked = json.loads(command("map", "failing.dot", "--params", "rows.jsonl", "--simulate", "-q", "--json").out)
+    assert (marked["is_simulated"], marked["mark"]) == (True, "simulated")  # ruling 48, where no model is asked, too
+    assert {row["mark"] for row in marked["rows"]} == {"simulated"}
+    assert {run["mark"] for run in json.loads(command("runs", "--json").out)} == {"simulated"}
 
 
 @pytest.mark.parametrize(

@@ -337,3 +337,10 @@ def test_json_counts_visits_and_attempts_of_branches_as_the_log_does(command, so
         "left": (1, 2),
         "right": (3, 3),
     }
+
+
+def test_ruling_48_a_simulated_run_of_which_nothing_is_kept_is_marked(command, sources):
+    ran = command("run", "straight.dot", "--durability", "none", "-q")
+    assert "simulated" in ran.out.splitlines()[0]
+    plain = json.loads(command("run", "straight.dot", "--durability", "none", "-q", "--json").out)
+    assert (plain["is_simulated"], plain["mark"]) == (True, "simulated")

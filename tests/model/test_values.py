@@ -17,6 +17,7 @@ from attractor_nb.model.carried_state import CarriedState
 from attractor_nb.model.events import EVENT_TYPES, InterviewInformed, event_from_plain
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
+from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
 from attractor_nb.model.vocabulary.attribute_table import TABLE
 from attractor_nb.model.vocabulary.attributes import attribute, coerce
@@ -218,6 +219,8 @@ def _sample(kind):
         "event": InterviewInformed(message="x"),
         "deadline": 1.0,
         "edge": 1,
+        "answers": "partly simulated",
+        "marks": ResultMarks("simulated", ["simulated"], {"check": "pinned"}),
         "carried": CarriedState(1, 2.5, usage, {"a": usage}, {"a": 3}, {"fan/a": {"b": 2}}, 4),
     } | dict.fromkeys(("usage", "node_usage", "run_usage", "saved", "spent"), usage)
     values = {str: "x", float: 0.5, bool: True, tuple: ("x", "y"), Mapping: {"k": 1}}

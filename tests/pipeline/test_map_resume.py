@@ -14,6 +14,7 @@ import pytest
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, load_pipeline
 from attractor_nb.errors import CheckpointCorrupt, GraphChanged, InputsChanged, OptionError, RunLocked, RunNotFound
+from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.storage.map_directory import MapDirectory, read_map
 from attractor_nb.storage.stored_run import read_run
 from tests import warm
@@ -235,8 +236,8 @@ def test_whoever_lost_the_map_writes_nothing_more_there(tmp_path):
     with pytest.raises(RunLocked):
         first.check_owner()
     with pytest.raises(RunLocked):
-        first.finish("completed", "")
-    second.finish("interrupted", "x")
+        first.finish("completed", "", ResultMarks())
+    second.finish("interrupted", "x", ResultMarks())
     assert read_map(tmp_path / "map")["status"] == "interrupted"
     first.close()
     second.close()

@@ -48,18 +48,21 @@ def test_the_handle_of_a_run_still_has_what_answered_it(tmp_path):
         Run.load(tmp_path / "run").fork("a")
 
 
-def test_what_answers_from_then_on_is_what_the_manifest_says(tmp_path):
+def test_a_simulation_that_was_asked_for_once_is_not_what_a_later_resume_takes(tmp_path):
+    """Ruling 48: the manifest keeps both backends, and each simulation must be requested."""
     root = _stopped(tmp_path, answer)
     Pipeline(SOURCE).resume(root, backend="simulated", stop_after=1).result()
-    assert read_facts(root)["backend"] == "simulated"
-    assert Pipeline(SOURCE).resume(root).result()["b"].response.startswith("[Simulated]")
+    assert read_facts(root)["backend"] == "answer (own)"
+    assert read_facts(root)["backends"] == ["answer (own)", "simulated"]
+    with pytest.raises(OptionError, match="answered by answer, and no backend is given"):
+        Pipeline(SOURCE).resume(root)
 
 
-def test_a_fork_says_what_answers_in_it_and_its_parent_what_answered_there(tmp_path):
+def test_a_fork_says_what_answered_in_it_and_its_parent_what_answered_there(tmp_path):
     root = _stopped(tmp_path, answer)
     fork = Run.load(root).fork("a", backend="simulated", logs_root=tmp_path / "fork")
-    fork.result()
-    assert (read_facts(fork.logs_root)["backend"], read_facts(root)["backend"]) == ("simulated", "answer (own)")
+    assert fork.result().mark == "simulated"
+    assert (read_facts(fork.logs_root)["backends"], read_facts(root)["backends"]) == (["simulated"], ["answer (own)"])
 
 
 def test_models_of_providers_give_way_to_another_backend_in_the_manifest(tmp_path):
@@ -68,9 +71,11 @@ def test_models_of_providers_give_way_to_another_backend_in_the_manifest(tmp_pat
     root = tmp_path / "run"
     Pipeline(SOURCE).resume(root, backend=backend, max_steps=1).result()
     assert read_facts(root)["backend_facts"]
-    Pipeline(SOURCE).resume(root, backend="simulated", max_steps=9).result()
+    Pipeline(SOURCE).resume(root, backend="simulated", max_steps=1).result()
+    assert read_facts(root)["backend_facts"]  # a simulation does not take their place (ruling 48)
+    Pipeline(SOURCE).resume(root, backend=answer, max_steps=1).result()
     facts = read_facts(root)
-    assert (facts["backend"], facts.get("backend_facts") or None) == ("simulated", None)
+    assert (facts["backend"], facts.get("backend_facts") or None) == ("answer (own)", None)
 
 
 @pytest.mark.parametrize("key", ["internal.retry_count.a", "graph.goal"])

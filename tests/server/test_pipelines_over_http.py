@@ -142,6 +142,7 @@ def test_a_run_is_forked_before_a_visit(client, sources):
     run_id = client.submit(sources.plain)
     assert client.ended(run_id)["is_simulated"] is True
     assert client.get("/pipelines").json()["pipelines"][0]["is_simulated"] is True
+    assert client.get("/pipelines").json()["pipelines"][0]["mark"] == "simulated"  # ruling 48
     reply = client.post(f"/pipelines/{run_id}/fork", {"node": "plan", "context": {"hint": "shorter"}})
     assert reply.status_code == 201
     fork = reply.json()["id"]

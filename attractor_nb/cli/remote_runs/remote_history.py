@@ -11,6 +11,7 @@ from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.runs_list import run_plain
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.studio.history.history_table import history_table
 from attractor_nb.views.table import table_text
@@ -83,7 +84,7 @@ def _row(entry: Mapping[str, Any]) -> RunRow:
         stages=entry.get("stages"),
         usage=Usage.from_plain(as_mapping(usage)) if usage is not None else None,
         tags=tuple(entry.get("tags") or ()),
-        is_simulated=entry.get("is_simulated") is True,
+        marks=ResultMarks.of_facts(entry),
         lineage=str(entry.get("lineage") or ""),
         note=str(entry.get("note") or ""),
     )

@@ -70,8 +70,8 @@ def run_headline(run: WatchedRun, now: float, columns: int = 0) -> str:
     stages = f"{view.stages} stage{'s' * (view.stages != 1)}"
     time_text = duration_text(run.elapsed(now))
     parts = [f"{view.status.letter} {view.status}", one_line(redacted(run.graph.label)), stages, time_text]
-    if run.is_simulated:
-        parts.append("simulated")
+    if run.mark:
+        parts.append(one_line(redacted(run.mark)))
     parts += usage_words(so_far(view))
     if view.reason:
         parts.append(first_words(one_line(redacted(view.reason)), REASON_CHARS))

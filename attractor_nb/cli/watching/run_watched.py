@@ -41,13 +41,13 @@ class WatchedRun:
     Attributes:
         view: How it stands.
         gates: The questions that wait, by id.
-        is_simulated: What models said in it is made up.
+        said_mark: What must be said of its result, by whoever knows it without events.
         trouble: Why what is known may be old, in words; empty when nothing is in the way.
     """
 
-    def __init__(self, graph: Graph, *, is_simulated: bool = False) -> None:
+    def __init__(self, graph: Graph, *, said_mark: str = "") -> None:
         self.graph = graph
-        self.is_simulated = is_simulated
+        self.said_mark = said_mark
         self.trouble = ""
         self._parts: list[list[Event]] = [[]]
         """What is recorded, by directory: a restart begins another one."""
@@ -60,6 +60,11 @@ class WatchedRun:
         self._begun = 0.0
         self._before = 0.0
         self._latest = 0.0
+
+    @property
+    def mark(self) -> str:
+        """What must be said of its result: simulated, pinned (ruling 48)."""
+        return self.view.marks.marks.words or self.said_mark
 
     def take(self, event: Event) -> None:
         """Take in what happened."""

@@ -27,7 +27,6 @@ from attractor_nb.model.events import Event, InterviewStarted
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.source import SourceText
-from attractor_nb.storage.manifest_file import was_simulated
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.state import NodeState
 
@@ -55,7 +54,7 @@ def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCod
     """
     from attractor_nb.runtime.stored_execution import LOST_OWNER  # noqa: PLC0415 - of a server nothing is loaded that runs
 
-    run = WatchedRun(_graph_of(logs_root), is_simulated=was_simulated(logs_root))
+    run = WatchedRun(_graph_of(logs_root))
     follower = RunFollower(logs_root, is_once=is_once)
 
     def how(gate: InterviewStarted) -> str:
@@ -82,7 +81,7 @@ def watch_server(address: ServerAddress, *, is_once: bool, is_json: bool) -> Exi
     """
     client, run_id = Client(address), address.run_id
     status = as_mapping(client.get(run_id))
-    run = WatchedRun(_graph_on(client, run_id), is_simulated=status.get("is_simulated") is True)
+    run = WatchedRun(_graph_on(client, run_id), said_mark=str(status.get("mark") or ""))
     elsewhere: dict[str, str] = {}
 
     def how(gate: InterviewStarted) -> str:
@@ -250,7 +249,7 @@ def run_on_server(graph: Graph, status: Mapping[str, Any], questions: Mapping[st
         status: The answer to ``GET /pipelines/{id}``.
         questions: The answer to ``GET /pipelines/{id}/questions``.
     """
-    run = WatchedRun(graph, is_simulated=status.get("is_simulated") is True)
+    run = WatchedRun(graph, said_mark=str(status.get("mark") or ""))
     view = run.view
     view.status = RunStatus.of(str(status.get("status")))
     view.reason = str(status.get("reason") or "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attractor_nb.model.events.event import RunEvent
 from attractor_nb.model.events.stages import StageSignal
+from attractor_nb.model.result_marks import ResultMarks
 
 
 class ChildStarted(StageSignal, kw_only=True):
@@ -41,12 +42,14 @@ class ChildEnded(StageSignal, kw_only=True):
         child_root: Its run directory, as in ``ChildStarted``.
         status: ``completed``, ``failed`` or ``interrupted``.
         reason: Why it failed or was stopped, or empty.
+        marks: What must be said of its result, and so of this run's (ruling 48).
     """
 
     child_id: str = ""
     child_root: str = ""
     status: str = ""
     reason: str = ""
+    marks: ResultMarks = ResultMarks()
 
     @property
     def description(self) -> str:

@@ -11,6 +11,7 @@ from attractor_nb.model.carried_state import CarriedState
 from attractor_nb.model.events.event import RunEvent
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Count, always, no_values
+from attractor_nb.model.result_marks import Answers
 
 LOG_FORM: Final = 1
 """Version of the form of the log's records: a change that older readers would take wrongly is a new one."""
@@ -27,7 +28,7 @@ class PipelineStarted(RunEvent, kw_only=True):
         start_node: Where the traversal begins.
         restart_of: For a ``loop_restart``: the run directory it continues, else empty.
         carried: For a ``loop_restart``: what starting over does not undo; None for every other beginning.
-        goal, model, node_count, backend: As in the manifest, which can be made again from here.
+        goal, model, node_count, backend, answers: As in the manifest, which can be made again from here.
         schema_version: Version of the form of the log's records.
     """
 
@@ -42,6 +43,7 @@ class PipelineStarted(RunEvent, kw_only=True):
     model: str = ""
     node_count: Count = always(0)
     backend: str = ""
+    answers: Answers = ""
     schema_version: Count = always(LOG_FORM)
 
     @property
@@ -60,6 +62,7 @@ class PipelineResumed(RunEvent, kw_only=True):
         on_interrupted: What becomes of it: ``rerun``, ``ask`` or ``fail``.
         cut_off: By node: what attempts had consumed that were cut off with their process (``Usage``). A
             request that was made and whose end is not known is a call without a known price.
+        backend, answers: What answers from now on, as in the manifest.
     """
 
     next_node: str = ""
@@ -67,6 +70,8 @@ class PipelineResumed(RunEvent, kw_only=True):
     interrupted_node: str = ""
     on_interrupted: str = ""
     cut_off: Mapping[str, Any] = msgspec.field(default_factory=no_values)
+    backend: str = ""
+    answers: Answers = ""
 
     @property
     def description(self) -> str:

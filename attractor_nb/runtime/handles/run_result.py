@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Outcome, StageStatus, Usage
+    from attractor_nb.model.result_marks import ResultMarks
     from attractor_nb.runtime.handles import cache_verdict
     from attractor_nb.runtime.handles.cache_verdict import Why
     from attractor_nb.runtime.handles.event_fold import Followed
@@ -178,6 +179,21 @@ class RunResult:
     def is_success(self) -> bool:
         """Whether the pipeline succeeded."""
         return self.status == "success"
+
+    @property
+    def mark(self) -> str:
+        """``simulated``, ``partly simulated``, ``pinned: NODE``; empty for a result without a mark (ruling 48)."""
+        return self.marks.words
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether answers in it are made up, at least in part."""
+        return self.marks.is_simulated
+
+    @property
+    def marks(self) -> ResultMarks:
+        """Who answered in it, and which nodes did not reach their outcome by themselves."""
+        return self.view.marks.marks
 
     @property
     def cached_nodes(self) -> tuple[str, ...]:

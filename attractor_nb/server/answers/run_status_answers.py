@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import RunError, StorageError
 from attractor_nb.model.states import RunStatus
-from attractor_nb.redaction import redacted
+from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.server.answers.gate_answers import questions_of
 from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.server.response_models import CheckpointState, ContextState, PipelineLine, PipelineStatus, Progress
@@ -199,6 +199,7 @@ def _facts(summary: RunSummary, live: Run | None) -> dict[str, Any]:
     status = summary.status
     if live is not None and not live.is_done:
         status = live.status
+    marks = summary.marks if live is None else live.view.marks.marks
     return {
         "id": summary.logs_root.name,
         "run_id": summary.run_id,
@@ -211,7 +212,8 @@ def _facts(summary: RunSummary, live: Run | None) -> dict[str, Any]:
         "stages": summary.stages,
         "usage": summary.usage.to_plain() if summary.usage is not None else None,
         "tags": list(summary.tags),
-        "is_simulated": summary.is_simulated,
+        "mark": redacted(marks.words),
+        **redacted_value(marks.to_facts()),
         "lineage": summary.lineage,
         "note": redacted(summary.note),
         "is_here": live is not None,

@@ -148,7 +148,7 @@ export function showRun(server, id, el, { go, way }) {
     facts.replaceChildren(make("span", "ap-id", id));
     const isSaid = next.is_live || ENDED.has(next.status) || why.startsWith(next.status); // by the line below, or the reason
     const standing = isSaid ? "" : next.status;
-    const about = [next.is_simulated ? "simulated" : "", next.lineage, next.tags.join(", "), where, standing, why];
+    const about = [next.mark, next.lineage, next.tags.join(", "), where, standing, why];
     for (const part of about.filter(Boolean)) facts.append(make("span", "", part));
     resume.hidden = !next.is_resumable;
     fork.hidden = !Object.keys(next.states.nodes || {}).length;

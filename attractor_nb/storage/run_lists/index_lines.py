@@ -19,6 +19,7 @@ import msgspec
 from attractor_nb.collector import paused_collector
 from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Usage, usage_problem
+from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.redaction import may_hold, redacted_value
 from attractor_nb.storage.files.strict_json import json_bytes, read_json
 from attractor_nb.storage.run_lists.listing import ENDED_FILES, LASTING, MAP_FILES, RUN_FILES, Dependencies, RunSummary
@@ -36,10 +37,10 @@ STAMP_LENGTH: Final = 4
 """Numbers that a file is known by: inode, size, when it changed, when anything of it changed."""
 SUMMARY_NAMES: Final = (
     *("run_id", "pipeline_name", "status", "start_time", "end_time", "kind", "duration", "stages", "usage"),
-    *("tags", "is_simulated", "lineage", "note"),
+    *("tags", "marks", "lineage", "note"),
 )
 """What is kept of a summary: all but its places, which index and dependencies know, and its owner, for it has none."""
-_FORM: Final = b'{"schema_version":2,"checksum":"%b"}\n'
+_FORM: Final = b'{"schema_version":3,"checksum":"%b"}\n'
 """The first line. The version is another one as soon as a line of the list is made in another way."""
 _TEXTS: Final = itemgetter("run_id", "pipeline_name", "start_time", "lineage", "note")
 _FILES: Final[dict[str, tuple[str, ...]]] = {"ended": ENDED_FILES, "run": RUN_FILES, "map": MAP_FILES}
@@ -88,6 +89,7 @@ def _encoded(name: str, line: KeptLine) -> bytes:
     values = [getattr(summary, entry) for entry in SUMMARY_NAMES]
     if summary.usage is not None:
         values[SUMMARY_NAMES.index("usage")] = summary.usage.to_plain()
+    values[SUMMARY_NAMES.index("marks")] = summary.marks.to_plain()
     head = [name, _WORDS[dependencies.names], dependencies.places, dependencies.asks_lock, line.begun, line.stamp]
     plain: list[Any] = [*head, *values]
     raw = json_bytes(plain) + b"\n"
@@ -123,7 +125,7 @@ def _summary(path: Path, dependencies: Dependencies, plain: dict[str, Any]) -> R
     _check({*map(type, _TEXTS(plain))} == {str})
     _check(plain["status"] in LASTING and plain["kind"] in {"run", "map"})
     _check(plain["end_time"] is None or type(plain["end_time"]) is str)
-    _check(type(plain["is_simulated"]) is bool)
+    plain["marks"] = ResultMarks.from_plain(plain["marks"])
     duration, stages, usage = plain["duration"], plain["stages"], plain["usage"]
     _check(duration is None or (type(duration) in {int, float} and duration >= 0))
     _check(stages is None or (type(stages) is int and stages >= 0))

@@ -17,6 +17,7 @@ import msgspec
 from attractor_nb.errors import RunError, StorageError
 from attractor_nb.model.events import PipelineRestarted
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.model.states import ENDED, LIVE
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
 from attractor_nb.storage.files.atomic import read_plain_file
@@ -80,7 +81,7 @@ class RunSummary:
         stages: Stages committed, of a map its rows; None when that is not known.
         usage: What model calls consumed; None when that is not known.
         tags: What people tagged it with.
-        is_simulated: What models said in it is made up.
+        marks: What must be said of its result: simulated, pinned (ruling 48).
         lineage: Where it comes from, and where it went on, in words; empty for most.
         note: Where a live run is, why one failed, or what is wrong with the directory and what to do.
         restart_root: The directory of its latest restart; None when there was none.
@@ -98,7 +99,7 @@ class RunSummary:
     stages: int | None = None
     usage: Usage | None = None
     tags: tuple[str, ...] = ()
-    is_simulated: bool = False
+    marks: ResultMarks = field(default_factory=ResultMarks)
     lineage: str = ""
     note: str = ""
     restart_root: Path | None = None
@@ -107,6 +108,16 @@ class RunSummary:
     def current_directory(self) -> Path:
         """The directory in which it stands, with its open questions."""
         return self.restart_root or self.logs_root
+
+    @property
+    def mark(self) -> str:
+        """``simulated``, ``partly simulated``, ``pinned: NODE``; empty for a result without a mark."""
+        return self.marks.words
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether answers of it are made up, at least in part."""
+        return self.marks.is_simulated
 
     @property
     def is_live(self) -> bool:
@@ -194,7 +205,7 @@ def _summary_of_run(path: Path) -> tuple[RunSummary, Dependencies | None]:
         stages=stages,
         usage=usage,
         tags=tags,
-        is_simulated=manifest.get("is_simulated") is True,
+        marks=ResultMarks.of_facts(current.manifest),
         lineage=_lineage(manifest, current),
         note=_with_remedy(note, path) if note else _news(current, asking) or tags_problem,
         restart_root=current.logs_root if len(current.places) > 1 else None,
@@ -242,6 +253,7 @@ def _summary_of_map(path: Path) -> tuple[RunSummary, Dependencies | None]:
         kind="map",
         stages=len(facts["rows"]),
         tags=tags,
+        marks=ResultMarks.of_facts(facts),
         note=str(facts.get("reason", "")) if status == "failed" else note,
     )
     return summary, Dependencies(("",), MAP_FILES, facts["status"] in LIVE) if status in LASTING else None

@@ -177,8 +177,7 @@ def _price(usage: Usage | None) -> str:
 
 def _note(run: RunSummary) -> str:
     what = "map" if run.kind == "map" else ""
-    made_up = "simulated" if run.is_simulated else ""
-    parts = [part for part in (what, made_up, run.lineage, run.note) if part]
+    parts = [part for part in (what, run.mark, run.lineage, run.note) if part]
     return first_words(_shown("; ".join(parts)), NOTE_CHARS)
 
 

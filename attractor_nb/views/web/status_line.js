@@ -49,7 +49,7 @@ export function makeStatusLine(stop, onMore) {
       attempt.textContent = line.attempt > 1 ? __("attempt %1", line.attempts ? `${line.attempt}/${line.attempts}` : line.attempt) : "";
       tick(line, now);
       tokens.textContent = line.tokens ? __("%1 tokens", line.tokens.toLocaleString("en")) : "";
-      price.textContent = [line.price, line.cached].filter(Boolean).join("   ");
+      price.textContent = [line.price, line.mark, line.cached].filter(Boolean).join("   ");
       for (const asking of buttons) asking.hidden = Boolean(line.is_ended);
     },
     // A button of the caller's that asks the kernel for something, beside Stop.
