@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb import FunctionBackend, Pipeline
 from attractor_nb.decisions.hindsight.journal import Journal
-from attractor_nb.decisions.hindsight.route_explanation import all_route_reasons, route_reasons_of
+from attractor_nb.decisions.hindsight.route_explanation import all_route_reasons, route_reasons_of, seen_at_commits
 from attractor_nb.decisions.hindsight.visit_causes import arrival_of
 from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.model.events import DebuggerChanged, PipelineForked, PipelineStarted, StageCompleted, StageStarted
@@ -27,7 +27,12 @@ def ran(tmp_path, body, answer=lambda node, prompt, context: Outcome.success(), 
 def left(tmp_path, node, body, answer=lambda node, prompt, context: Outcome.success(), **options):
     """Why the latest visit of a node was left as it was."""
     journal, plan = ran(tmp_path, body, answer, **options)
-    return route_reasons_of(plan, journal, journal.visits_of(node)[-1].commit)
+    return reasons_of(plan, journal, journal.visits_of(node)[-1].commit)
+
+
+def reasons_of(plan, journal, commit):
+    """Why the visit with this commit was left as it was."""
+    return route_reasons_of(plan, journal, commit, seen_at_commits(plan, journal)[commit.sequence])
 
 
 def verdicts(way):
@@ -83,7 +88,7 @@ def test_after_a_failure_only_the_edges_that_are_for_failures_count(tmp_path):
     jump = left(tmp_path / "2", "a", "a [retry_target=b] b start -> b -> a -> done", _fails_once("a"))
     assert jump.route == "only_edge"
     journal, plan = ran(tmp_path / "3", "a [retry_target=b] b start -> b -> a -> done", _fails_once("a"))
-    first = route_reasons_of(plan, journal, journal.visits_of("a")[0].commit)
+    first = reasons_of(plan, journal, journal.visits_of("a")[0].commit)
     assert (first.target, first.edge, first.route, first.mismatch) == ("b", None, "retry_target", "")
     assert first.words == "to b: it failed, and retry_target of a leads there"
     assert first.rules[-1].decides
@@ -106,7 +111,7 @@ def test_a_failure_goes_to_the_diamond_that_judges_it_and_the_diamond_sees_it(tm
     body = """a fix judge [shape=diamond] start -> a -> judge; fix -> done
       judge -> done [condition="outcome=success"]; judge -> fix [condition="outcome=fail"]"""
     journal, plan = ran(tmp_path, body, fails_at("a"))
-    stage, diamond = (route_reasons_of(plan, journal, journal.visits_of(name)[0].commit) for name in ("a", "judge"))
+    stage, diamond = (reasons_of(plan, journal, journal.visits_of(name)[0].commit) for name in ("a", "judge"))
     assert (stage.target, stage.route) == ("judge", "conditional_target")
     assert (diamond.target, diamond.mismatch) == ("fix", "")
     assert diamond.candidates[0].words == 'does not hold: `outcome=success` saw "fail"'
@@ -154,7 +159,7 @@ def test_stages_in_branches_are_explained_by_the_context_of_their_branch(tmp_pat
     assert verdicts(told["", "fork"]) == {"a": "begins a branch", "b": "begins a branch"}
     assert arrival_of(journal, journal.visits_of("a")[0]).words == "branch a of fork begins here"
     assert arrival_of(journal, journal.visits_of("start")[0]).words == "the run begins here"
-    assert told[branch, "a"] == route_reasons_of(plan, journal, journal.visits_of("a")[0].commit)
+    assert told[branch, "a"] == reasons_of(plan, journal, journal.visits_of("a")[0].commit)
 
 
 def test_what_a_person_did_before_a_visit_is_told_with_how_the_run_came_there():

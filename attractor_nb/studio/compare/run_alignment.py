@@ -143,12 +143,13 @@ def align(a: Sequence[ComparedVisit], b: Sequence[ComparedVisit]) -> tuple[Pair,
 def _aligned(a: list[ComparedVisit], b: list[ComparedVisit]) -> Iterator[Pair]:
     alike = _alike(a, b)
     yield from map(Pair, a[:alike], b[:alike])
-    ends = _alike(a[: alike - 1 if alike else None : -1], b[: alike - 1 if alike else None : -1])
-    middle_a, middle_b = a[alike : len(a) - ends], b[alike : len(b) - ends]
+    a, b = a[alike:], b[alike:]
+    ends = _alike(a[::-1], b[::-1])
+    middle_a, middle_b = a[: len(a) - ends], b[: len(b) - ends]
     if len(middle_a) * len(middle_b) > MAX_ALIGNED:
-        yield from _by_number(middle_a, middle_b)
-    else:
-        yield from _matched(middle_a, middle_b)
+        yield from _by_number(a, b)
+        return
+    yield from _matched(middle_a, middle_b)
     yield from map(Pair, a[len(a) - ends :], b[len(b) - ends :])
 
 
