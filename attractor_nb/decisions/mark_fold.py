@@ -90,7 +90,8 @@ class MarkFold(msgspec.Struct):
 
     def _begin(self, answers: Answers, backend: str) -> None:
         """Another process executes the stages from now on: mocks have ended with the one before."""
-        self._session = answers, backend
+        if backend:  # a resume of version 0.1.0 does not say it
+            self._session = answers, backend
         self._given = {node: kind for node, kind in self._given.items() if kind != "mocked"}
 
     def _commit(self, event: StageCompleted | StageFailed) -> None:

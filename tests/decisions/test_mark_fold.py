@@ -19,7 +19,7 @@ from attractor_nb.model.result_marks import ResultMarks
 FAIL = Outcome(StageStatus.FAIL, failure_reason="no")
 
 
-def started(answers="", backend="", **more):
+def started(answers="", backend="simulated", **more):
     return PipelineStarted(answers=answers, backend=backend, **more)
 
 
@@ -88,6 +88,7 @@ CASES = {
         [started("real", carried=CarriedState(marks=ResultMarks("simulated", stand_ins={"b": "pinned"}))), done()],
         "partly simulated; pinned: b",
     ),
+    "a resume of 0.1.0 says nothing of it": ([started("", "llm"), PipelineResumed(), done()], ""),
     "a log of 0.1.0": ([started("", "llm"), done(), resumed("simulated"), done()], "partly simulated"),
 }
 

@@ -18,6 +18,7 @@ from attractor_nb.model.events import (
     RunWarning,
     StageStarted,
 )
+from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.storage.checkpoint_file import CheckpointSchedule, read_checkpoint
 from attractor_nb.storage.files.strict_json import JsonProblem
 from attractor_nb.storage.manifest_file import manifest_from_events, read_manifest
@@ -194,6 +195,7 @@ def test_a_lost_manifest_is_rebuilt_from_the_log(last, status, end_time):
         "model": "small",
         "node_count": 4,
         "backend": "local",
+        **ResultMarks("real").to_facts(),
         "stage_directories": {"CON": escaped_name("CON")},
         "schema_version": 1,
         "status": status,
