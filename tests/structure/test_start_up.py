@@ -80,7 +80,7 @@ ENTRANCES = {
         COMMAND | PIPELINE | {"filelock", "markupsafe"},
         (FACES - {"cli"}) | {"maps", "sessions", "studio", "workers"},
         SLOW - {"asyncio", "concurrent.futures", "decimal", "logging", "ssl", "subprocess"},
-        380,
+        390,
     ),
     "%load_ext": Entrance(
         "shell.run_line_magic('load_ext', 'attractor_nb')",

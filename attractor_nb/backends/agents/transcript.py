@@ -61,7 +61,7 @@ class ToolCall:
 
 
 @dataclass(slots=True)
-class Work:
+class BackgroundWork:
     """What an agent started that may go on behind its last word: commands, agents of its own."""
 
     _open: dict[str, WorkBegan] = field(default_factory=dict[str, WorkBegan])
@@ -134,7 +134,7 @@ class Transcript:
     denied: list[str] = field(default_factory=list[str])
     _is_open: bool = False
     _calls: dict[str, tuple[ToolCalled, float]] = field(default_factory=dict[str, "tuple[ToolCalled, float]"])
-    _work: Work = field(default_factory=Work)
+    _work: BackgroundWork = field(default_factory=BackgroundWork)
     _consumed: dict[str, Tokens] = field(default_factory=dict[str, Tokens])
     _is_over: bool = False
 
