@@ -19,9 +19,11 @@ MARKED = {
     "a channel of one mark": "<|channel>thought\nMaybe.<channel|>It is 4.",
     "a lone end": "Maybe.\n</think>\nIt is 4.",
     "a lone end within a line": "Maybe.</think>It is 4.",
+    "a lone end between quotes that are none": 'Maybe. "{"a": "b"}</think>It is 4.',
     "an end in a block of code that has none": "Maybe.\n```json\n</think>\nIt is 4.",
 }
 IN_TWO = {
+    "a quote left open": ('So "yes</think>{"outcome": "fail"}', '{"outcome": "fail"}', 'So "yes'),
     "two pieces": ("<think>a</think>It <think>b</think>is 4.", "It is 4.", "a\n\nb"),
     "a beginning within": ("<think>a <think> b</think> c</think>It is 4.", "It is 4.", "a <think> b\n\nc"),
     "an end within code of the answer": ("```\nx\n</think>\n```\nIt is 4.", "```\nIt is 4.", "```\nx"),
@@ -38,6 +40,8 @@ TEXTS = [
     "The <think> tag begins it.",
     '{"notes": "took <think> and </think> out"}',
     "It ends with `</think>`.",
+    'It ends with "</think>".',
+    r'{"notes": "took \"</think>\" out", "outcome": "success"}',
     "```html\n<think>\nx\n</think>\n```\nDone.",
     "```python\ntext.split('x</think>')\n```",
     "analysis of the plan: assistant and final report",

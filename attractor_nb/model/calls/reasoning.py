@@ -39,7 +39,7 @@ _LONE_CLOSING: Final = re.compile(rf"^[ \t]*{_any_of('closing', _CLOSINGS)}[ \t]
 _CHANNELS: Final = re.compile(rf"{_CHANNEL}|<\|(?:end|return|call|start)\|>(?:assistant)?", re.IGNORECASE)
 _WORN_CHANNELS: Final = re.compile(r"\A\s*analysis(?=\W|[A-Z])(.*?)assistant\s*final(?=\W|[A-Z])", re.DOTALL)
 """Channels whose marks a server took out, and left their names."""
-_QUOTES: Final = ("`", '"')
+_QUOTE: Final = re.compile(r'(?<!\\)"')
 
 
 class Parted(NamedTuple):
@@ -164,34 +164,48 @@ class _Scan:
 
 
 class _Line:
-    """A line of a text, or the rest of one behind reasoning. Each character of it is counted once."""
+    """A line of a text, or the rest of one behind reasoning. Each character of it is looked at once."""
 
     def __init__(self, text: str, start: int) -> None:
         end = text.find("\n", start)
         self.end = len(text) if end < 0 else end
         self._text = text
-        self._last = {quote: text.rfind(quote, start, self.end) for quote in _QUOTES}
+        self._last_code = text.rfind("`", start, self.end)
+        self._closing_quote = start
         self.begin(start)
 
     def begin(self, position: int) -> None:
         """Only what is behind this counts."""
-        self._counted = position
-        self._counts = dict.fromkeys(_QUOTES, 0)
+        self._looked_at = position
+        self._is_code = False
+        self._opening_quote: int | None = None
         self._is_blank = True
 
     def is_quoted(self, position: int) -> bool:
-        """Whether a quote is open at a position behind those asked about before."""
-        for quote in _QUOTES:
-            self._counts[quote] += self._text.count(quote, self._counted, position)
-        between = self._text[self._counted : position]
+        """Whether code or a quotation is open at a position behind those asked about before."""
+        between = self._text[self._looked_at : position]
         self._is_blank = self._is_blank and (not between or between.isspace())
-        self._counted = position
-        return any(count % 2 and self._last[quote] >= position for quote, count in self._counts.items())
+        self._is_code ^= between.count("`") % 2 == 1
+        for quote in _QUOTE.finditer(self._text, self._looked_at, position):
+            self._opening_quote = quote.start() if self._opening_quote is None else None
+        self._looked_at = position
+        return (self._is_code and self._last_code >= position) or self._is_quotation(position)
 
     @property
     def is_blank(self) -> bool:
         """Whether there was nothing before the position that was asked about last."""
         return self._is_blank
+
+    def _is_quotation(self, position: int) -> bool:
+        """Whether the quotes on both sides look like those of one: reasoning may leave one open."""
+        opening = self._opening_quote
+        if opening is None or (opening and self._text[opening - 1].isalnum()):
+            return False
+        if self._closing_quote < position:
+            found = _QUOTE.search(self._text, position, self.end)
+            self._closing_quote = self.end if found is None else found.start()
+        after = self._text[self._closing_quote + 1 : self._closing_quote + 2]
+        return self._closing_quote < self.end and not after.isalnum()
 
 
 def _of_channels(text: str) -> Parted:
