@@ -120,6 +120,8 @@ def plain_error(error: BaseException) -> dict[str, Any]:
     plain: dict[str, Any] = {"class": kind, "message": outcome.failure_reason}
     if outcome.usage is not None:
         plain["usage"] = outcome.usage.to_plain()
+    if outcome.is_unmeasured:
+        plain["is_unmeasured"] = True
     return {ERROR: plain}
 
 
@@ -138,7 +140,6 @@ def raise_recorded(answer: Mapping[str, Any]) -> None:
     plain = answer.get(ERROR)
     if plain is None:
         return
-    message = str(plain["message"])
-    if plain["class"] == _RETRYABLE:
-        raise RecordedRetryable(message)
-    raise RecordedTerminal(message) if plain["class"] == _TERMINAL else _Recorded(message)
+    kinds = {_RETRYABLE: RecordedRetryable, _TERMINAL: RecordedTerminal}
+    kind = kinds.get(str(plain["class"]), _Recorded)
+    raise kind(str(plain["message"]), is_unmeasured=plain.get("is_unmeasured") is True)

@@ -7,7 +7,7 @@ import pytest
 
 
 def only_run(base):
-    (directory,) = base.iterdir()
+    (directory,) = base.glob("[!.]*")
     return directory
 
 

@@ -133,7 +133,12 @@ def test_changes_of_a_stage_that_is_cancelled_are_kept_whole_before_it_ends():
     async def main():
         keeping = asyncio.ensure_future(
             keep_changes(
-                SimpleNamespace(keep=keep), effect, SimpleNamespace(run_id="r", branch=""), None, Outcome.success()
+                SimpleNamespace(keep=keep),
+                effect,
+                SimpleNamespace(run_id="r", branch=""),
+                None,
+                Outcome.success(),
+                lambda event: None,
             )
         )
         await asyncio.to_thread(begun.wait, LIMIT_SECONDS)

@@ -178,7 +178,7 @@ class Recording:
                 run = self.pipeline.resume(resume, on_interrupted="rerun", **given)
             self.result = run.result(60)
         assert self.result.status == "success", self.result.reason
-        self.first = next(iter(sorted((root / "runs").iterdir()))).relative_to(root)
+        self.first = next(iter(sorted((root / "runs").glob("[!.]*")))).relative_to(root)
         self.path = self.result.completed_nodes
         self.context = told(self.result)
         logs = sorted(path.parent for path in root.rglob("events.jsonl"))

@@ -270,4 +270,7 @@ def test_a_wait_for_a_retry_is_no_longer_than_the_run_may_be(tmp_path):
         is_shown=False,
     )
     assert (ended.bound, ended.duration, clock.sleeps[-1]) == ("max_duration", 1.0, 0.75)
-    assert ended.reason == "max_duration=1s reached: 1.0 s of running time, before attempt 2 of a"
+    assert (
+        ended.reason
+        == "max_duration=1s reached: 1.0 s of running time, before attempt 2 of a; the last failure: a: busy"
+    )

@@ -161,13 +161,13 @@ def test_without_script_it_is_a_picture_and_a_table(tmp_path):
 
 
 def test_a_stage_that_cannot_be_read_keeps_nobody_from_the_others(tmp_path, monkeypatch):
-    def inspect(run, node, *given, **options):
-        if node == "plan":
+    def inspect(run, past, known):
+        if known.record.node_id == "plan":
             raise StorageError("cannot read plan")
-        return inspect_stage(run, node, *given, **options)
+        return inspect_visit(run, past, known)
 
-    inspect_stage = exporting.inspect_stage
-    monkeypatch.setattr(exporting, "inspect_stage", inspect)
+    inspect_visit = exporting.inspect_visit
+    monkeypatch.setattr(exporting, "inspect_visit", inspect)
     stages = values_of(exported(tmp_path)[1])["stages"]
     assert stages["plan@1"]["problems"] == ["cannot read plan"]
     assert stages["check@2"]["status"] == "success"
