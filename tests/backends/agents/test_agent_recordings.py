@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor_nb import Pipeline
+from attractor_nb import Outcome, Pipeline
 
 SOURCE = """digraph g {{ start [shape=Mdiamond]; exit [shape=Msquare]
     work [prompt="Mend it.", allowed_tools="write" {}]
@@ -22,9 +22,10 @@ def test_what_an_agent_answered_and_reported_is_replayed_without_it(stubs, agent
     assert len(stubs.calls) == 1
     replayed = run(agent, "second", cassette="tape.json", cassette_mode="replay")
     assert len(stubs.calls) == 1
-    assert replayed.status == recorded.status
-    assert replayed.outcomes["work"].status == recorded.outcomes["work"].status
-    assert replayed.outcomes["work"].notes == recorded.outcomes["work"].notes
+    assert (replayed.status, replayed.reason) == (recorded.status, recorded.reason)
+    assert recorded.status == ("interrupted" if mode == "fail:auth" else "success")  # ruling 51
+    told = [result.outcomes.get("work", Outcome.fail("")) for result in (recorded, replayed)]
+    assert (told[0].status, told[0].notes) == (told[1].status, told[1].notes)
     assert replayed.context.get("review") == recorded.context.get("review")
 
 
