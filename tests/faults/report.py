@@ -33,7 +33,13 @@ FAULTS = {
     11: ("A gate is answered twice, late, after a stop, from two places, wrongly", "The first durable answer counts, others are told; a wrong one is asked again"),
     12: ("The clock jumps, the machine sleeps", "Durations stay right, deadlines are kept"),
     13: ("Hostile names; links, pipes and devices planted in the run directory", "Safe names; nothing written outside; refused in words"),
-    14: ("A status.json by an agent who means harm", "FAIL with the reason, the file kept; a stale one is never read"),
+    14: (
+        "A status.json by an agent who means harm",
+        (
+            "FAIL with the reason, the file kept; a stale one is never read; one in a gate, fan-out or child stage, or beside"
+            " a failure that was observed, decides nothing ([who may write an outcome](runs.md#who-may-write-an-outcome))"
+        ),
+    ),
     15: ("A consumer of events is slow, raises, calls back", "The run does not notice; a gap is said"),
     16: ("A model's server refuses, breaks off, sends nonsense", "Classed as retryable or not; a part is never a success"),
     17: ("Values that JSON does not carry", "Refused when set, with key and stage; all others are the same after a resume"),
