@@ -86,8 +86,7 @@ def map_file(file: str, params: Path | None, settings: Settings, own: MapSetting
     check_output(own.results_file, file, params)
     rows = read_params_file(params)
     pipeline = read_pipeline(file)
-    is_trusted = settings.is_trusted or settings.is_simulated or settings.is_replay
-    trust = settings.trust_hash or settled_trust(pipeline, is_trusted=is_trusted)
+    trust = settings.trust_hash or settled_trust(pipeline, is_trusted=settings.needs_no_question)
     named = {"backend": settings.first_backend, "trust": trust, "map_dir": own.map_dir}
     options = {**_options(settings), **own.options, **named}
     handle: MapRun = pipeline.map(rows, wait=False, **_given(options))
@@ -102,7 +101,7 @@ def resume_map(directory: Path, file: str, params: Path | None, settings: Settin
     pipeline = read_pipeline(file) if file else load_pipeline(directory)
     trust = settings.trust_hash or settled_trust(
         pipeline,
-        is_trusted=settings.is_trusted or settings.is_simulated or settings.is_replay,
+        is_trusted=settings.needs_no_question,
         logs_root=directory,
         recorded=choices_of(directory, is_backend_given=settings.named_backend is not None),
     )

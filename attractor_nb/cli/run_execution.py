@@ -158,11 +158,10 @@ def _watch(
     backend: str | None,
 ) -> ExitCode:
     """Start a run, or go on with the one in ``logs_root``, show it, and sum it up."""
-    is_trusted = settings.is_trusted or settings.is_simulated or settings.is_replay
     is_backend_given = settings.named_backend is not None
     trust = settings.trust_hash or settled_trust(
         pipeline,
-        is_trusted=is_trusted,
+        is_trusted=settings.needs_no_question,
         logs_root=logs_root,
         place=_place(pipeline, settings, logs_root),
         recorded=() if logs_root is None else choices_of(logs_root, is_backend_given=is_backend_given),

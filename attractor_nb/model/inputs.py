@@ -27,6 +27,8 @@ INPUTS: Final = "inputs"
 INPUTS_SCHEMA: Final = "inputs_schema"
 ENGINE_PREFIXES: Final = ("context.", "graph.", "human.gate.", "internal.", "parallel.", "stack.", "tool.")
 """Beginnings of context keys that the engine and its stages set (spec 5.1)."""
+RESERVED_PREFIXES: Final = ("internal.", "graph.")
+"""Those of keys that belong to the engine alone, and are refused from anybody else (spec 5.1, ruling 27)."""
 ENGINE_KEYS: Final = {
     "current_node": "the node that runs",
     "last_response": "the beginning of the last response",
@@ -46,7 +48,7 @@ STAGE_KEYS: Final = {
     "tool.stderr": "what the last command printed as errors",
 }
 """Context keys that stages set, each with what it holds."""
-_ENGINE_ENDINGS: Final = (".response", ".run_id", ".logs_root")
+ENGINE_ENDINGS: Final = (".response", ".run_id", ".logs_root")
 """Endings of keys under which the engine keeps what a stage left."""
 _NAME: Final = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 _BARE: Final = re.compile(r"[^,]*")
@@ -61,7 +63,7 @@ def is_engine_key(key: str) -> bool:
     >>> is_engine_key("verdict"), is_engine_key("review.score")
     (False, False)
     """
-    return key in ENGINE_KEYS or key.startswith(ENGINE_PREFIXES) or key.endswith(_ENGINE_ENDINGS)
+    return key in ENGINE_KEYS or key.startswith(ENGINE_PREFIXES) or key.endswith(ENGINE_ENDINGS)
 
 
 class Input(msgspec.Struct, frozen=True):

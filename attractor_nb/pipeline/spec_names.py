@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from attractor_nb.errors import RunNotFound
+from attractor_nb.model.inputs import RESERVED_PREFIXES
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.runtime.prepare.run_options import as_dict, as_path, given_options
 from attractor_nb.storage.stored_run import read_run
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.handles.run_result import RunResult
     from attractor_nb.runtime.prepare.run_options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
     from attractor_nb.storage.files.disk import Disk
-
-_ENGINE_PREFIXES = ("graph.", "internal.")
-"""What an earlier run left in a context, and the next one makes for itself."""
 
 
 def run_pipeline(
@@ -141,7 +139,7 @@ def run_pipeline(
         own_values = {
             key: context[key]
             for key in context
-            if (key in declared if declared else not key.startswith(_ENGINE_PREFIXES))
+            if (key in declared if declared else not key.startswith(RESERVED_PREFIXES))
         }
         inputs = {**own_values, **inputs}
     result = pipeline.run(wait=True, params=inputs, **given)

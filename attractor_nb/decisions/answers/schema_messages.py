@@ -15,6 +15,18 @@ if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+def _above(words: str) -> Callable[[Any, Any], str]:
+    """The sentence of a maximum; one of zero asks for nothing at all."""
+    return lambda value, kind: f"{value} {words if kind.limit else 'is expected to be empty'}"
+
+
+def _below(words: str) -> Callable[[Any, Any], str]:
+    """The sentence of a minimum; one of one asks for anything at all."""
+    return lambda value, kind: f"{value} {'should be non-empty' if kind.limit == 1 else words}"
+
+
 _SENTENCES: Final[dict[str, Callable[[Any, Any], str]]] = {
     "additionalProperties": lambda _, kind: (
         f"Additional properties are not allowed ({_extras(sorted(kind.unexpected))})"
@@ -27,23 +39,18 @@ _SENTENCES: Final[dict[str, Callable[[Any, Any], str]]] = {
     "exclusiveMinimum": lambda value, kind: f"{value} is less than or equal to the minimum of {kind.limit!r}",
     "falseSchema": lambda value, _: f"False schema does not allow {value}",
     "format": lambda value, kind: f"{value} is not a {kind.format!r}",
-    "maxItems": lambda value, kind: f"{value} {'is too long' if kind.limit else 'is expected to be empty'}",
-    "maxLength": lambda value, kind: f"{value} {'is too long' if kind.limit else 'is expected to be empty'}",
-    "maxProperties": lambda value, kind: (
-        f"{value} {'has too many properties' if kind.limit else 'is expected to be empty'}"
-    ),
+    "maxItems": _above("is too long"),
+    "maxLength": _above("is too long"),
+    "maxProperties": _above("has too many properties"),
     "maximum": lambda value, kind: f"{value} is greater than the maximum of {kind.limit!r}",
-    "minItems": lambda value, kind: f"{value} {'should be non-empty' if kind.limit == 1 else 'is too short'}",
-    "minLength": lambda value, kind: f"{value} {'should be non-empty' if kind.limit == 1 else 'is too short'}",
-    "minProperties": lambda value, kind: (
-        f"{value} {'should be non-empty' if kind.limit == 1 else 'does not have enough properties'}"
-    ),
+    "minItems": _below("is too short"),
+    "minLength": _below("is too short"),
+    "minProperties": _below("does not have enough properties"),
     "minimum": lambda value, kind: f"{value} is less than the minimum of {kind.limit!r}",
     "multipleOf": lambda value, kind: f"{value} is not a multiple of {kind.multiple_of}",
     "not": lambda value, kind: f"{value} should not be valid under {kind.schema!r}",
     "pattern": lambda value, kind: f"{value} does not match {kind.pattern!r}",
     "required": lambda _, kind: f"{kind.property!r} is a required property",
-    "type": lambda value, kind: f"{value} is not of type {', '.join(map(repr, kind.types))}",
     "uniqueItems": lambda value, _: f"{value} has non-unique elements",
 }
 

@@ -14,7 +14,7 @@ from attractor_nb.decisions.preambles.preamble_past import (
     TOOL_OUTPUT_KEY,
     PreambleLine,
 )
-from attractor_nb.decisions.preambles.preamble_text import LEAST, PreambleText, is_one_line, one_line, text_of
+from attractor_nb.decisions.preambles.preamble_text import LEAST, PreambleText, clipped, is_one_line, one_line, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.preambles.preamble_past import StageSummary
 
 _MAX_FAILURES: Final = 3
+_COMMAND_LENGTH: Final = 200
+_COMMAND_READ: Final = 900
+"""Characters of a command that are read for that many in one line."""
 _FAILED: Final = frozenset({"fail", "retry"})
 _COMMAND_KEYS: Final = frozenset({TOOL_OUTPUT_KEY, TOOL_ERRORS_KEY})
 _LABELS: Final = {
@@ -210,14 +213,9 @@ def _own_notes(stage: StageSummary) -> str:
     if TOOL_OUTPUT_KEY in stage.keys and stage.status in _FAILED:
         notes = _first_clause(notes)  # the end of the output follows
         if stage.command:
-            notes = notes.replace("the command", f"`{_shortened(stage.command, 200)}`", 1)
+            command = clipped(" ".join(stage.command[:_COMMAND_READ].split()), _COMMAND_LENGTH)
+            notes = notes.replace("the command", f"`{command}`", 1)
     return notes
-
-
-def _shortened(command: str, limit: int) -> str:
-    """A command of the graph in one line."""
-    flat = " ".join(command[: limit * 4 + 100].split())
-    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
 def _first_clause(reason: str) -> str:

@@ -106,6 +106,9 @@ def one_line(text: str, limit: int) -> str:
         lines = first.splitlines()
         first, more = lines[0], more or "".join(lines[1:])
     flat = " ".join(first.split())
-    if len(flat) > limit:
-        return flat[: limit - 1].rstrip() + "…"
-    return f"{flat}…" if more else flat
+    return f"{flat}…" if more and len(flat) <= limit else clipped(flat, limit)
+
+
+def clipped(text: str, limit: int) -> str:
+    """A text of at most ``limit`` characters; an ellipsis stands for its rest."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

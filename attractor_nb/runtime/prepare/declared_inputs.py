@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from attractor_nb.context import Context
 from attractor_nb.errors import InputsSyntaxError, OptionError
 from attractor_nb.handlers.named_models import validated
 from attractor_nb.model.calls.attachment import MAX_ATTACHMENT_BYTES, Attachment
-from attractor_nb.model.inputs import INPUTS_SCHEMA, Input, completed, inputs_of, inputs_of_schema
+from attractor_nb.model.inputs import INPUTS_SCHEMA, RESERVED_PREFIXES, Input, completed, inputs_of, inputs_of_schema
 from attractor_nb.redaction import redacted_value
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from attractor_nb.model.graph import Graph
-
-RESERVED_PREFIXES: Final = ("internal.", "graph.")
 
 
 class Declaring(Protocol):

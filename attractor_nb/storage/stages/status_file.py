@@ -12,7 +12,7 @@ import msgspec
 
 from attractor_nb.context import Context
 from attractor_nb.errors import ContextValueError, StatusFileError, StorageError
-from attractor_nb.model.inputs import is_engine_key
+from attractor_nb.model.inputs import RESERVED_PREFIXES, is_engine_key
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
 from attractor_nb.redaction import may_hold, redacted, redacted_value
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-RESERVED_PREFIXES = ("internal.", "graph.")
-"""Context keys that belong to the engine (spec 5.1)."""
 MAX_NAMED = 3
 """Of keys that are ignored, so many are named."""
 
