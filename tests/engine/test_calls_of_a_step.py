@@ -92,8 +92,8 @@ def calls_of(pipeline, durability, place):
 @pytest.mark.parametrize(
     ("make", "durability", "most"),
     [
-        pytest.param(no_op, "none", 172, id="no_op"),
-        pytest.param(no_op, "fast", 222, id="no_op_on_disk", marks=pytest.mark.campaign),
+        pytest.param(no_op, "none", 173, id="no_op"),
+        pytest.param(no_op, "fast", 223, id="no_op_on_disk", marks=pytest.mark.campaign),
         pytest.param(model, "none", 260, id="model", marks=pytest.mark.campaign),
         pytest.param(model, "fast", 335, id="model_on_disk"),
         pytest.param(branch, "none", 353, id="branch", marks=pytest.mark.campaign),
