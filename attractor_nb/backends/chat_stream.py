@@ -84,7 +84,12 @@ async def complete_chat(
         raise RetryableError(
             f"the model server at {address} took no connection within {connect_seconds:g} s",
             hint="try again; LocalModelBackend(connect_timeout_seconds=…) waits longer",
+            is_unmeasured=True,
         ) from None
+    except httpx2.ConnectError as error:
+        raise RetryableError(
+            f"the model server at {address} cannot be reached: {str(error) or type(error).__name__}", is_unmeasured=True
+        ) from error
     except httpx2.TimeoutException:
         raise RetryableError(
             f"the model server sent nothing for {read_seconds:g} s",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from attractor_nb.model.states import is_unmeasured
-
 
 class ExitCode(IntEnum):
     """How a command ended."""
@@ -21,14 +19,14 @@ class ExitCode(IntEnum):
     """Ctrl-C or a request to end; a run that was going on can be resumed."""
 
     @classmethod
-    def of(cls, status: str, reason: str = "") -> ExitCode:
+    def of(cls, status: str, *, is_unmeasured: bool = False) -> ExitCode:
         """What looking at a run, a map or a session ends with that stands so; 0 as long as it goes on.
 
         Args:
             status: How it stands.
-            reason: Why, of one that is interrupted: only what somebody stopped has the code for that (ruling 51).
+            is_unmeasured: It is interrupted because a stage could not be executed, and nobody stopped it (ruling 51).
         """
-        if is_unmeasured(status, reason):
+        if is_unmeasured and status == "interrupted":
             return cls.FAILED
         return _CODES.get(status, cls.INTERRUPTED)
 

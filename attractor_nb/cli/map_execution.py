@@ -169,7 +169,7 @@ def _watch(handle: MapRun, settings: Settings, own: MapSettings) -> ExitCode:
     if result.cassette is not None:
         progress.say(f"cassette: {result.cassette}")
     _show(result, settings)
-    return ExitCode.of(result.status, result.reason)
+    return ExitCode.of(result.status, is_unmeasured=any(row.is_unmeasured for row in result.rows))
 
 
 def _write_results(path: Path, result: MapResult) -> None:

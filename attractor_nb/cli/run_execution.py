@@ -177,7 +177,7 @@ def _watch(
         progress.close()
     with contextlib.suppress(OSError):  # nobody reads us any more: the exit code says it all
         _show(run, result, settings, progress)
-    return ExitCode.of(result.status, result.reason) if result else ExitCode.INTERRUPTED
+    return ExitCode.of(result.status, is_unmeasured=result.is_unmeasured) if result else ExitCode.INTERRUPTED
 
 
 def _progress(pipeline: Pipeline, settings: Settings, backend: str | None) -> QuietProgress:

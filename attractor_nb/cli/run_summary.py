@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.model.states import RunStatus, is_unmeasured
+from attractor_nb.model.states import RunStatus
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.summary_line import cached_words, duration_text, usage_words
 
@@ -28,7 +28,7 @@ def in_words(result: RunResult) -> str:
     if result.cached_nodes:
         parts.append(cached_words(result.view))
     lines = ["   ".join([*parts, *usage_words(result.usage)])]
-    if (result.status == "fail" and result.reason) or is_unmeasured(result.status, result.reason):
+    if (result.status == "fail" and result.reason) or result.is_unmeasured:
         lines.append(f"  reason  {one_line(result.reason)}")
     if result.logs_root.is_dir():
         lines.append(f"  run directory  {shown_path(result.logs_root)}")

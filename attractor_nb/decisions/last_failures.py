@@ -22,11 +22,13 @@ class LastFailure(msgspec.Struct, array_like=True, frozen=True):
         reason: Why it failed.
         times: How often in a row it ended for this reason, when trying again cannot help; else 0. It counts anew
             when any stage succeeds, which may have changed something, and when a run is resumed.
+        is_unmeasured: The stage could not be executed for a reason outside the pipeline (ruling 51).
     """
 
     node_id: str
     reason: str
     times: int = 0
+    is_unmeasured: bool = False
 
     def __str__(self) -> str:
         return f"{self.node_id}: {self.reason[:_SHOWN]}"
@@ -45,7 +47,8 @@ def failure_after(failure: LastFailure | None, event: StageEnd, *, is_passed_thr
         reason = outcome.failure_reason or "it failed without a reason"
         is_same = failure is not None and (failure.node_id, failure.reason) == (event.name, reason)
         before = failure.times if failure is not None and is_same else 0
-        return LastFailure(event.name, reason, before + 1 if outcome.is_terminal else 0)
+        times = before + 1 if outcome.is_terminal else 0
+        return LastFailure(event.name, reason, times, outcome.is_unmeasured)
     if failure is None or is_passed_through or not outcome.status.is_success:
         return failure
     return None if failure.node_id == event.name else msgspec.structs.replace(failure, times=0)

@@ -242,9 +242,10 @@ class FanOut(msgspec.Struct):
             if key not in _OWN_KEYS and not key.startswith("internal.")
         }
         score = updates.get("score")
+        status = StageStatus(end.status)
         return BranchResult(
             branch.id,
-            StageStatus(end.status),
+            status,
             notes=state.last_notes,
             context_updates=updates,
             score=float(score) if isinstance(score, int | float) and not isinstance(score, bool) else 0.0,
@@ -253,6 +254,7 @@ class FanOut(msgspec.Struct):
             exit_id=end.exit_id,
             veto=end.veto,
             return_target=end.return_target,
+            is_unmeasured=status.is_failure and state.failure is not None and state.failure.is_unmeasured,
         )
 
 

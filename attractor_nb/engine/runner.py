@@ -285,7 +285,7 @@ class Runner(msgspec.Struct):
 
     def _finish(self, end: RunEnd, duration: float) -> RunOutcome:
         if end.is_unmeasured:
-            return self._interrupted(end.reason)
+            return self._interrupted(end.reason, is_unmeasured=True)
         setup = self.setup
         if end.is_success:
             event: Event = PipelineCompleted(duration=duration, artifact_count=setup.store.artifact_count)
@@ -299,10 +299,12 @@ class Runner(msgspec.Struct):
         self._save_end(status, end.reason)
         return RunOutcome(status, end.reason, duration)
 
-    def _interrupted(self, reason: str) -> RunOutcome:
+    def _interrupted(self, reason: str, *, is_unmeasured: bool = False) -> RunOutcome:
         setup = self.setup
         state = setup.state
-        event = PipelineInterrupted(reason=reason, next_node=state.next_node, duration=state.elapsed_seconds)
+        event = PipelineInterrupted(
+            reason=reason, next_node=state.next_node, duration=state.elapsed_seconds, is_unmeasured=is_unmeasured
+        )
         setup.stream.announce(event, is_synced=True)
         self._save_checkpoint(is_forced=True)
         status = "paused" if reason == "paused" else "interrupted"

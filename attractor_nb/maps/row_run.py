@@ -16,7 +16,7 @@ from attractor_nb.logs import own_logger
 from attractor_nb.model.events import PipelineFailed
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.model.shortage import is_shortage
-from attractor_nb.model.states import ENDED, is_unmeasured
+from attractor_nb.model.states import ENDED
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.begin import begin, seams_of
 from attractor_nb.runtime.latest_state import complete_end
@@ -189,7 +189,7 @@ def _row_result(task: RowTask, result: RunResult) -> RowResult:
         stages=len(result.completed_nodes),
         duration=round(result.duration, 3),
         usage=result.usage,
-        is_unmeasured=is_unmeasured(result.status, result.reason),
+        is_unmeasured=result.is_unmeasured,
         outputs={key: result.context.get(key) for key in task.outputs if key in result.context},
         marks=result.marks,
     )

@@ -34,6 +34,7 @@ class BranchResult(msgspec.Struct, frozen=True):
         exit_id: The exit node that it came to, or empty.
         veto: Why the fan-out fails whatever its policies say, or empty.
         return_target: Where the fan-out is to go on, then, or empty (ruling 36).
+        is_unmeasured: Its last stage could not be executed for a reason outside the pipeline (ruling 51).
     """
 
     id: str
@@ -46,6 +47,7 @@ class BranchResult(msgspec.Struct, frozen=True):
     exit_id: str = ""
     veto: str = ""
     return_target: str = ""
+    is_unmeasured: bool = False
 
     @property
     def is_success(self) -> bool:

@@ -8,7 +8,7 @@ import msgspec
 
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.result_marks import ResultMarks
-from attractor_nb.model.states import RunStatus, is_unmeasured
+from attractor_nb.model.states import RunStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +35,7 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
         usage: What its model calls consumed.
         marks: What must be said of its result.
         steered_ago: Seconds since it was given its latest instruction; None when it never was.
+        is_unmeasured: A stage of it could not be executed for a reason outside the pipeline (ruling 51).
     """
 
     run_id: str
@@ -49,6 +50,7 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
     usage: Usage = msgspec.field(default_factory=Usage)
     marks: ResultMarks = ResultMarks()
     steered_ago: float | None = None
+    is_unmeasured: bool = False
 
     @property
     def outcome(self) -> str:
@@ -60,11 +62,6 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
     def is_over(self) -> bool:
         """Whether nothing more happens in it by itself: it has completed, failed, or was stopped."""
         return RunStatus.of(self.status).is_ended
-
-    @property
-    def is_unmeasured(self) -> bool:
-        """Whether a stage of it could not be tried for a reason outside the pipeline (ruling 51)."""
-        return is_unmeasured(self.status, self.reason)
 
     def to_context(self) -> dict[str, Any]:
         """The ``stack.child.*`` values of the parent's context.

@@ -18,19 +18,6 @@ ENDED: Final = frozenset(_RESULTS)
 """What is recorded of a run that came to its own end."""
 
 
-_STOPS: Final = frozenset({"", "cancelled", "stopped"})
-"""Why a run or a map is interrupted that somebody stopped, or that was killed."""
-
-
-def is_unmeasured(status: str, reason: str) -> bool:
-    """Whether a run or a map stands still for a reason outside the pipeline: a stage could not be tried (ruling 51).
-
-    >>> is_unmeasured("interrupted", "a could not be executed: no credit"), is_unmeasured("interrupted", "cancelled")
-    (True, False)
-    """
-    return status == "interrupted" and reason not in _STOPS
-
-
 def as_recorded(status: str) -> str:
     """The word of manifests, records and handles for the status of a result.
 

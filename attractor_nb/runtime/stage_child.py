@@ -167,6 +167,7 @@ class LiveChild:
             artifacts=_artifacts_of(setup.store.logs_root),
             usage=setup.state.usage,
             marks=setup.marks.marks,
+            is_unmeasured=result is not None and result.is_unmeasured,
             steered_ago=None if last is None else max(0.0, self._clock.time() - last),
         )
 
@@ -254,6 +255,7 @@ class _OthersChild:
             artifacts=_artifacts_of(run.logs_root),
             usage=run.view.usage,
             marks=run.view.marks.marks,
+            is_unmeasured=run.view.is_unmeasured,
         )
 
     def steer(self, text: str) -> bool:  # noqa: ARG002 - the interface of all children

@@ -242,6 +242,7 @@ def _fold_resumed(view: RunView, event: PipelineResumed) -> tuple[str, ...]:
 
 def _fold_running(view: RunView, _: PipelineStarted | PipelineResumed | PipelineRestarted) -> tuple[str, ...]:
     view.status, view.reason, view.next_node, view.bound = RunStatus.RUNNING, "", "", ""
+    view.is_unmeasured = False
     return ()
 
 
@@ -278,6 +279,7 @@ def _fold_end(view: RunView, event: PipelineCompleted | PipelineFailed | Pipelin
             view.status, view.reason, view.bound = RunStatus.FAIL, event.error, event.bound
         case PipelineInterrupted():
             view.status, view.reason, view.next_node = RunStatus.INTERRUPTED, event.reason, event.next_node
+            view.is_unmeasured = event.is_unmeasured
     # A resume does again what the end cut off: it is pending from now on, with its visit and attempt kept.
     stopped = view.active_nodes
     view.active_by_branch.clear()

@@ -177,6 +177,7 @@ class RunView(Struct):
         edges: States of the edges that were taken, by position in ``Graph.edges``.
         status: How the run stands.
         reason: Why it failed or stopped, or empty.
+        is_unmeasured: It is interrupted because a stage could not be executed for a reason outside the pipeline.
         next_node: Where a resume goes on, or empty.
         stages: Stages committed so far.
         duration: Seconds of running time, known when it has ended.
@@ -200,6 +201,7 @@ class RunView(Struct):
     edges: dict[int, EdgeState] = field(default_factory=dict[int, EdgeState])
     status: RunStatus = RunStatus.READY
     reason: str = ""
+    is_unmeasured: bool = False
     next_node: str = ""
     stages: int = 0
     duration: float = 0.0

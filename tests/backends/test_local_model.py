@@ -160,8 +160,9 @@ def test_nobody_listening_is_a_reason_to_try_again():
             address = server.address
         await complete_chat(address, {}, print)
 
-    with pytest.raises(RetryableError, match="broke off"):
+    with pytest.raises(RetryableError, match=r"the model server at http://\S+ cannot be reached: ") as caught:
         asyncio.run(talk())
+    assert caught.value.is_unmeasured  # ruling 51: nothing was asked
 
 
 class ServingProcesses(FakeProcesses):

@@ -15,6 +15,7 @@ from attractor_nb.cli import main
 from attractor_nb.cli.watching import run_watching
 from attractor_nb.cli.watching.run_drawing import drawn_run
 from attractor_nb.cli.watching.run_watched import RunFollower, WatchedRun
+from attractor_nb.errors import TerminalError
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import PipelineStarted, StageStarted
 from attractor_nb.model.states import NodeStatus
@@ -111,6 +112,19 @@ def test_the_exit_code_says_how_the_run_ended(command, sources, arguments, code,
     ended = command("watch", "out")
     assert ended.code == code
     assert ended.out.splitlines()[-1].startswith(mark)
+
+
+def test_ruling_51_a_run_whose_stage_could_not_be_executed_ends_it_with_1(command, sources):
+    """Code 130 is for what somebody stopped."""
+
+    def refuse(node, prompt, context):
+        raise TerminalError("the account has no credit left", is_unmeasured=True)
+
+    run = Pipeline(sources / "straight.dot").run(backend=FunctionBackend(refuse), logs_root=sources / "out")
+    assert run.result(60).status == "interrupted"
+    ended = command("watch", "out")
+    assert ended.code == 1
+    assert "no credit left" in ended.out
 
 
 def test_in_a_pipe_stages_and_questions_are_lines_as_they_happen(started, gates):

@@ -28,7 +28,7 @@ ENTRIES = """{
   "state": {
     "stale_gates": ["gate", "other"], "failed_in": {"gate": ["fan/a"]}, "skipped": ["z", "b"], "redirects": 1,
     "restarts": 2, "elapsed_seconds": 7.25, "seen": ["partial_success", "Yes"], "last": ["fail", "no_match", "why"], "last_notes": "é",
-    "failure": ["gate", "no key", 2], "incoming_edge": 0,
+    "failure": ["gate", "no key", 2, true], "incoming_edge": 0,
     "in_flight": ["fan", 2, 1, 1, true, "compact", "no number"], "ended": ["failed", "too often", true],
     "bound": "max_steps", "usage_by_node": {"gate": {"cost_usd": 0.25, "calls": 1}}, "restart": ["gate", "/r-1"],
     "recent": [], "inputs": ["who"], "recent_keys": ["y", "x"], "notes": [["failure", "gate failed"]],

@@ -118,6 +118,47 @@ def test_ruling_51_a_branch_that_may_fail_is_recorded_as_failed(policy):
     assert result.status == "success", result.reason
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(", join_policy=first_success", id="first_success"),
+        pytest.param(", join_policy=k_of_n, join_k=3", id="k_of_n"),
+        pytest.param(", join_policy=quorum, join_quorum=1.0", id="quorum"),
+        pytest.param(", error_policy=ignore", id="ignore"),
+    ],
+)
+def test_ruling_51_a_fan_out_that_fails_for_want_of_branches_that_could_not_be_executed_is_left_open(tmp_path, policy):
+    source = FRAME.format(attrs="", body=FAN_OUT.format(policy=policy))
+
+    class RefusingMany(Refusing):
+        def run(self, node, prompt, context):
+            if self.error is not None and (node.id == "b" or ("k_of_n" not in policy and "quorum" not in policy)):
+                raise self.error
+            return "fine"
+
+    backend = RefusingMany(NO_CREDIT)
+    result = Pipeline(source).run(wait=True, backend=backend, logs_root=tmp_path / "run")
+    assert (result.status, "no credit" in result.reason) == ("interrupted", True), result.reason
+    backend.error = None
+    again = Run.load(tmp_path / "run", pipeline=Pipeline(source)).resume(backend=backend).result(60)
+    assert again.status == "success", again.reason
+
+
+def test_ruling_51_a_fan_out_that_fails_whatever_its_unmeasured_branches_had_done_is_a_failure():
+    source = FRAME.format(attrs="", body=FAN_OUT.format(policy=", join_policy=k_of_n, join_k=3"))
+
+    class Mixed:
+        def run(self, node, prompt, context):
+            if node.id == "a":
+                raise StageError("no answer that fits")
+            if node.id == "b":
+                raise NO_CREDIT
+            return "fine"
+
+    result = Pipeline(source).run(wait=True, backend=Mixed(), durability="none")
+    assert result.status == "fail", result.reason
+
+
 def test_ruling_51_a_command_that_cannot_be_started_for_want_of_files_leaves_its_stage_open(tmp_path, monkeypatch):
     source = FRAME.format(attrs="", body='t [shape=parallelogram, tool_command="true"] start -> t -> done')
 

@@ -35,6 +35,7 @@ class FailureKind(Enum):
     ACCESS = auto()
     BILLING = auto()
     LIMIT = auto()
+    NETWORK = auto()
     SERVER = auto()
     FLAGS = auto()
     MODEL = auto()
@@ -48,10 +49,10 @@ class FailureKind(Enum):
     UNKNOWN = auto()
 
 
-TRANSIENT: Final = frozenset({FailureKind.LIMIT, FailureKind.SERVER, FailureKind.ANSWER})
+TRANSIENT: Final = frozenset({FailureKind.LIMIT, FailureKind.NETWORK, FailureKind.SERVER, FailureKind.ANSWER})
 """What another attempt may mend."""
-_UNMEASURED: Final = frozenset({FailureKind.ACCESS, FailureKind.BILLING})
-"""Nothing was asked: the account was refused (ruling 51)."""
+_UNMEASURED: Final = frozenset({FailureKind.ACCESS, FailureKind.BILLING, FailureKind.NETWORK})
+"""Nothing was asked: the account was refused, or the server was not reached (ruling 51)."""
 _HINTS: Final[Mapping[FailureKind, str]] = {
     FailureKind.ACCESS: "log in once by starting {name} in a terminal, or set {keys}",
     FailureKind.BILLING: "check the account that {name} uses",
@@ -152,6 +153,15 @@ _WORDS: Final = (
         ),
     ),
     (
+        FailureKind.NETWORK,
+        (
+            r"econnrefused|enotfound|eai_again|enetunreach|ehostunreach",
+            r"connection refused",
+            r"network is unreachable",
+            r"getaddrinfo|could not resolve host|name resolution",
+        ),
+    ),
+    (
         FailureKind.SERVER,
         (
             r"overloaded",
@@ -160,8 +170,8 @@ _WORDS: Final = (
             r"service unavailable",
             r"server_error",
             r"timed? ?-?out",
-            r"econnre|enotfound|eai_again",
-            r"connection (?:error|refused|reset|closed)",
+            r"econnreset",
+            r"connection (?:error|reset|closed)",
             r"fetch failed",
             r"network",
             r"stream (?:disconnected|error)",
@@ -244,7 +254,7 @@ def error_of(failure: AgentFailure, dialect: Dialect, now: datetime) -> StageErr
     kind = kind_of(failure, dialect.exit_kinds)
     if kind in TRANSIENT:
         wait = seconds_until_reset(failure.words, now) if kind is FailureKind.LIMIT else None
-        return RetryableError(reason, retry_after_seconds=wait)
+        return RetryableError(reason, retry_after_seconds=wait, is_unmeasured=kind in _UNMEASURED)
     if kind is FailureKind.UNKNOWN:
         return StageError(reason)
     hint = _HINTS[kind].format(name=dialect.name, keys=" or ".join(dialect.keys), install=dialect.install)

@@ -133,7 +133,7 @@ class WatchedRun:
     @property
     def exit_code(self) -> ExitCode:
         """What watching it ends with; 0 as long as it goes on."""
-        return ExitCode.of(self.view.status)
+        return ExitCode.of(self.view.status, is_unmeasured=self.view.is_unmeasured)
 
 
 class RunFollower:

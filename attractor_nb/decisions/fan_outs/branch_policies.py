@@ -138,18 +138,19 @@ def _first(results: Sequence[BranchResult], *, is_success: bool) -> BranchResult
 
 
 def judged(policy: FanOutPolicy, results: Sequence[BranchResult]) -> Outcome:
-    """The outcome of a fan-out whose branches have ended."""
+    """The outcome of a fan-out whose branches have ended.
+
+    A failure is unmeasured when the policy would be met if its unmeasured branches had succeeded (ruling 51).
+    """
     succeeded = [result for result in results if result.is_success]
     failed = [result for result in results if not result.is_success and not result.is_cancelled]
     exits = tuple(dict.fromkeys(result.exit_id for result in results if result.exit_id))
+    unmeasured = [result for result in failed if result.is_unmeasured]
     count = len(succeeded)
     notes = f"{count} of {policy.count} branch{'es' * (policy.count != 1)} succeeded"
     if stopper := next((result for result in results if result.veto), None):
         return _vetoed(stopper, notes)
-    if policy.join == WAIT_ALL:
-        status = _all_waited_for(policy, count, len(failed))
-    else:
-        status = StageStatus.SUCCESS if count >= policy.needed else StageStatus.FAIL
+    status = _status(policy, count, len(failed))
     if not status.is_failure:
         return Outcome(status, suggested_next_ids=exits, notes=notes)
     wanted = "" if policy.join == WAIT_ALL else f"; {policy.join} needs {policy.needed}"
@@ -160,6 +161,7 @@ def judged(policy: FanOutPolicy, results: Sequence[BranchResult]) -> Outcome:
         suggested_next_ids=exits,
         notes=notes,
         failure_reason=f"{notes}{wanted}" + (f" ({why}{more})" if why else ""),
+        is_unmeasured=not _status(policy, count + len(unmeasured), len(failed) - len(unmeasured)).is_failure,
     )
 
 
@@ -175,8 +177,10 @@ def _vetoed(stopper: BranchResult, notes: str) -> Outcome:
     )
 
 
-def _all_waited_for(policy: FanOutPolicy, succeeded: int, failed: int) -> StageStatus:
-    """Under ``wait_all``: no branch may be missing, so one that was cancelled leaves it unmet."""
+def _status(policy: FanOutPolicy, succeeded: int, failed: int) -> StageStatus:
+    """The status by the numbers of branches; under ``wait_all`` a cancelled branch leaves the policy unmet."""
+    if policy.join != WAIT_ALL:
+        return StageStatus.SUCCESS if succeeded >= policy.needed else StageStatus.FAIL
     if not succeeded or (failed and policy.error == FAIL_FAST):
         return StageStatus.FAIL
     if failed and policy.error != IGNORE:

@@ -201,14 +201,16 @@ class PipelineInterrupted(RunEvent, kw_only=True):
     """The run was stopped, or paused after a step, and can be resumed.
 
     Attributes:
-        reason: ``cancelled``, ``paused``, or the storage fault.
+        reason: ``cancelled``, ``paused``, the storage fault, or why a stage could not be executed.
         next_node: Where a resume goes on.
         duration: Seconds of running time.
+        is_unmeasured: A stage could not be executed for a reason outside the pipeline (ruling 51).
     """
 
     reason: str = ""
     next_node: str = ""
     duration: float = always(0.0)
+    is_unmeasured: bool = False
 
     @property
     def description(self) -> str:

@@ -181,6 +181,11 @@ class RunResult:
         return self.status == "success"
 
     @property
+    def is_unmeasured(self) -> bool:
+        """Whether it is interrupted because a stage could not be executed for a reason outside the pipeline."""
+        return self.view.is_unmeasured
+
+    @property
     def mark(self) -> str:
         """``simulated``, ``partly simulated``, ``pinned: NODE``; empty for a result without a mark (ruling 48)."""
         return self.marks.words

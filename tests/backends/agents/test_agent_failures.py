@@ -231,7 +231,10 @@ WORDS = [
     ("429 insufficient_quota: check your plan and billing details", FailureKind.BILLING),
     ("API Error: 500 Internal Server Error", FailureKind.SERVER),
     ("status code 529", FailureKind.SERVER),
-    ("connect ECONNREFUSED 127.0.0.1:1", FailureKind.SERVER),
+    ("connect ECONNREFUSED 127.0.0.1:1", FailureKind.NETWORK),
+    ("getaddrinfo ENOTFOUND api.anthropic.com", FailureKind.NETWORK),
+    ("curl: (6) Could not resolve host: api.openai.com", FailureKind.NETWORK),
+    ("read ECONNRESET", FailureKind.SERVER),
     ("request timed out", FailureKind.SERVER),
     ("API Error: 403 forbidden", FailureKind.ACCESS),
     ("OAuth token has expired", FailureKind.ACCESS),
@@ -267,9 +270,12 @@ def test_every_kind_of_failure_is_an_error_that_can_be_shown(kind, monkeypatch):
     monkeypatch.setattr(failures, "kind_of", lambda *_: kind)
     error = error_of(AgentFailure("words", exit_code=1), Claude(), NOW)
     assert isinstance(error, StageError)
-    is_transient = kind in {FailureKind.LIMIT, FailureKind.SERVER, FailureKind.ANSWER}
+    is_transient = kind in {FailureKind.LIMIT, FailureKind.NETWORK, FailureKind.SERVER, FailureKind.ANSWER}
     assert isinstance(error, RetryableError) == is_transient
     assert isinstance(error, TerminalError) == (not is_transient and kind is not FailureKind.UNKNOWN)
+    # Ruling 51: nothing was asked where the account was refused or the network was missing.
+    is_outside = kind in {FailureKind.ACCESS, FailureKind.BILLING, FailureKind.NETWORK}
+    assert getattr(error, "is_unmeasured", False) == is_outside
     assert error.message == "claude ended with exit code 1: words"
     assert "{" not in error.hint
 
