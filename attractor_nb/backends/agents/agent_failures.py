@@ -109,6 +109,7 @@ _WORDS: Final = (
     ),
     (FailureKind.TRUST, (r"untrusted (?:folder|workspace|directory)", r"(?:folder|workspace) is not trusted")),
     (FailureKind.REPOSITORY, (r"skip-git-repo-check",)),
+    (FailureKind.LIMIT, (r"resource[_ ]exhausted", r"per[_ ]?minute")),  # Gemini names plan and billing in these, too
     (
         FailureKind.BILLING,
         (r"credit balance", r"insufficient[_ ]quota", r"billing", r"payment required", r"spending limit"),
@@ -121,7 +122,6 @@ _WORDS: Final = (
             r"usage limit",
             r"limit reached",
             r"hit your .{0,20}limit",
-            r"resource[_ ]exhausted",
             r"quota (?:exceeded|exhausted)",
             r"exceeded your current quota",
             r"exhausted your capacity",

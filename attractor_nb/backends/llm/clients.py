@@ -17,6 +17,7 @@ from pydantic_ai.models import get_user_agent
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 
 from attractor_nb.backends.llm.addresses import NO_KEY, address_of, key_variables, needs_key, set_key, unset
+from attractor_nb.backends.llm.chat_events import ChatEvents
 from attractor_nb.backends.llm.exchange import agent_of
 from attractor_nb.backends.llm.provider_failures import (
     CallFailed,
@@ -261,7 +262,7 @@ def _openai(target: Target, address: str, key: str, http: httpx2.AsyncClient) ->
 
 
 async def _bounded(response: httpx2.Response) -> None:
-    """Have a response end when it is longer than any answer may be, and tell a page from an answer.
+    """Have a response end when it is longer than any answer may be, read as OpenAI streams it, and no page for people.
 
     Raises:
         CallFailed: It is a page for people: the address is not that of an interface.
@@ -270,6 +271,9 @@ async def _bounded(response: httpx2.Response) -> None:
     if response.is_success and kind in _PAGES:
         raise CallFailed(no_interface(str(response.request.url), kind))
     response.stream = _Bounded(response.stream)
+    is_chat = response.request.url.path.endswith("/chat/completions")
+    if response.is_success and is_chat and "content-encoding" not in response.headers:
+        response.stream = _Chat(response.stream, is_streamed=kind == "text/event-stream")
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -285,6 +289,28 @@ class _Bounded(httpx2.AsyncByteStream):
             if left < 0:
                 raise httpx2.ReadError(f"the answer is over {MAX_ANSWER_BYTES} bytes")
             yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Chat(httpx2.AsyncByteStream):
+    """A chat completion as OpenAI streams it, whatever the server sends (``ChatEvents``)."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, *, is_streamed: bool) -> None:
+        self._stream = stream
+        self._is_streamed = is_streamed
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        events = ChatEvents()
+        if not self._is_streamed:
+            yield events.whole(b"".join([piece async for piece in self._stream]))
+            return
+        async for piece in self._stream:
+            if lines := events.take(piece):
+                yield lines
+        if last := events.end():
+            yield last
 
     async def aclose(self) -> None:
         await self._stream.aclose()

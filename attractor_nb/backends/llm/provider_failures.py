@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from pydantic_ai import exceptions as theirs
 
 from attractor_nb.backends.llm.addresses import key_variables
+from attractor_nb.backends.llm.overlong import is_overlong
 from attractor_nb.decisions.retries import TRANSIENT_HTTP
 from attractor_nb.errors import RetryableError, StageError, TerminalError
 from attractor_nb.network import is_local, proxy_variables
@@ -228,7 +229,7 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
         near = error.suggested_model_id if isinstance(error, theirs.ModelHTTPError) else None
         hint = f"did you mean {near}?" if near else f"check llm_model{_ending_hint(target, address)}"
         return _terminal(f"{_placed(target, address)} is not known{number}: {message}", hint, is_next_asked=True)
-    if isinstance(error, theirs.ModelContextWindowExceededError):
+    if isinstance(error, theirs.ModelContextWindowExceededError) or is_overlong(status, str(error)):
         return _terminal(
             f"the prompt does not fit {target}{number}: {message}",
             "shorten it, carry less with fidelity, or use a larger model: llm_fallback_on=overlong",

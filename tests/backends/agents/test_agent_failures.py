@@ -229,6 +229,11 @@ WORDS = [
     ("Claude AI usage limit reached|1760000000", FailureKind.LIMIT),
     ("You've hit your weekly limit", FailureKind.LIMIT),
     ("429 insufficient_quota: check your plan and billing details", FailureKind.BILLING),
+    (
+        "You exceeded your current quota, please check your plan and billing details. RESOURCE_EXHAUSTED",
+        FailureKind.LIMIT,
+    ),
+    ("429 Quota exceeded for quota metric 'requests per minute'; check your billing", FailureKind.LIMIT),
     ("API Error: 500 Internal Server Error", FailureKind.SERVER),
     ("status code 529", FailureKind.SERVER),
     ("connect ECONNREFUSED 127.0.0.1:1", FailureKind.NETWORK),
