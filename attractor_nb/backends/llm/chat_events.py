@@ -1,22 +1,26 @@
 """Chat completions as OpenAI streams them, made from what other servers send in their place.
 
 Servers that speak the interface loosely ignore ``stream=true`` and answer with one completion or with a JSON object a
-line, send a whole ``message`` where an event has a ``delta``, number parallel tool calls all with 0, or report a
-failure in a line of its own under status 200. Clients see nothing in any of these, or lose what the server said.
+line, send a whole ``message`` where an event has a ``delta``, number parallel tool calls all with 0, count tokens with
+null, -1 or 10^30, or report a failure in a line of its own under status 200. Clients see nothing in any of these, or
+lose what the server said.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DATA, _ERROR, _END = b"data:", b"error:", b"data: [DONE]\n\n"
-_LOOSE: Final = (b'"message"', b'"tool_calls"')
+_LOOSE: Final = re.compile(rb'"message"|"tool_calls"|"usage"\s*:\s*\{')
 """What an event contains that may need to be changed; all others are passed on as they are."""
 _SHOWN: Final = 300
+_MOST_TOKENS: Final = 10**12
+"""Of a request; a server that says more does not count."""
 
 
 class ChatEvents:
@@ -48,13 +52,16 @@ class ChatEvents:
             said = line[len(_ERROR) :].strip()
             found = next(_objects(said), None) or {"message": said.decode("utf-8", "replace")[:_SHOWN]}
             return b"data: " + _written(found if "error" in found else {"error": found}) + b"\n"
-        if not line.startswith(_DATA) or not any(mark in line for mark in _LOOSE):
+        if not line.startswith(_DATA) or not _LOOSE.search(line):
             return line
         event = next(_objects(line[len(_DATA) :]), None)
         return line if event is None else b"data: " + _written(self._chunk(event))
 
     def _chunk(self, event: dict[str, Any]) -> dict[str, Any]:
-        """An event with a delta in each choice, and a number of its own for each tool call."""
+        """An event with a delta in each choice, an index for each tool call, and a usage that counts or none."""
+        usage: object = event.get("usage")
+        if isinstance(usage, dict) and not _is_counted(cast("dict[str, Any]", usage)):
+            del event["usage"]
         choices: object = event.get("choices")
         if not isinstance(choices, list):
             return event
@@ -103,6 +110,11 @@ class _Calls:
             self._by_id[name] = cast("int", sent) if is_free else free
         self._latest[sent] = self._by_id[name]
         return self._by_id[name]
+
+
+def _is_counted(usage: dict[str, Any]) -> bool:
+    counts = [usage.get(key) for key in ("prompt_tokens", "completion_tokens")]
+    return all(type(count) is int and 0 <= count <= _MOST_TOKENS for count in counts)
 
 
 def _objects(text: bytes) -> Iterator[dict[str, Any]]:

@@ -105,6 +105,17 @@ def test_parallel_tool_calls_with_one_index_are_two(asked):
     assert [word in said for word, said in zip(("one", "two"), called, strict=True)] == [True, True], called
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("counts", [(None, None), (-1, 3), (4, 3.5), (10**30, 3), ("4", 3), (0, 0)])
+def test_a_usage_that_is_no_count_is_estimated(counts, asked):
+    usage = dict(zip(("prompt_tokens", "completion_tokens"), counts, strict=True))
+    body = sse(event({"content": "The answer."}), event({}, "stop"), event({}, usage={**usage, "total_tokens": 3}))
+    result, _ = asked(body, content_type="text/event-stream")
+    assert result.status == "success", result.reason
+    assert result.usage.estimated_calls == 1
+    assert 0 < result.usage.input_tokens < 100
+
+
 def taken(*pieces):
     events = ChatEvents()
     return b"".join(events.take(piece) for piece in pieces) + events.end()
