@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -200,7 +202,9 @@ def _kind(value: object) -> str:
 
 
 def _csv_rows(source: SourceText) -> Iterator[dict[str, Any]]:
-    reader = csv.reader(source.text.splitlines(keepends=True), strict=True)
+    csv.field_size_limit(max(csv.field_size_limit(), len(source.text)))
+    lines = io.StringIO(source.text, newline="")  # str.splitlines would end a row within a value, at U+2028 for one
+    reader = csv.reader(lines, delimiter=_separator(source.text), strict=True)
     header: Sequence[str] | None = None
     before = 0
     try:
@@ -214,7 +218,7 @@ def _csv_rows(source: SourceText) -> Iterator[dict[str, Any]]:
                 raise ParamsSyntaxError(
                     f"line {line.line} has {len(values)} values, and the first line names {len(header)}",
                     line,
-                    hint='put a value that contains a comma into quotes: "a, b"',
+                    hint=f'put a value that contains the separator into quotes: "a{reader.dialect.delimiter} b"',
                 )
             else:
                 yield dict(zip(header, values, strict=True))
@@ -224,6 +228,16 @@ def _csv_rows(source: SourceText) -> Iterator[dict[str, Any]]:
             _line_span(source, before + 1),
             hint="double a quotation mark inside a value, and close one that begins a value",
         ) from None
+
+
+def _separator(text: str) -> str:
+    r"""What separates the columns: what the first line has of semicolon and tab, where it has no comma.
+
+    >>> _separator("ticket;tries\n1,5;2"), _separator("ticket\n1;2")
+    (';', ',')
+    """
+    first = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
+    return next((each for each in (",", ";", "\t") if each in first), ",")
 
 
 def _header(values: Sequence[str], line: Span) -> list[str]:

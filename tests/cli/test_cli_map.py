@@ -50,6 +50,30 @@ def test_values_of_csv_are_text(command, tickets):
     assert said["counts"] == {"success": 2, "fail": 0, "interrupted": 0, "not_started": 0}
 
 
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c"])
+def test_only_line_breaks_end_a_row_of_csv(command, sources, mark):
+    """RFC 4180. What `str.splitlines` takes for line breaks stands within values that Word and Excel wrote."""
+    (sources / "rows.csv").write_text(f"ticket,note\r\nPrinter{mark}broken,one\r\nsecond,two\r\n", newline="")
+    ended = command("map", "straight.dot", "--params", "rows.csv", "--json", "-q", "--output", "ticket")
+    assert [row["outputs"]["ticket"] for row in json.loads(ended.out)["rows"]] == [f"Printer{mark}broken", "second"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ticket;note\n1,5;one\n2;two\n", "ticket\tnote\n1,5\tone\n2\ttwo\n", '"ticket";"a, b"\n"1,5";one\n2;two\n'],
+    ids=["semicolon", "tab", "a comma within a name"],
+)
+def test_csv_with_another_separator_is_read(command, sources, text):
+    (sources / "rows.csv").write_text(text)
+    ended = command("map", "straight.dot", "--params", "rows.csv", "--json", "-q", "--output", "ticket")
+    assert [row["outputs"]["ticket"] for row in json.loads(ended.out)["rows"]] == ["1,5", "2"]
+
+
+def test_a_value_of_csv_may_be_long(command, sources):
+    (sources / "rows.csv").write_text(f"ticket,note\n{'x' * 200_000},one\n")
+    assert command("map", "straight.dot", "--params", "rows.csv", "--json", "-q").code == 0
+
+
 def test_blank_lines_of_csv_are_no_rows(command, sources):
     (sources / "rows.csv").write_text("\n \nticket,note\n\n41,one\n , \n\n42,two\n\n")
     ended = command("map", "straight.dot", "--params", "rows.csv", "--json", "-q")

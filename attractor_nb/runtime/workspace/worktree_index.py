@@ -116,7 +116,7 @@ class WorktreeIndex:
     def _submodules(self) -> set[str]:
         """The paths that ``.gitmodules`` says where to get from."""
         told = self._git.says("config", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
-        return {line.partition(" ")[2] for line in (told or "").splitlines()}
+        return {line.partition(" ")[2] for line in (told or "").split("\n")}
 
     def _warn_of_nested(self, path: str) -> None:
         self._warn(

@@ -8,6 +8,7 @@ there, run directories wherever they are, is neither read nor written: a working
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from contextlib import contextmanager, suppress
@@ -187,7 +188,7 @@ def read_file(root: Path, path: str, first_line: int = 1) -> str:
         text = _text(_content(parent, name, path), path)
     if first_line == 1 and len(text) <= MAX_RESULT_CHARACTERS:
         return text
-    return _piece(text.splitlines(keepends=True), first_line, path)
+    return _piece(list(io.StringIO(text, newline="")), first_line, path)
 
 
 def write_file(root: Path, path: str, content: str) -> str:
