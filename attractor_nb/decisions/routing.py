@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from attractor_nb.languages.condition.evaluate import Lookup, evaluate_condition, explain_condition
+from attractor_nb.languages.condition.evaluate import Lookup, evaluate_condition, explain_condition, value_at_key
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.vocabulary.labels import label_text, normalize_label
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.outcome import Outcome
 
 MAX_VALUE_CHARACTERS = 80
+_LIKE_FALSE: Final = frozenset({"false", "no", "0"})
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True):
@@ -99,6 +100,16 @@ def read_status(planned: PlannedNode, seen: Seen) -> StageStatus:
     """
     is_success = seen.status is StageStatus.PARTIAL_SUCCESS and not planned.tells_partial
     return StageStatus.SUCCESS if is_success else seen.status
+
+
+def misread_texts(planned: PlannedNode, lookup: Lookup) -> list[str]:
+    """What is to be said of keys that stand alone and hold a text that reads like false (ruling 50)."""
+    found = ((key, value_at_key(key, lookup)) for key in planned.bare_keys)
+    return [
+        f"the condition `{key}` holds: its value is the text {value!r}, not false; write `{key}={value.strip()}`"
+        for key, value in found
+        if isinstance(value, str) and value.strip().lower() in _LIKE_FALSE
+    ]
 
 
 def match_hint(planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str]) -> Step | None:

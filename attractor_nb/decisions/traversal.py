@@ -31,6 +31,7 @@ from attractor_nb.decisions.effects import (
 from attractor_nb.decisions.failure_routes import is_routed
 from attractor_nb.decisions.planning.plan import CONDITIONAL_TYPE
 from attractor_nb.decisions.retries import delay_seconds, final_outcome, should_retry
+from attractor_nb.decisions.routing import misread_texts
 from attractor_nb.decisions.run_endings import (
     bound_end,
     bound_reached,
@@ -219,6 +220,9 @@ def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunE
     state.apply(event, is_passed_through=is_passed_through)
     is_landmark = planned.is_exit or isinstance(event, StageFailed) or planned.handler_type == "wait.human"
     yield Commit(event, is_landmark)
+    if planned.bare_keys:
+        for message in misread_texts(planned, context.get):
+            yield Announce(RunWarning(message=f"{node_id}: {message}", node=node_id))
     if not visit.is_cached and (warning := unseen_spending(plan, planned, state, outcome)):
         yield Announce(warning)
     return dead_end(state) if planned.is_exit else None

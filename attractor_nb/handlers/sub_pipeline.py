@@ -11,6 +11,7 @@ from attractor_nb.errors import TerminalError
 from attractor_nb.handlers.manager_loop import spent
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.vocabulary.mappings import parse_mapping
+from attractor_nb.model.vocabulary.value_paths import value_at
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _inputs(assignments: Iterable[Assignment], context: Context) -> dict[str, An
     """
     found: dict[str, Any] = {}
     for assignment in assignments:
-        value = context.get(assignment.key, _MISSING) if assignment.key else assignment.value
+        value = value_at(context.get, assignment.key, _MISSING) if assignment.key else assignment.value
         if value is _MISSING:
             raise TerminalError(
                 f'pipeline.inputs: the context has no "{assignment.key}" for "{assignment.name}"',
@@ -84,7 +85,7 @@ def _outcome(node: Node, child: Child, look: ChildSnapshot, outputs: Iterable[As
     updates: dict[str, Any] = {"last_stage": node.id, f"{node.id}.run_id": look.run_id}
     missing: list[str] = []
     for assignment in outputs:
-        value = child.value(assignment.key, _MISSING) if assignment.key else assignment.value
+        value = value_at(child.value, assignment.key, _MISSING) if assignment.key else assignment.value
         if value is _MISSING:
             missing.append(assignment.key)
         else:

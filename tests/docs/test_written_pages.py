@@ -77,3 +77,42 @@ def test_the_trace_on_the_page_of_runs_is_made():
         [sys.executable, "-c", f"{before}{code}\nprovider.shutdown()"], capture_output=True, text=True, check=True
     )
     assert "invoke_workflow shown" in done.stdout
+
+
+def test_the_pipeline_on_the_page_of_structured_answers_routes_as_it_says():
+    source = block((DOCS / "structured-answers.md").read_text("utf-8"), "dot")
+    for urgent, target in (("true", "call"), ("false", "answer")):
+        given = {}
+
+        def answer(node, prompt, context, urgent=urgent, given=given):
+            given[node.id] = prompt
+            return f'{{"team": "billing", "urgent": {urgent}}}' if node.id == "sort" else "fine"
+
+        pipeline = Pipeline(source, backend=answer)
+        assert not pipeline.lint()
+        result = pipeline.run(inputs={"ticket": "41"}, wait=True, durability="none")
+        assert result.completed_nodes == ("start", "sort", target, "done"), result.reason
+        assert "for billing: 41" in given[target]
+
+
+LITERALS = {"the truth value true": [True], "the number 3 or 3.0": [3, 3.0], "the text `3`": ["3"]}
+
+
+def test_the_table_of_literals_is_true():
+    from attractor_nb.languages.condition import evaluate_condition
+
+    rows = re.findall(
+        r"^\| ([^|]+) \| ([^|]+) \|$", section("structured-answers.md", "How a condition compares"), re.MULTILINE
+    )
+    values = dict.fromkeys([name for name, _ in rows[2:]])
+    assert len(values) == 5
+    for name, cells in rows[2:]:
+        matching, _, different = cells.partition("but not")
+        for value in next(
+            (found for start, found in LITERALS.items() if name.startswith(start)),
+            ["red\n"] if "red" in name else [[1, 2]],
+        ):
+            for is_equal, part in ((True, matching), (False, different)):
+                for literal in re.findall(r"`([^`]+)`", part):
+                    condition = parse_condition(f"context.x={literal}")
+                    assert evaluate_condition(condition, "", "", {"x": value}.get) is is_equal, (value, literal)

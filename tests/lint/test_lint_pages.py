@@ -104,6 +104,7 @@ def test_these_rules_mend_the_source_themselves():
         "fallback_on_known",
         "fidelity_valid",
         "implicit_node",
+        "literal_spelling",
         "literal_unquoted",
         "missing_arrow",
         "model_provider",

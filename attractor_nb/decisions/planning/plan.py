@@ -96,6 +96,7 @@ class PlannedNode(msgspec.Struct, frozen=True):
         edges: All outgoing edges, in source order.
         conditional: Those with a condition, best first: weight descending, then target id.
         tells_partial: One of these conditions names ``partial_success`` (ruling 35).
+        bare_keys: Context keys that stand alone in these conditions.
         unconditional: Those without, best first; ``default=true`` edges are not among them.
         defaults: Unconditional ``default=true`` edges, best first (ruling 12).
         by_label: Unconditional and default edges by their label, best first.
@@ -148,6 +149,7 @@ class PlannedNode(msgspec.Struct, frozen=True):
     is_fan_out: bool = False
     asks_model: bool = False
     carry: tuple[str, ...] = ()
+    bare_keys: tuple[str, ...] = ()
 
 
 class Plan(msgspec.Struct, frozen=True):

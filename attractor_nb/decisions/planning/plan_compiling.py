@@ -14,13 +14,14 @@ from attractor_nb.decisions.retries import build_retry_policy
 from attractor_nb.decisions.routing import match_weight
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.condition.parser import parse_condition
+from attractor_nb.languages.condition.syntax import Operator
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.labels import normalize_label
 from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from attractor_nb.languages.condition.syntax import Condition
     from attractor_nb.model.graph import Graph, Node
@@ -158,12 +159,20 @@ def _planned_node(
         is_fan_out=is_fan_out,
         asks_model=handler_type == DEFAULT_TYPE or (handler_type == FAN_IN_TYPE and bool(node.prompt)),
         carry=comma_list(node.get("carry", str, "")),
+        bare_keys=tuple(_bare_keys(conditional)),
     )
 
 
 def _tells_partial(condition: Condition | None) -> bool:
     clauses = () if condition is None else condition.clauses
     return any(clause.key == "outcome" and clause.literal == StageStatus.PARTIAL_SUCCESS for clause in clauses)
+
+
+def _bare_keys(conditional: Iterable[PlannedEdge]) -> Iterator[str]:
+    for edge in conditional:
+        for clause in () if edge.condition is None else edge.condition.clauses:
+            if clause.operator is Operator.IS_TRUE and clause.key not in {"outcome", "preferred_label"}:
+                yield clause.key
 
 
 def _rank(planned: PlannedEdge) -> tuple[int, str, str, str, str]:

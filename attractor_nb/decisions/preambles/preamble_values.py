@@ -9,6 +9,7 @@ from attractor_nb.decisions.preambles.preamble_past import BRANCHES_KEY, COMPLET
 from attractor_nb.decisions.preambles.preamble_text import PreambleText, one_line, text_of
 from attractor_nb.model.calls.tokens import CHARACTERS_PER_TOKEN
 from attractor_nb.model.excerpts import fair_shares
+from attractor_nb.model.vocabulary.value_paths import value_at
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.fan_outs.fan_in_choice import Candidate
@@ -96,7 +97,7 @@ def claim_wanted(page: PreamblePage) -> None:
 
 def _wanted_value(past: PreamblePast, name: str) -> Any:
     """A value of the context, or what a branch of the last fan-out has set under that name."""
-    value = past.value(name, _MISSING)
+    value = value_at(past.value, name, _MISSING)
     if value is not _MISSING:
         return value
     for branch in _branches(past):

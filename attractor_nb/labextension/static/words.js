@@ -1009,6 +1009,7 @@ export const RULES = {
   "outcome_unknown": "A condition compares outcome with a status.",
   "status_as_key": "A condition names what it compares.",
   "literal_unquoted": "A literal of several words is quoted.",
+  "literal_spelling": "A literal spells a truth value or a number as JSON does.",
   "all_conditions_may_fail": "Where every edge has a condition, one of them always holds.",
   "ambiguous_unconditional": "Where several edges without a condition compete, something tells them apart.",
   "gate_mixes_conditions": "The edges of a human gate have no conditions.",

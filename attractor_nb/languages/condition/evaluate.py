@@ -1,23 +1,28 @@
-"""What a condition means: whether it holds, and why (spec 10.3-10.5, ruling 11).
+"""What a condition means: whether it holds, and why (spec 10.3-10.5, rulings 11, 50).
 
-Values are data: they are compared as text and never read as part of a condition.
+Values are data: a literal is compared with what they mean (ruling 50), and they are never read as part of a condition.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from decimal import Decimal
+from typing import Final
 
 import msgspec
 
 from attractor_nb.languages.condition.syntax import Clause, Condition, Operator
 from attractor_nb.model.vocabulary.labels import normalize_label
+from attractor_nb.model.vocabulary.value_paths import value_at
 
 Lookup = Callable[[str], object]
 """Gives a context value by key, None when it is missing."""
 
 _CONTEXT = "context."
-_FALSE = frozenset({"", "false", "0"})
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][-+]?[0-9]{1,4})?")
+"""As JSON writes it, and no longer than any number of a context."""
 
 
 class ClauseVerdict(msgspec.Struct, frozen=True):
@@ -25,7 +30,7 @@ class ClauseVerdict(msgspec.Struct, frozen=True):
 
     Attributes:
         clause: The clause as text.
-        value: What its key gave, as the text that was compared.
+        value: What its key gave, as text.
         holds: Whether the clause held.
     """
 
@@ -61,12 +66,12 @@ def explain_condition(
     verdicts: list[ClauseVerdict] = []
     for clause in condition.clauses:
         value = _value(clause.key, outcome_status, preferred_label, lookup)
-        verdicts.append(ClauseVerdict(str(clause), value, _holds(clause, value)))
+        verdicts.append(ClauseVerdict(str(clause), value_text(value), _holds(clause, value)))
     return verdicts
 
 
 def value_text(value: object) -> str:
-    """The text that a context value is compared by: itself, or its JSON spelling; empty for None.
+    """A context value as text: itself, or its JSON spelling; empty for None.
 
     >>> value_text(True), value_text(3), value_text("yes"), value_text(None)
     ('true', '3', 'yes', '')
@@ -76,21 +81,48 @@ def value_text(value: object) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _value(key: str, outcome_status: str, preferred_label: str, lookup: Lookup) -> str:
+def value_at_key(key: str, lookup: Lookup) -> object:
+    """The value of a key that is neither ``outcome`` nor ``preferred_label``; None when nothing has set it.
+
+    A key is looked up as it is written, then without ``context.``; then it may continue into a structured value.
+    """
+    value = lookup(key)
+    if value is None and key.startswith(_CONTEXT):
+        key = key[len(_CONTEXT) :]
+        value = lookup(key)
+    if value is not None or "." not in key:
+        return value
+
+    def stored(name: str, default: object) -> object:
+        found = lookup(name)
+        return default if found is None else found
+
+    return value_at(stored, key)
+
+
+def _value(key: str, outcome_status: str, preferred_label: str, lookup: Lookup) -> object:
     if key == "outcome":
         return outcome_status
     if key == "preferred_label":
         return preferred_label
-    value = lookup(key)
-    if value is None and key.startswith(_CONTEXT):
-        value = lookup(key[len(_CONTEXT) :])
-    return value_text(value)
+    return value_at_key(key, lookup)
 
 
-def _holds(clause: Clause, value: str) -> bool:
+def _holds(clause: Clause, value: object) -> bool:
     if clause.operator is Operator.IS_TRUE:
-        return value not in _FALSE
+        return bool(value)
     literal = clause.literal
     if clause.key == "preferred_label":
-        value, literal = normalize_label(value), normalize_label(literal)
-    return (value == literal) is (clause.operator is Operator.EQUALS)
+        is_equal = normalize_label(value_text(value)) == normalize_label(literal)
+    else:
+        is_equal = _is_equal(value, literal)
+    return is_equal is (clause.operator is Operator.EQUALS)
+
+
+def _is_equal(value: object, literal: str) -> bool:
+    """Whether a value is what a literal means: a text without its trailing line breaks, a number, a truth value."""
+    if isinstance(value, str):
+        return value.rstrip("\r\n") == literal.rstrip("\r\n")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _NUMBER.fullmatch(literal) is not None and Decimal(literal) == Decimal(repr(value))
+    return value_text(value) == literal

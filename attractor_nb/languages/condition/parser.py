@@ -7,6 +7,7 @@ coordinates of the condition's own text; whoever knows what the text is embedded
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.errors import ConditionSyntaxError
@@ -26,6 +27,10 @@ else:
 
 MAX_CHARACTERS: Final = 10_000
 """How long a condition may be: it is evaluated after each visit, and people have to read it."""
+_OTHER_NUMBER: Final = re.compile(
+    r"[+-]?0[0-9]{1,30}(?:\.[0-9]{0,30})?|[+][0-9]{1,30}(?:\.[0-9]{1,30})?|[+-]?(?:[0-9]{1,30}\.|\.[0-9]{1,30})"
+)
+"""A number that JSON would not write so: with a leading zero or plus, or without digits beside its point."""
 _ESCAPE = re.compile(r"\\([\"\\])")
 
 
@@ -80,7 +85,9 @@ def _comparison(source: SourceText, branch: Branch) -> tuple[Clause, list[Diagno
     literal = _literal(source, branch.branches[0].tokens)
     if not literal.is_quoted and literal.has_blanks and (error := mistakes.reserved_word_error(literal.span)):
         raise error
-    notices = literal_notices(key.text, literal.text, literal.span, needs_quotes=literal.has_blanks)
+    notices = literal_notices(
+        key.text, literal.text, literal.span, needs_quotes=literal.has_blanks, is_quoted=literal.is_quoted
+    )
     text = literal.text
     if key.text == "outcome" and (status := read_status(text)):
         text = status.value
@@ -95,11 +102,13 @@ def _literal(source: SourceText, parts: list[Token]) -> _Literal:
     return _Literal(span.text, span, is_quoted=False, has_blanks=len(parts) > 1)
 
 
-NOTICE_RULES = ("outcome_alias", "outcome_unknown", "status_as_key", "literal_unquoted")
+NOTICE_RULES = ("outcome_alias", "outcome_unknown", "status_as_key", "literal_unquoted", "literal_spelling")
 """Rules that reading a condition can give notice of."""
 
 
-def literal_notices(key: str, literal: str, span: Span, *, needs_quotes: bool) -> list[Diagnostic]:
+def literal_notices(
+    key: str, literal: str, span: Span, *, needs_quotes: bool, is_quoted: bool = False
+) -> list[Diagnostic]:
     """Notices about the literal of a clause.
 
     Args:
@@ -107,6 +116,7 @@ def literal_notices(key: str, literal: str, span: Span, *, needs_quotes: bool) -
         literal: The literal's text, without quotes.
         span: Where it stands.
         needs_quotes: It is several bare words.
+        is_quoted: It is a text on purpose.
     """
     if key == "outcome":
         status = read_status(literal)
@@ -119,7 +129,20 @@ def literal_notices(key: str, literal: str, span: Span, *, needs_quotes: bool) -
     if needs_quotes:
         message = f'the literal "{literal}" has several words and no quotes'
         return [_notice("literal_unquoted", Severity.WARNING, message, span, "quote it", f'"{literal}"')]
+    if not is_quoted and key != "preferred_label" and (meant := _meant(literal)):
+        message = f'"{literal}" matches only the text "{literal}", and never {meant[0]}'
+        return [_notice("literal_spelling", Severity.WARNING, message, span, f"write {meant[1]}", meant[1])]
     return []
+
+
+def _meant(literal: str) -> tuple[str, str] | None:
+    """The value that a literal spells as another language does, in words and as it is written here."""
+    if literal.lower() in {"true", "false"} and not literal.islower():
+        return f"the value {literal.lower()}", literal.lower()
+    if _OTHER_NUMBER.fullmatch(literal):
+        number = format(Decimal(literal).normalize(), "f")
+        return f"the number {number}", number
+    return None
 
 
 def truth_notices(key: str, span: Span) -> list[Diagnostic]:
@@ -136,7 +159,9 @@ def _unknown_outcome(literal: str, span: Span) -> Diagnostic:
     message = f'"{literal}" is not a status, so the comparison never matches{did_you_mean(literal, statuses)}'
     if near := nearest(literal, statuses):
         return _notice("outcome_unknown", Severity.WARNING, message, span, f'write "{near}"', near)
-    title = f"use one of {', '.join(statuses)}"
+    title = (
+        f"use one of {', '.join(statuses)}; for a word of your own write preferred_label={literal}, which a stage sets"
+    )
     return Diagnostic("outcome_unknown", Severity.WARNING, message, fix=Fix(title), span=span)
 
 

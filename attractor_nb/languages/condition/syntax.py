@@ -17,7 +17,7 @@ class Operator(StrEnum):
     EQUALS = "="
     DIFFERS = "!="
     IS_TRUE = ""
-    """A key alone: whether its value is anything but missing, empty, ``false`` or ``0``."""
+    """A key alone: whether its value is true as Python takes it; every text but the empty one is (ruling 50)."""
 
 
 @dataclass(frozen=True, slots=True)

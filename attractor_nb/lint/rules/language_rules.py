@@ -153,7 +153,34 @@ def literal_unquoted(survey: Survey) -> Iterator[Finding]:
     return _condition_notices(survey, "literal_unquoted")
 
 
-CONDITION_RULES: Final = (condition_syntax, outcome_alias, outcome_unknown, status_as_key, literal_unquoted)
+@rule(Severity.WARNING)
+def literal_spelling(survey: Survey) -> Iterator[Finding]:
+    r"""A literal spells a truth value or a number as JSON does.
+
+    `true` and `false` match truth values, `3` matches 3 and 3.0 (ruling 50). `True` and `03` match only texts that
+    are spelled so; a literal in quotes says that such a text is meant.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="context.passed=True"] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
+            start -> work  work -> exit [condition="context.passed=true"] }
+    """
+    return _condition_notices(survey, "literal_spelling")
+
+
+CONDITION_RULES: Final = (
+    condition_syntax,
+    outcome_alias,
+    outcome_unknown,
+    status_as_key,
+    literal_unquoted,
+    literal_spelling,
+)
 
 
 @rule(Severity.ERROR)

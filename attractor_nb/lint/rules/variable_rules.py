@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import json
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from attractor_nb.decisions.answers.response_schemas import is_schema_name
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.lint.consequences import with_value
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 _OPEN_PREFIXES: Final = ("graph.", "human.gate.", "internal.", "parallel.", "stack.")
 """Beginnings of keys of which the engine sets more than can be listed."""
 _RESPONSE: Final = ".response"
+_MOST_FIELDS: Final = 500
+_MOST_LEVELS: Final = 5
 
 
 @rule(Severity.ERROR)
@@ -251,7 +256,31 @@ def _known_names(survey: Survey, inputs: Iterable[str]) -> list[str]:
         if kind in CHILD_TYPES:
             known.append(f"{node_id}.run_id")
             known.extend(_outputs(graph.nodes[node_id]))
+    known.extend(islice(_answer_keys(survey), _MOST_FIELDS))
     return known
+
+
+def _answer_keys(survey: Survey) -> Iterator[str]:
+    """What a structured answer leaves: ``<node>.verdict``, and the fields that its schema names (ruling 50)."""
+    for node in survey.having("response_schema"):
+        key, text = f"{node.id}.verdict", node.get("response_schema", str, "").strip()
+        yield key
+        if is_schema_name(text):
+            yield from (f"{key}.{each.name}" for each in survey.options.schema_inputs(text) or ())
+            continue
+        try:
+            schema = json.loads(text)
+        except (ValueError, RecursionError):  # schema_valid tells it
+            continue
+        yield from _fields(schema, key, _MOST_LEVELS)
+
+
+def _fields(schema: Any, key: str, levels: int) -> Iterator[str]:
+    properties: object = cast("dict[str, object]", schema).get("properties") if isinstance(schema, dict) else None
+    if isinstance(properties, dict) and levels:
+        for name, inner in cast("dict[str, object]", properties).items():
+            yield f"{key}.{name}"
+            yield from _fields(inner, f"{key}.{name}", levels - 1)
 
 
 def _declared(survey: Survey) -> Iterable[Input]:

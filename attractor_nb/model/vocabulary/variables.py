@@ -5,7 +5,7 @@ One pass, no template language: what a variable stands for is put in its place a
 
 - `$name`: an identifier, without dots, so that `$goal.` ends a sentence.
 - `${name}`: any key of the context, such as `${plan.response}`; `${context.name}` is the same key, as in
-  conditions.
+  conditions. A key may continue into a structured value: `${rate.verdict.level}` (ruling 50).
 - `${name:tail 4000}`, `${name:head 4000}`: no more than so many characters of its text, whole lines where
   that leaves at least half of them.
 - `${name:default none yet}`: the words after `default` where the name names nothing, or an empty text.
@@ -23,6 +23,7 @@ import msgspec
 
 from attractor_nb.model.calls.attachment import ATTACH, described, is_attachment, without_bytes
 from attractor_nb.model.excerpts import first_lines, last_lines
+from attractor_nb.model.vocabulary.value_paths import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -183,14 +184,16 @@ def lookup_in(goal: str, get: Callable[[str, Any], Any]) -> Lookup:
     >>> lookup = lookup_in("ship it", {"ticket": "41"}.get)
     >>> lookup("goal"), lookup("context.ticket"), lookup("tikcet") is MISSING
     ('ship it', '41', True)
+    >>> lookup_in("", {"rate.verdict": {"level": "high"}}.get)("rate.verdict.level")
+    'high'
     """
 
     def lookup(name: str) -> Any:
         if name == GOAL:
             return goal or get(GOAL, "")
         value = get(name, MISSING)
-        if value is MISSING and name.startswith(CONTEXT_PREFIX):
-            return get(name.removeprefix(CONTEXT_PREFIX), MISSING)
+        if value is MISSING and ("." in name or name.startswith(CONTEXT_PREFIX)):
+            return value_at(get, name.removeprefix(CONTEXT_PREFIX), MISSING)
         return value
 
     return lookup

@@ -46,7 +46,7 @@ def holds(text, status="success", label="", **context):
         pytest.param("context.x", {"x": ""}, False, id="bare-key-empty"),
         pytest.param("context.x", {}, False, id="bare-key-missing"),
         pytest.param("context.x", {"x": False}, False, id="bare-key-false"),
-        pytest.param("context.x", {"x": "false"}, False, id="bare-key-false-text"),
+        pytest.param("context.x", {"x": "false"}, True, id="bare-key-false-text"),
         pytest.param("context.x", {"x": 0}, False, id="bare-key-zero"),
         pytest.param("outcome=succeeded", {"status": "success"}, True, id="alias"),
         pytest.param("preferred_label=Fix", {"label": "Fix"}, True, id="label"),
@@ -58,6 +58,44 @@ def holds(text, status="success", label="", **context):
 )
 def test_11_9_conditions_are_evaluated(text, facts, expected):
     assert holds(text, **facts) is expected
+
+
+LEVEL = {"rate.verdict": {"level": "high", "files": [{"name": "a.py"}], "3": "three"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "context", "expected"),
+    [
+        ("context.x=3", {"x": 3.0}, True),
+        ("context.x=3.0", {"x": 3}, True),
+        ("context.x=0.90", {"x": 0.9}, True),
+        ("context.x=1e3", {"x": 1000}, True),
+        ("context.x=03", {"x": 3}, False),
+        ("context.x=3", {"x": "3"}, True),
+        ("context.x=3.0", {"x": "3"}, False),
+        ("context.x=1", {"x": True}, False),
+        ("context.x=true", {"x": 1}, False),
+        ("context.x=True", {"x": True}, False),
+        ("context.x=True", {"x": "True"}, True),
+        ("context.tool.output=red", {"tool.output": "red\r\n\n"}, True),
+        ("context.tool.output!=red", {"tool.output": "red\n"}, False),
+        ("context.tool.output=red", {"tool.output": " red\n"}, False),
+        ("context.x=9e9999", {"x": float("inf")}, False),
+        ("context.rate.verdict.level=high", LEVEL, True),
+        ("rate.verdict.level!=high", LEVEL, False),
+        ("context.rate.verdict.files.0.name=a.py", LEVEL, True),
+        ("context.rate.verdict.files.1.name", LEVEL, False),
+        ("context.rate.verdict.3=three", LEVEL, True),
+        ("context.rate.verdict.level.more=x", LEVEL, False),
+        ("context.a.b=stored", {"a.b": "stored", "a": {"b": "inner"}}, True),
+        ("context.a.b.c", {"a.b": "stored", "a": {"b": {"c": 1}}}, False),
+        ("context.x", {"x": "no"}, True),
+        ("context.x", {"x": []}, False),
+        ("context.x", {"x": 0.0}, False),
+    ],
+)
+def test_ruling_50_conditions_compare_by_meaning(text, context, expected):
+    assert evaluate_condition(parse_condition(text), "success", "", context.get) is expected
 
 
 def test_values_are_data_and_never_read_as_a_condition():

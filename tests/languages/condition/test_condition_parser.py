@@ -84,6 +84,11 @@ def test_the_caret_points_through_the_escapes_of_the_dot_string():
         ("success", "status_as_key", "warning", "outcome=success"),
         ("a=1 && failed", "status_as_key", "warning", "a=1 && outcome=fail"),
         ("preferred_label=Ship it", "literal_unquoted", "warning", 'preferred_label="Ship it"'),
+        ("context.ok=True", "literal_spelling", "warning", "context.ok=true"),
+        ("context.ok!=FALSE", "literal_spelling", "warning", "context.ok!=false"),
+        ("context.n=01", "literal_spelling", "warning", "context.n=1"),
+        ("context.n=+3.50", "literal_spelling", "warning", "context.n=3.5"),
+        ("context.n=.5", "literal_spelling", "warning", "context.n=0.5"),
     ],
 )
 def test_what_is_read_generously_gives_notice_with_a_fix(text, rule, severity, fixed):
