@@ -90,7 +90,7 @@ def test_the_pipeline_on_the_page_of_structured_answers_routes_as_it_says():
 
         pipeline = Pipeline(source, backend=answer)
         assert not pipeline.lint()
-        result = pipeline.run(inputs={"ticket": "41"}, wait=True, durability="none")
+        result = pipeline.run(params={"ticket": "41"}, wait=True, durability="none")
         assert result.completed_nodes == ("start", "sort", target, "done"), result.reason
         assert "for billing: 41" in given[target]
 

@@ -147,3 +147,18 @@ def test_a_source_file_has_a_bound(tmp_path, monkeypatch):
     file.write_text(SOURCE + " ")
     with pytest.raises(OptionError, match=f"a.dot has {len(SOURCE) + 1} bytes; a pipeline has at most {len(SOURCE)}"):
         Pipeline(file)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("inputs", 'did you mean "params"'),
+        ("timeout", 'did you mean "max_duration"'),
+        ("recursion_limit", 'did you mean "max_steps"'),
+        ("model", "llm_model"),
+    ],
+)
+def test_an_option_under_the_name_that_it_has_elsewhere_names_ours(given, meant):
+    with pytest.raises(OptionError) as caught:
+        Pipeline("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }").run(**{given: 1})
+    assert meant in f"{caught.value.message} {caught.value.hint}"

@@ -13,11 +13,11 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.decisions.planning.executable_surface import SHOWN_DIGITS, is_hash
 from attractor_nb.errors import OptionError
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.nearest_name import did_you_mean, suggestion
 from attractor_nb.model.vocabulary.duration import Duration, parse_duration
 from attractor_nb.model.vocabulary.isolation import ISOLATIONS
 from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_RUN
@@ -132,6 +132,22 @@ def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOp
     return _with_places(options)
 
 
+_OTHER_NAMES: Final = {
+    **dict.fromkeys(("inputs", "input", "parameters", "variables", "kwargs"), "params"),
+    **dict.fromkeys(("timeout", "time_limit", "deadline"), "max_duration"),
+    **dict.fromkeys(("budget", "max_cost", "max_budget"), "max_budget_usd"),
+    **dict.fromkeys(("max_tokens", "token_limit"), "max_tokens_total"),
+    **dict.fromkeys(("directory", "run_dir", "output_dir", "path"), "logs_root"),
+    **dict.fromkeys(("cwd", "working_directory"), "workdir"),
+    **dict.fromkeys(("callbacks", "on_event"), "observers"),
+    "recursion_limit": "max_steps",
+}
+"""What options are called elsewhere."""
+_HINTS: Final = {
+    "model": 'name it in the graph, graph [llm_model="…"], or pass backend="llm"',
+}
+
+
 def check_names(given: Iterable[str], known: Collection[str] = _NAMES) -> None:
     """Refuse a keyword that is no option.
 
@@ -140,8 +156,10 @@ def check_names(given: Iterable[str], known: Collection[str] = _NAMES) -> None:
     """
     for name in given:
         if name not in known:
-            hint = f"options: {', '.join(sorted(known))}"
-            raise OptionError(f"unknown option {name!r}{did_you_mean(name, known)}", hint=hint)
+            meant = _OTHER_NAMES.get(name, "")
+            near = suggestion(meant) if meant in known else did_you_mean(name, known)
+            hint = _HINTS.get(name, f"options: {', '.join(sorted(known))}")
+            raise OptionError(f"unknown option {name!r}{near}", hint=hint)
 
 
 def _with_places(options: RunOptions) -> RunOptions:
