@@ -454,15 +454,24 @@ def test_what_names_a_model_is_as_bad_as_it_is_likely_a_slip(attribute, value, s
     assert (finding.severity, finding.node_id) == (severity, "work")
 
 
+@pytest.mark.parametrize(
+    ("attribute", "value"), [("llm_provider", "zai"), ("llm_provider", "antropic"), ("llm_model", "cluade-opus-4-6")]
+)
+def test_ruling_40_no_fix_writes_another_provider_or_model(attribute, value):
+    (finding,) = lint(f'{ENDS} {WORK} work [{attribute}="{value}"] start -> work -> exit')
+    assert "did you mean" in finding.message
+    assert not finding.fix.edits
+
+
 def test_a_slip_in_a_stylesheet_is_mended_where_it_stands():
     source = (
         "digraph { start [shape=Mdiamond] exit [shape=Msquare] a [prompt=x] b [prompt=x] start -> a -> b -> exit "
-        'model_stylesheet="* { model: claude-opus-4-6; provider: antropic }" }'
+        'endpoint.local.url="https://models.example.org/v1" model_stylesheet="* { model: m; provider: locla }" }'
     )
     graph = StylesheetApplication().apply(parse_dot(source))
     (finding,) = validate(graph)
     assert (finding.rule, finding.severity) == ("provider_known", "warning")
-    assert apply_edits(graph.source, finding.fix.edits) == source.replace("antropic", "anthropic")
+    assert apply_edits(graph.source, finding.fix.edits) == source.replace("locla", "local")
 
 
 FOUR = "fan -> a fan -> b a -> j b -> j j [shape=tripleoctagon] j -> exit"

@@ -48,6 +48,7 @@ def test_ruling_7_many_exits_may_be_allowed(dot):
     text = dot("other [shape=Msquare] a start -> a a -> done a -> other")
     assert Pipeline(text).lint().errors
     assert not Pipeline(text, allow_many_exits=True).lint().errors
+    assert not Pipeline(text.replace("{", "{ allow_many_exits=true ", 1)).lint().errors
 
 
 def test_lint_reports_are_sequences_that_read_well(dot):

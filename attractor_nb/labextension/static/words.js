@@ -1,6 +1,14 @@
 // The words of DOT, made by `make docs` from the tables of attributes, shapes, keywords, rules and context keys.
 
 export const ATTRIBUTES = {
+  "allow_many_exits": [
+    {
+      "of": "the graph",
+      "value": "boolean",
+      "default": "false",
+      "meaning": "More than one exit node is accepted."
+    }
+  ],
   "allow_partial": [
     {
       "of": "a node",

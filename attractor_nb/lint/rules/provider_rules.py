@@ -154,7 +154,8 @@ def provider_known(survey: Survey) -> Iterator[Finding]:
     """`llm_provider` is a provider that is known.
 
     A name within two slips of a known one is a WARNING. Any other is an INFO: a backend of your own may
-    know it, the backend `llm` does not.
+    know it, the backend `llm` does not. No fix writes the name of another company (ruling 40); that of an endpoint
+    of the graph it does.
 
     Bad:
 
@@ -177,7 +178,8 @@ def provider_known(survey: Survey) -> Iterator[Finding]:
         fix = Fix(f"{_PROVIDERS}; or keep it for a custom backend")
         if near:
             message += suggestion(near)
-            fix = _respelled(choice.provider.span, name, near) or Fix(f'write "{near}"')
+            mended = _respelled(choice.provider.span, name, near) if near in endpoints else None
+            fix = mended or Fix(f'write "{near}" if it is meant')
         yield Finding(message, choice.provider.span, choice.node_id, fix=fix, severity=severity)
 
 
@@ -219,7 +221,7 @@ def model_provider(survey: Survey) -> Iterator[Finding]:
         if near:
             meant = near + name.model[len(family) :]
             message += suggestion(meant)
-            fix = _respelled(choice.model.span, name.model, meant) or Fix(f'write "{meant}"')
+            fix = Fix(f'write "{meant}" if it is meant')  # no edit: it would be another model (ruling 40)
         severity = Severity.WARNING if near else Severity.INFO
         yield Finding(message, choice.model.span, choice.node_id, fix=fix, severity=severity)
 

@@ -55,7 +55,7 @@ def terminal_node(survey: Survey) -> Iterator[Finding]:
 
     A run ends well only at an exit, where the goal gates are checked. The exit is the node of shape
     `Msquare`; only when no node has that shape do the ids `exit` and `end` count (spec 7.2, ruling 7).
-    Several exits are accepted with `Pipeline(..., allow_many_exits=True)`.
+    Several exits are accepted with `allow_many_exits=true` on the graph, or `Pipeline(..., allow_many_exits=True)`.
 
     Bad:
 
@@ -75,10 +75,10 @@ def terminal_node(survey: Survey) -> Iterator[Finding]:
         else:
             fix = Fix("give one node shape=Msquare, as in: done [shape=Msquare]")
         yield Finding("the pipeline has no exit node: no node has shape=Msquare", fix=fix)
-    if not survey.options.allow_many_exits:
+    if not (survey.options.allow_many_exits or survey.graph.get("allow_many_exits", bool, False)):
         for node in exits[1:]:
             message = f'"{node.id}" is a second exit node; "{exits[0].id}" is the first'
-            fix = Fix("lead all paths to one exit, or allow many exits")
+            fix = Fix("lead all paths to one exit, or set allow_many_exits=true on the graph")
             yield Finding(message, node.span, node.id, fix=fix)
 
 

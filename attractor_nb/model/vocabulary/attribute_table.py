@@ -102,6 +102,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             ("previous", "own"),
         ),
         AttributeSpec("max_goal_gate_redirects", _G, _I, 10, "How often unsatisfied gates may redirect.", minimum=0),
+        ("allow_many_exits", _B, False, "More than one exit node is accepted."),
         ("strict_gates", _B, False, "A goal gate that was never visited fails the run."),
         AttributeSpec("max_steps", _G, _I, 1000, "Stages the run may execute.", minimum=1),
         AttributeSpec("max_node_visits", _G, _I, None, "Visits any one node may get.", minimum=1),

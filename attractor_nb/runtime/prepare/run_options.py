@@ -143,9 +143,7 @@ _OTHER_NAMES: Final = {
     "recursion_limit": "max_steps",
 }
 """What options are called elsewhere."""
-_HINTS: Final = {
-    "model": 'name it in the graph, graph [llm_model="…"], or pass backend="llm"',
-}
+_HINTS: Final = {"model": 'name it in the graph, graph [llm_model="…"], or pass backend="llm"'}
 
 
 def check_names(given: Iterable[str], known: Collection[str] = _NAMES) -> None:
