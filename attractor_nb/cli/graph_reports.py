@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.planning.model_choices import ValueChoice
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.studio.edit.lint_report import LintReport
 
 
 def show_parsed(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
@@ -47,7 +46,7 @@ def show_findings(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
     from attractor_nb.runtime.prepare.declared_inputs import plain_inputs  # noqa: PLC0415 - as ``read_pipeline`` does
 
     pipeline = read_pipeline(file)
-    found, declared = pipeline.lint(), plain_inputs(pipeline)
+    found, declared = pipeline.judged_for_a_run(), plain_inputs(pipeline)
     if is_json:
         is_valid = _is_valid(found, is_strict=is_strict)
         print_json(
@@ -79,7 +78,9 @@ def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:
     preview = pipeline.lint().fix()
     if not preview.diff:
         print("nothing to fix", file=sys.stderr)
-        return ExitCode.SUCCESS if _is_valid(pipeline.lint(), is_strict=is_strict) else ExitCode.INVALID_INPUT
+        return (
+            ExitCode.SUCCESS if _is_valid(pipeline.judged_for_a_run(), is_strict=is_strict) else ExitCode.INVALID_INPUT
+        )
     print_source(preview.diff)
     if not is_written:
         print(_count("fix", len(preview.fixed), plural="fixes") + "; --write applies", file=sys.stderr)
@@ -89,8 +90,9 @@ def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:
     write_file(Path(file), preview.text)
     mended = read_pipeline(file)
     print(f"{_count('fix', len(preview.fixed), plural='fixes')} applied", file=sys.stderr)
-    print(_verdict(file, mended, mended.lint()), file=sys.stderr)
-    return ExitCode.SUCCESS if _is_valid(mended.lint(), is_strict=is_strict) else ExitCode.INVALID_INPUT
+    left = mended.judged_for_a_run()
+    print(_verdict(file, mended, left), file=sys.stderr)
+    return ExitCode.SUCCESS if _is_valid(left, is_strict=is_strict) else ExitCode.INVALID_INPUT
 
 
 def show_graph(file: str, graph_format: GraphFormat, output: Path | None) -> ExitCode:
@@ -132,7 +134,7 @@ def _is_valid(found: Iterable[Diagnostic], *, is_strict: bool) -> bool:
     return not any(entry.severity in refused for entry in found)
 
 
-def _verdict(file: str, pipeline: Pipeline, found: LintReport) -> str:
+def _verdict(file: str, pipeline: Pipeline, found: Iterable[Diagnostic]) -> str:
     """``review.dot: 1 error, 2 warnings (8 nodes, 9 edges)``."""
     counts = Counter(entry.severity for entry in found)
     words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

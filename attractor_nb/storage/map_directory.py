@@ -214,7 +214,9 @@ def _sent_name(row: int) -> str:
 
 def is_map(path: Path) -> bool:
     """Whether a directory is one of a map."""
-    return (path / MAP_NAME).is_file()
+    with contextlib.suppress(OSError):  # who may not enter it is told by whatever reads it next
+        return (path / MAP_NAME).is_file()
+    return False
 
 
 def read_map(path: Path) -> dict[str, Any]:

@@ -211,3 +211,14 @@ def test_graph_never_writes_over_its_input(command, sources, output):
     ended = command("graph", "review.dot", "-f", "svg", "-o", output)
     assert (ended.code, (sources / "review.dot").read_text()) == (2, before)
     assert "is an input file" in ended.err
+
+
+@pytest.mark.parametrize("body", ['a [type="wait_human", prompt="x"]', 'a [shape=parallelogram, type="verification"]'])
+def test_validate_refuses_what_run_refuses(command, sources, body):
+    """The command line has no handlers but the built-in ones."""
+    (sources / "own.dot").write_text(
+        f"digraph G {{ start [shape=Mdiamond] done [shape=Msquare] {body} start -> a -> done }}"
+    )
+    for ended in (command("validate", "own.dot"), command("run", "own.dot", "--simulate", "--durability", "none")):
+        assert ended.code == 2
+        assert "error[handler_missing]" in ended.out + ended.err

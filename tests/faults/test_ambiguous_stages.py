@@ -109,7 +109,7 @@ def test_a_command_that_was_cut_off_is_run_again_only_when_a_person_says_so(live
     "if recorded := self._recorded.pop(question.id, None):",
     instead="if (recorded := None):",
 )
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.campaign
 def test_killed_between_question_answer_and_re_run_nobody_is_asked_twice(live, cut, tmp_path, campaign, figures):
     """Killed at each operation of the disk in the resume, then resumed: a durable answer is never asked for again.

@@ -21,7 +21,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a process of ours"),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
 ]
 GRAPHS = ("stages", "restart", "branches")
 WITH_CHILDREN = (*GRAPHS, "children")

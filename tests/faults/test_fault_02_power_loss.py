@@ -395,7 +395,7 @@ LOG, ATOMIC = "attractor_nb/storage/log/event_log.py", "attractor_nb/storage/fil
 RENAMED = "        replace_file(disk, parent, name, data, is_synced=is_synced, keep_as=keep_as)\n"
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.protects(LOG, "            self._disk.sync_data(self._descriptor)\n", instead="            pass\n")
 @pytest.mark.protects(ATOMIC, RENAMED + "        if is_synced:\n            disk.sync(parent)\n", instead=RENAMED)
 @pytest.mark.protects(ATOMIC, "            if is_synced:\n                disk.sync(descriptor)\n", instead="")
@@ -420,7 +420,7 @@ def test_a_power_loss_at_any_moment_of_a_run_loses_nothing_that_was_promised(rec
     figures.record(2, "a run of 18 stages", inspector.figure(), images=inspector.counts["images"])
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.protects(ATOMIC, RENAMED + "        if is_synced:\n            disk.sync(parent)\n", instead=RENAMED)
 @pytest.mark.campaign
 def test_a_power_loss_around_a_restart_directory_loses_nothing_that_was_promised(
@@ -435,7 +435,7 @@ def test_a_power_loss_around_a_restart_directory_loses_nothing_that_was_promised
     )
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.protects(
     "attractor_nb/runtime/child_runs.py",
     "        except RunNotFound:  # it was cut off before its first record\n",
@@ -449,7 +449,7 @@ def test_a_power_loss_around_a_child_run_loses_nothing_that_was_promised(record,
     figures.record(2, "a run with a child run", inspector.figure(), images=inspector.counts["images"])
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.protects(LOG, "            self._disk.sync_data(self._descriptor)\n", instead="            pass\n")
 @pytest.mark.protects(
     "attractor_nb/engine/runner.py",

@@ -24,7 +24,7 @@ from tests.disks.faulty_disk import FOR_EVER
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a process of ours"),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
 ]
 OTHERS = (errno.EDQUOT, errno.EACCES, errno.EROFS)
 NOBODY = 65534

@@ -223,7 +223,7 @@ def files_of(moment):
     return [name for name in FILES if (moment.directory / name).exists()]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.protects(
     LINES,
     "            raise _damaged(path, sequence, offset + position, _problem_of(line), _form_of(events))\n",
@@ -246,7 +246,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(moment, campaign, figures):
     figures.record(4, f"bytes flipped, {moment.name}", _figure(moment, counts), flips=counts)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.protects(STORED, "    if sequence > scan.sequence:", instead="    if False:")
 @pytest.mark.protects(SEALED, '        raise JsonProblem("has no checksum at its end")', instead="        return {}")
 def test_every_length_cut_off_is_noticed_or_an_earlier_moment(moment, campaign, figures):

@@ -53,7 +53,7 @@ def decisive_operations(operations):
     return {*flushes[len(flushes) // 2 :][:1], *created, *moved[:1]}
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("kind", "durability"), [("loop", "full"), ("restart", "fast")])
 @pytest.mark.protects(
     "attractor_nb/storage/log/fence.py", "        disk.set_mode(descriptor, CLOSED_MODE)", instead="        pass"
@@ -136,7 +136,7 @@ def test_an_owner_robbed_in_the_middle_of_a_stage_notices_by_itself_and_its_comm
     )
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.protects(
     "attractor_nb/storage/log/lock.py", "            self._lock.acquire(poll_interval=0.01)", instead="            pass"
 )

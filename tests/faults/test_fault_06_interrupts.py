@@ -32,7 +32,7 @@ from attractor_nb.storage.stored_run import read_run
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a process of ours"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1800),
 ]
 HOSTS = ("thread", "kernel", "loop")
 FOLLOWS = (1, 5, 30, 100, 300)

@@ -113,7 +113,7 @@ class Writer:
         self._stack.close()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.protects("attractor_nb/sessions/tracker.py", "lock.acquire(poll_interval=_POLL_SECONDS)", instead="pass")
 @pytest.mark.campaign
 def test_of_many_writers_killed_at_random_no_acknowledged_update_is_lost(tmp_path, campaign, figures):

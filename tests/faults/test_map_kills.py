@@ -9,7 +9,7 @@ KILLS_AT_A_TIME = 40
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.protects("attractor_nb/maps/row_run.py", "complete_end(pipeline, directory, options, seams)")
 @pytest.mark.protects(
     "attractor_nb/maps/row_run.py",

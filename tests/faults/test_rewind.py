@@ -6,7 +6,7 @@ WORKER = "rewind_worker.py"
 KILLS_AT_A_TIME = 12
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.protects(
     "attractor_nb/engine/runner.py", "setup.stream.announce(setup.rewound, is_synced=True)", instead="pass"
 )

@@ -171,7 +171,9 @@ def run_leaky(pipeline, planted, **options):
     "text = redacted(_message_of(error).strip())",
     instead="text = _message_of(error).strip()",
 )
-@pytest.mark.protects("attractor_nb/handlers/codergen.py", "result = redacted_response(result)", instead="pass")
+@pytest.mark.protects(
+    "attractor_nb/handlers/response_texts.py", "clean = redacted_response(response)", instead="clean = response"
+)
 @pytest.mark.protects(
     "attractor_nb/processes/output.py", 'self._redactor.feed(data.decode("latin-1")).encode("latin-1")', instead="data"
 )

@@ -16,7 +16,7 @@ RUNNER, STATE = "attractor_nb/engine/runner.py", "attractor_nb/decisions/run_sta
 ROUTING, GATES = "attractor_nb/decisions/routing.py", "attractor_nb/engine/gates.py"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.protects(
     "attractor_nb/storage/log/event_log.py",
     "            self._disk.sync_data(self._descriptor)\n",

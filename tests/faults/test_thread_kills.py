@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a process of ours"),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
 ]
 GRAPH = "threads"
 

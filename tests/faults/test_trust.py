@@ -97,7 +97,9 @@ def test_the_file_changes_after_it_was_looked_at(file):
     assert "evil" not in Path("out/run/pipeline.dot").read_text()
 
 
-@pytest.mark.protects(TRUST, "if not surface or surface.is_named_by(given):", instead="if not surface or given:")
+@pytest.mark.protects(
+    TRUST, "if surface and not surface.is_named_by(options.trust):", instead="if surface and not options.trust:"
+)
 def test_the_file_changes_between_the_question_and_the_run(file):
     """Protection: a yes is the hash of what was shown, and a hash that is given must be that of the graph."""
     shown = asked(Pipeline(file)).surface.full_hash
@@ -106,7 +108,9 @@ def test_the_file_changes_between_the_question_and_the_run(file):
     assert effects() == set()
 
 
-@pytest.mark.protects(TRUST, "if not surface or surface.is_named_by(given):", instead="if not surface or given:")
+@pytest.mark.protects(
+    TRUST, "if surface and not surface.is_named_by(options.trust):", instead="if surface and not options.trust:"
+)
 def test_the_hash_of_another_file_trusts_nothing(file, tmp_path):
     """Protection: as above; the first 12 digits decide as the whole hash does."""
     (tmp_path / "evil.dot").write_text(EVIL)
@@ -115,7 +119,7 @@ def test_the_hash_of_another_file_trusts_nothing(file, tmp_path):
         assert is_refused(lambda given=given: Pipeline(file).run(logs_root="out/run", trust=given))
 
 
-@pytest.mark.protects(TRUST, "found.full_hash == surface.full_hash", instead="found")
+@pytest.mark.protects(TRUST, "found.full_hash == of_graph.full_hash", instead="found")
 def test_commands_that_change_after_a_yes_are_asked_about_again(file):
     """Protection: what is remembered is the hash, not the file alone."""
     asked(Pipeline(file)).remember()
@@ -141,7 +145,11 @@ def test_a_link_that_is_turned_to_another_file_is_asked_about(tmp_path):
     assert is_refused(lambda: Pipeline(link).run(logs_root="out/run"))
 
 
-@pytest.mark.protects("attractor_nb/runtime/resume.py", "check_trust(plan.graph, pipeline.origin, options, logs_root)")
+@pytest.mark.protects(
+    "attractor_nb/runtime/resume.py",
+    "on_graph_change)\n    check_trust(plan.graph, pipeline.origin, options, logs_root, recorded)\n",
+    instead="on_graph_change)\n",
+)
 def test_a_run_directory_whose_pipeline_was_altered_is_asked_about(figures):
     """Protection: a resume asks as a run does."""
     Pipeline(GOOD).run(wait=True, logs_root="out/run", stop_after=1)

@@ -108,7 +108,7 @@ def type_known(survey: Survey) -> Iterator[Finding]:
     """
     for node in survey.graph.nodes.values():
         is_known = not node.type or node.type in survey.options.known_types
-        if is_known or _would_go_to_a_model(survey, node):
+        if is_known or _has_no_handler(survey, node):
             continue
         yield _unknown_type(survey, node, f'there is no handler for the type "{node.type}" of "{node.id}"')
 
@@ -127,12 +127,16 @@ def _registering(survey: Survey, handler_type: str) -> Fix:
     return Fix(f'register a handler for "{handler_type}", or use one of the types {", ".join(known)}')
 
 
-def _would_go_to_a_model(survey: Survey, node: Node) -> bool:
-    """Whether a node that is about to run has a type of nobody's and a shape that is no help either."""
+def _has_no_handler(survey: Survey, node: Node) -> bool:
+    """Whether a node that is about to run has an unknown type, and a shape whose handler cannot take its place.
+
+    A model would answer in its place, and a tool without a command would fail after everything before it was paid for.
+    """
     runnable = survey.options.runnable_types
     if runnable is None or not node.type or node.type in runnable or node.type in BUILT_IN_TYPES:
         return False
-    return type_of_shape(node.shape) == DEFAULT_TYPE
+    kind = type_of_shape(node.shape)
+    return kind == DEFAULT_TYPE or (kind == TOOL_TYPE and not node.tool_command.strip())
 
 
 @rule(Severity.WARNING)
@@ -143,7 +147,8 @@ def handler_missing(survey: Survey) -> Iterator[Finding]:
     refused before anything of it is made, unless the caller gives this rule another severity. A built-in type
     without a handler would fail at that node, after everything before it was paid for. A type that nobody
     registered, on a shape that is a model's, would be answered by a model: a success that nobody had (spec
-    4.2, task-verification 1).
+    4.2, task-verification 1); on the shape of a tool that has no command, it would fail there. The command line has
+    the built-in handlers alone, so there `validate` reports an error, as `run` does.
 
     Bad, where no handler for `team.review` is registered:
 
@@ -167,7 +172,7 @@ def handler_missing(survey: Survey) -> Iterator[Finding]:
             fix = _registering(survey, handler_type)
             yield Finding(message, value_span(node, name), node_id, fix=fix)
     for node in survey.graph.nodes.values():
-        if _would_go_to_a_model(survey, node):
+        if _has_no_handler(survey, node):
             message = f'no handler is registered for the type "{node.type}" of "{node.id}": {_NOT_RUN}'
             yield _unknown_type(survey, node, message)
     for problem in survey.options.child_problems:

@@ -32,7 +32,7 @@ class Walk:
         seen: Status and label that conditions see.
         path: Committed nodes.
         statuses: The last status of each node that was not skipped.
-        stale: Gates to be executed again.
+        stale: Gates to be executed again, and what had failed before a restart.
         redirects: How often gates sent the run back.
     """
 
@@ -44,9 +44,15 @@ class Walk:
     redirects: int = 0
 
 
-def judge(graph: DrawnGraph, way: list[Event]) -> tuple[Walk, list[str]]:
-    """Walk along the events of a directory; where they take us, and what is wrong with them."""
-    walk, wrong = Walk(), list[str]()
+def judge(graph: DrawnGraph, way: list[Event], stale: set[str]) -> tuple[Walk, list[str]]:
+    """Walk along the events of a directory; where they take us, and what is wrong with them.
+
+    Args:
+        graph: The graph.
+        way: The events.
+        stale: What was unsatisfied in the directory before a restart (ruling 45).
+    """
+    walk, wrong = Walk(stale=set(stale)), list[str]()
     commits = {id(event) for event in commits_of(way)}
     expected: str | None = None
     for event in way:
@@ -117,6 +123,11 @@ def _jumps(graph: DrawnGraph, name: str) -> Iterator[str]:
         yield from (str(attrs[key]) for key in ("retry_target", "fallback_retry_target") if key in attrs)
 
 
+def left_unsatisfied(walk: Walk) -> set[str]:
+    """What a restart has to execute again: what is stale, and what has failed (ruling 45)."""
+    return walk.stale | {name for name, status in walk.statuses.items() if status not in _GOOD}
+
+
 def holds(edge: DrawnEdge, seen: tuple[str, str], context: Mapping[str, Any]) -> bool:
     """Whether an edge's condition is true."""
     for key, operator, value in edge.clauses:
@@ -158,6 +169,7 @@ def _is_gate(graph: DrawnGraph, name: str) -> bool:
 
 def _unsatisfied(graph: DrawnGraph, walk: Walk) -> list[str]:
     unsatisfied = [name for name, status in walk.statuses.items() if status not in _GOOD or name in walk.stale]
+    unsatisfied += [name for name in walk.stale if name not in walk.statuses]
     if "strict_gates" in graph.attrs:  # ruling 17a: one that was only ever skipped does not count
         unsatisfied += [name for name in walk.path if name not in walk.statuses]
     return [name for name in unsatisfied if _is_gate(graph, name)]
