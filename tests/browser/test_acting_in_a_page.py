@@ -79,8 +79,11 @@ def test_a_button_that_is_off_can_be_reached_and_says_why(opened):
     assert view.page.locator(".as-actions").is_hidden(), "nothing is known of it yet"
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.kind("a browser")
+@pytest.mark.parametrize(
+    "dark",
+    [pytest.param(False, marks=pytest.mark.kind("a browser")), pytest.param(True, marks=pytest.mark.campaign)],
+    ids=["light", "dark"],
+)
 def test_what_is_typed_stands_in_the_call_and_goes_by_keys(opened, dark):
     view = opened(dark=dark)
     view.page.get_by_text("Edit prompt and fork from here").press("Enter")

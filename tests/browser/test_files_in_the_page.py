@@ -54,8 +54,9 @@ def text_of(page):
     return page.get_by_label("DOT text")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.kind("a browser")
+@pytest.mark.parametrize(
+    "dark", [pytest.param(False, marks=pytest.mark.kind("a browser")), pytest.param(True, marks=pytest.mark.campaign)]
+)
 def test_a_file_is_edited_by_clicks_and_typing_and_saved(open_files, folder, pictures, dark):
     with open_files(dark=dark) as page:
         page.screenshot(path=str(pictures / f"files_{'dark' if dark else 'light'}.png"))

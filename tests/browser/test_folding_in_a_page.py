@@ -54,8 +54,10 @@ def set_node(view, name, **state):
     view.page.evaluate("([name, state]) => window.drawing.setNode(name, state)", [name, state])
 
 
-@pytest.mark.parametrize("direction", ["LR", "TB"])
-@pytest.mark.kind("a browser")
+@pytest.mark.parametrize(
+    "direction",
+    [pytest.param("LR", marks=pytest.mark.kind("a browser")), pytest.param("TB", marks=pytest.mark.campaign)],
+)
 def test_a_group_folds_by_a_click_to_one_box_that_says_how_its_nodes_stand(open_view, direction):
     view = open_drawing(open_view, parse_dot(NESTED.replace("TB", direction)))
     set_node(view, "check", status="success")

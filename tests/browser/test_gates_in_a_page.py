@@ -64,8 +64,11 @@ GATES = "showGates(host, el)"
 REVIEWED = {"review": [{"name": "plan/response.md", "text": PLAN, "note": ""}]}
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.kind("a browser")
+@pytest.mark.parametrize(
+    "dark",
+    [pytest.param(False, marks=pytest.mark.kind("a browser")), pytest.param(True, marks=pytest.mark.campaign)],
+    ids=["light", "dark"],
+)
 def test_a_card_with_form_and_material_is_filled_in_and_sent(open_view, dark):
     asked = question(
         form=FORM,

@@ -58,8 +58,11 @@ def shown(view):
     return view.page.locator("tr[data-run]").evaluate_all("rows => rows.map(row => row.dataset.run)")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.kind("a browser")
+@pytest.mark.parametrize(
+    "dark",
+    [pytest.param(False, marks=pytest.mark.kind("a browser")), pytest.param(True, marks=pytest.mark.campaign)],
+    ids=["light", "dark"],
+)
 def test_the_list_says_how_each_run_stands(open_view, table, dark):
     view = open_list(open_view, table, dark=dark, width=1240)
     assert set(shown(view)) == {"well", "badly", "half", "torn"}
@@ -230,8 +233,11 @@ def open_timeline(open_view, timed, **options):
     return open_view("timeline", "showTimeline(host, el)", **values, **timeline_values(timed), **options)
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.kind("a browser")
+@pytest.mark.parametrize(
+    "dark",
+    [pytest.param(False, marks=pytest.mark.kind("a browser")), pytest.param(True, marks=pytest.mark.campaign)],
+    ids=["light", "dark"],
+)
 def test_a_bar_tells_its_attempt_and_selects_its_node(open_view, timed, dark):
     view = open_timeline(open_view, timed, dark=dark, height=1000)
     bar = view.page.locator("[data-bar][data-for=write]").first
