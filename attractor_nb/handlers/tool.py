@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 CONTEXT_FILE = "context.json"
 TAIL_CHARACTERS = 500
 """How much of a failed command's stderr is in its failure reason."""
+MAX_LINE_CHARACTERS = 4_000
+"""How much of the last line ``tool.last_line`` has: its end."""
+LAST_LINE_KEY = "tool.last_line"
 _PRIVATE_PREFIX = "internal."
 
 
@@ -77,8 +80,12 @@ class ToolHandler:
 
 
 def _shown(context: Context) -> dict[str, Any]:
-    """The values that a command is given."""
-    return {key: value for key, value in context.snapshot().items() if not key.startswith(_PRIVATE_PREFIX)}
+    """The values that a command is given: not the last line of the command before, which ``tool.output`` contains.
+
+    A value more would be another call for the cache and for cassettes.
+    """
+    snapshot = context.snapshot().items()
+    return {key: value for key, value in snapshot if not key.startswith(_PRIVATE_PREFIX) and key != LAST_LINE_KEY}
 
 
 def _environment(scope: StageScope) -> dict[str, str]:
@@ -93,11 +100,21 @@ def _environment(scope: StageScope) -> dict[str, str]:
     }
 
 
+def _last_line(text: str) -> str:
+    r"""The last line that is not blank, as scripts print their result there.
+
+    >>> _last_line("checking\r\nok \r\n\n"), _last_line("")
+    ('ok', '')
+    """
+    return text.rstrip().rpartition("\n")[2].strip()[-MAX_LINE_CHARACTERS:]
+
+
 def _outcome(command: str, result: CommandResult, timeout: str) -> Outcome:
     updates: dict[str, Any] = {
         "tool.output": result.stdout,
         "tool.stderr": result.stderr,
         "tool.exit_code": result.exit_code,
+        LAST_LINE_KEY: _last_line(result.stdout),
     }
     if result.is_timed_out:
         reason = f"the command timed out after {timeout} and was ended"

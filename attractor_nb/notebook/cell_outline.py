@@ -35,7 +35,7 @@ _QUOTE: Final = re.compile(r'\\.|"')
 _SERVER: Final = re.compile(r"mcp\.(\w+)\.")
 _NAMING: Final = frozenset({"digraph", "subgraph"})
 _LEFT_BY_TYPE: Final = {
-    "tool": ("tool.output", "tool.exit_code", "tool.stderr"),
+    "tool": ("tool.output", "tool.last_line", "tool.exit_code", "tool.stderr"),
     HUMAN_TYPE: ("human.gate.label", "human.gate.selected", "human.gate.text", "human.gate.form"),
     "parallel": ("parallel.results",),
 }

@@ -43,7 +43,12 @@ def test_exit_code_0_is_success(tmp_path):
     outcome = run_fake(tmp_path, FakeResult("built\n", "a warning\n"))[0].outcome
     assert outcome.status is StageStatus.SUCCESS
     assert outcome.notes == "Tool completed: make"
-    assert outcome.context_updates == {"tool.output": "built\n", "tool.stderr": "a warning\n", "tool.exit_code": 0}
+    assert outcome.context_updates == {
+        "tool.output": "built\n",
+        "tool.stderr": "a warning\n",
+        "tool.exit_code": 0,
+        "tool.last_line": "built",
+    }
 
 
 def test_ruling_25_another_exit_code_is_fail_with_the_end_of_stderr_and_the_output_kept(tmp_path):

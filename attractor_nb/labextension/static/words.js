@@ -1081,6 +1081,7 @@ export const CONTEXT_KEYS = {
   "human.gate.text": "the text that a person entered at the last gate",
   "parallel.results": "the results of the last fan-out, as JSON",
   "tool.exit_code": "the exit code of the last command",
+  "tool.last_line": "the last line that the last command printed",
   "tool.output": "what the last command printed",
   "tool.stderr": "what the last command printed as errors"
 };

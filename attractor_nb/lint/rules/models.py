@@ -284,7 +284,7 @@ def _set_by_stages(survey: Survey) -> tuple[str, ...]:
     )
     return (
         *(f"{node_id}.response" for node_id in survey.graph.nodes),
-        *(("tool.output", "tool.stderr", "tool.exit_code") if "tool" in types else ()),
+        *(("tool.output", "tool.last_line", "tool.stderr", "tool.exit_code") if "tool" in types else ()),
         *(("human.gate.text", "human.gate.label", "human.gate.form") if "wait.human" in types else ()),
         *(("parallel.results", "parallel.fan_in.best_id") if "parallel" in types else ()),
         *(name for name in outputs if name),
