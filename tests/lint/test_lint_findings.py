@@ -1024,3 +1024,29 @@ def test_a_fan_out_whose_policy_nobody_can_read_is_another_rules_to_tell():
     unreadable = found(body.replace("POLICY", "sometimes"))
     assert "gate_may_be_skipped" not in unreadable
     assert "bad_value" in unreadable
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("tool_stdout", "tool.output"),
+        ("tool.stdout", "tool.output"),
+        ("tool_exit_code", "tool.exit_code"),
+        ("tool.exitcode", "tool.exit_code"),
+        ("tool.last-line", "tool.last_line"),
+        ("human.gate.answer", "human.gate.label"),
+        ("human.gate.txet", "human.gate.text"),
+        ("human.gate.form.city", ""),
+        ("tool.last_line", ""),
+        ("toolbox", ""),
+    ],
+)
+def test_a_key_that_looks_like_the_engines_and_that_nothing_sets_names_the_right_one(written, meant):
+    texts = [f'work -> other [condition="context.{written}=x"]'] if "-" not in written else []
+    texts.append(f'work [prompt="${{{written}}}"]')
+    for text in texts:
+        found = lint(
+            f"{ENDS} {WORK} other [prompt=o] t [shape=parallelogram, tool_command=make] {text} start -> t -> work -> exit other -> exit"
+        )
+        said = [each.message for each in found if each.rule in {"condition_key", "variable_unknown"}]
+        assert [f'did you mean "{meant}"' in each for each in said] == [True] * bool(meant), text

@@ -32,6 +32,17 @@ if TYPE_CHECKING:
 
 _OPEN_PREFIXES: Final = ("graph.", "human.gate.", "internal.", "parallel.", "stack.")
 """Beginnings of keys of which the engine sets more than can be listed."""
+_CLOSED_PREFIXES: Final = ("tool.", "human.gate.")
+"""Beginnings of keys of which the engine sets ``STAGE_KEYS`` and no more."""
+_FORM: Final = "human.gate.form."
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("tool.stdout", "tool.result", "tool.response", "tool.text"), "tool.output"),
+    **dict.fromkeys(("tool.status", "tool.code", "tool.returncode", "tool.return_code"), "tool.exit_code"),
+    **dict.fromkeys(("tool.error", "tool.errors"), "tool.stderr"),
+    **dict.fromkeys(("human.gate.answer", "human.gate.choice", "human.gate.outcome"), "human.gate.label"),
+    **dict.fromkeys(("human.gate.response", "human.gate.comment", "human.gate.feedback"), "human.gate.text"),
+}
+"""What others call the keys."""
 _RESPONSE: Final = ".response"
 _MOST_FIELDS: Final = 500
 _MOST_LEVELS: Final = 5
@@ -104,7 +115,8 @@ def variable_unknown(survey: Survey) -> Iterator[Finding]:
         text = _written(survey, node, name)
         for variable in variables(text.text):
             if message := _complaint(survey, node, variable.name, names):
-                near = names.certain.nearest(variable.name) or names.likely.nearest(variable.name)
+                near = _meant_key(variable.name.removeprefix(CONTEXT_PREFIX))
+                near = near or names.certain.nearest(variable.name) or names.likely.nearest(variable.name)
                 if variable.default is not None and not near:
                     continue
                 span = text.span(variable.start, variable.end)
@@ -120,9 +132,10 @@ def variable_unknown(survey: Survey) -> Iterator[Finding]:
 def condition_key(survey: Survey) -> Iterator[Finding]:
     """A condition asks for a key that something sets.
 
-    A key that nothing sets is the empty text, so the edge is never taken, or always. It is said of keys
-    within two slips of one that is known: `outcome`, `preferred_label`, an input, or what a stage leaves. A
-    stage may set any other key.
+    A key that nothing sets is the empty text, so the edge is never taken, or always. The rule reports keys
+    within two slips of a known one (`outcome`, `preferred_label`, an input, what a stage leaves), and names that
+    other tools have for the engine's keys: `tool.stdout`, `tool_exit_code`, `human.gate.answer`. A stage may set any
+    other key.
 
     Bad:
 
@@ -141,10 +154,28 @@ def condition_key(survey: Survey) -> Iterator[Finding]:
         condition = survey.conditions[text]
         for clause in condition.clauses if condition is not None else ():
             key = clause.key.removeprefix(CONTEXT_PREFIX)
-            if key in names.likely or key.startswith(_OPEN_PREFIXES) or clause.span is None:
+            if key in names.likely or clause.span is None:
                 continue
-            if near := names.likely.nearest(key):
+            meant = _meant_key(key)
+            if not meant and key.startswith(_OPEN_PREFIXES):
+                continue
+            if near := meant or names.likely.nearest(key):
                 yield _unknown_key(edge, text, text.index(key, clause.span.start), key, near)
+
+
+def _meant_key(key: str) -> str:
+    """The key that the engine sets for one that looks like its own and that nothing sets; empty for any other.
+
+    >>> _meant_key("tool_stdout"), _meant_key("human.gate.answer"), _meant_key("human.gate.form.city")
+    ('tool.output', 'human.gate.label', '')
+    """
+    dotted = key.replace("tool_", "tool.", 1) if key.startswith("tool_") else key
+    if dotted != key and dotted in STAGE_KEYS:
+        return dotted
+    if dotted in STAGE_KEYS or not dotted.startswith(_CLOSED_PREFIXES) or dotted.startswith(_FORM):
+        return ""
+    below = [known for known in STAGE_KEYS if known.startswith(dotted[: dotted.rindex(".") + 1])]
+    return _ELSEWHERE.get(dotted) or (nearest(dotted, below) if dotted == key else "")
 
 
 def _unknown_key(edge: Edge, text: str, place: int, key: str, near: str) -> Finding:
@@ -324,10 +355,12 @@ def _written(survey: Survey, node: Node, name: str) -> SourceText:
 def _complaint(survey: Survey, node: Node, name: str, names: _Names) -> str:
     """What is wrong with a variable of that name; empty for nothing, or for what nobody can tell."""
     plain = name.removeprefix(CONTEXT_PREFIX)
-    if name in names.likely or plain in names.likely or plain.startswith(_OPEN_PREFIXES):
+    if name in names.likely or plain in names.likely:
+        return ""
+    if plain.startswith(_OPEN_PREFIXES) and not _meant_key(plain):
         return ""
     stage, is_response = plain.removesuffix(_RESPONSE), plain.endswith(_RESPONSE)
-    if near := names.certain.nearest(name):
+    if near := _meant_key(plain) or names.certain.nearest(name):
         return f'${{{name}}} names nothing; did you mean "{near}"?'
     if is_response and "." not in stage and stage not in survey.graph.nodes:
         return f'${{{name}}} names nothing: there is no stage "{stage}"'
