@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import GraphFormat
-from attractor_nb.cli.reporting import diagnostic_plain, print_json, print_source
+from attractor_nb.cli.reporting import diagnostic_plain, print_json, print_source, report
 from attractor_nb.cli.run_summary import shown_path
 from attractor_nb.cli.source_inputs import STDIN, check_output, read_params, read_pipeline, read_text
-from attractor_nb.errors import OptionError
+from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.languages.dot import read_dot, write_dot
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.states import NodeStatus
@@ -22,7 +22,7 @@ from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.views.columns import aligned, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from attractor_nb.decisions.planning.model_choices import ValueChoice
     from attractor_nb.model.diagnostic import Diagnostic
@@ -41,31 +41,60 @@ def show_parsed(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
     return ExitCode.SUCCESS
 
 
-def show_findings(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
-    """Print what lint finds. Errors, and with ``is_strict`` warnings too, are invalid input."""
-    from attractor_nb.runtime.prepare.declared_inputs import plain_inputs  # noqa: PLC0415 - as ``read_pipeline`` does
+def worst_of(files: Sequence[str], check: Callable[[str], ExitCode]) -> ExitCode:
+    """Check files one after the other; one that cannot be read does not hide the others.
 
+    Raises:
+        AttractorError: The only file cannot be read.
+    """
+    if len(files) == 1:
+        return check(files[0])
+    codes: list[ExitCode] = []
+    for file in files:
+        try:
+            codes.append(check(file))
+        except AttractorError as error:
+            report(error, is_json=False)
+            codes.append(ExitCode.INVALID_INPUT)
+    return max(codes)
+
+
+def show_findings(file: str, *, is_strict: bool) -> ExitCode:
+    """Print what lint finds. Errors, and with ``is_strict`` warnings too, are invalid input."""
     pipeline = read_pipeline(file)
-    found, declared = pipeline.judged_for_a_run(), plain_inputs(pipeline)
-    if is_json:
-        is_valid = _is_valid(found, is_strict=is_strict)
-        print_json(
+    found = pipeline.judged_for_a_run()
+    for entry in found:
+        print("\n".join(entry.report_lines()) + "\n")
+    print(_verdict(file, pipeline, found))
+    if declared := _declared(pipeline):
+        print(f"inputs: {', '.join(_shown_input(each) for each in declared)}")
+    return ExitCode.SUCCESS if _is_valid(found, is_strict=is_strict) else ExitCode.INVALID_INPUT
+
+
+def show_findings_as_json(files: Sequence[str], *, is_strict: bool) -> ExitCode:
+    """Print the same as JSON: an object, or a list of them for several files."""
+    plain: list[dict[str, Any]] = []
+    for file in files:
+        pipeline = read_pipeline(file)
+        found = pipeline.judged_for_a_run()
+        plain.append(
             {
                 "file": file,
-                "is_valid": is_valid,
+                "is_valid": _is_valid(found, is_strict=is_strict),
                 "nodes": len(pipeline.graph.nodes),
                 "edges": len(pipeline.graph.edges),
-                "inputs": declared,
+                "inputs": _declared(pipeline),
                 "diagnostics": [diagnostic_plain(entry) for entry in found],
             }
         )
-    else:
-        for entry in found:
-            print("\n".join(entry.report_lines()) + "\n")
-        print(_verdict(file, pipeline, found))
-        if declared:
-            print(f"inputs: {', '.join(_shown_input(each) for each in declared)}")
-    return ExitCode.SUCCESS if _is_valid(found, is_strict=is_strict) else ExitCode.INVALID_INPUT
+    print_json(plain if len(files) > 1 else plain[0])
+    return ExitCode.SUCCESS if all(each["is_valid"] for each in plain) else ExitCode.INVALID_INPUT
+
+
+def _declared(pipeline: Pipeline) -> list[dict[str, Any]]:
+    from attractor_nb.runtime.prepare.declared_inputs import plain_inputs  # noqa: PLC0415 - as ``read_pipeline`` does
+
+    return plain_inputs(pipeline)
 
 
 def _shown_input(plain: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from attractor_nb.cli.run_settings import Settings
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)]
+Files = Annotated[list[str], typer.Argument(metavar="FILE...", help=".dot files, or - for stdin.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse attributes without commas between them.")]
 Simulate = Annotated[bool, typer.Option("--simulate", help="Call no model and run no command.")]

@@ -222,3 +222,14 @@ def test_validate_refuses_what_run_refuses(command, sources, body):
     for ended in (command("validate", "own.dot"), command("run", "own.dot", "--simulate", "--durability", "none")):
         assert ended.code == 2
         assert "error[handler_missing]" in ended.out + ended.err
+
+
+def test_validate_takes_several_files_and_one_that_cannot_be_read_hides_no_other(command, sources):
+    (sources / "broken.dot").write_text("digraph {")
+    ended = command("validate", "review.dot", "broken.dot", "nowhere.dot", "straight.dot")
+    assert ended.code == 2
+    assert [name in ended.out for name in ("review.dot: ", "straight.dot: ")] == [True, True]
+    assert ["broken.dot" in ended.err, "nowhere.dot" in ended.err] == [True, True]
+    assert command("validate", "review.dot", "straight.dot").code == 0
+    plain = json.loads(command("validate", "review.dot", "straight.dot", "--json").out)
+    assert [(each["file"], each["is_valid"]) for each in plain] == [("review.dot", True), ("straight.dot", True)]

@@ -3,13 +3,14 @@
 No ``from __future__ import annotations`` here: typer reads the annotations at run time.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from attractor_nb.cli.option_choices import GraphFormat
-from attractor_nb.cli.shared_options import File, Json, MaxNodeVisits, MaxSteps, Strict, complete_inputs
+from attractor_nb.cli.shared_options import File, Files, Json, MaxNodeVisits, MaxSteps, Strict, complete_inputs
 
 PARSE_HELP = """Print a parsed pipeline as canonical DOT or JSON.
 
@@ -30,29 +31,31 @@ VALIDATE_HELP = """Print the lint findings with places and fixes. Exit code 2 if
 
 \b
   attractor-nb validate review.dot
-  attractor-nb validate review.dot --strict        warnings count, too (for CI)
+  attractor-nb validate *.dot --strict             several files; warnings count, too (for CI)
   attractor-nb validate review.dot --fix           what the fixes would change
   attractor-nb validate review.dot --fix --write   change it
 """
 
 
 def validate(
-    file: File,
+    files: Files,
     is_json: Json = False,
     is_strict: Annotated[bool, typer.Option("--strict", help="Exit with code 2 for warnings, too.")] = False,
     is_fixed: Annotated[bool, typer.Option("--fix", help="Print what the fixes change, as a diff.")] = False,
     is_written: Annotated[bool, typer.Option("--write", help="With --fix: change the file.")] = False,
 ) -> int:
     """Print or mend what lint finds."""
-    from attractor_nb.cli.graph_reports import fix_findings, show_findings  # noqa: PLC0415 - as above
+    from attractor_nb.cli.graph_reports import fix_findings, show_findings, show_findings_as_json, worst_of  # noqa: PLC0415 - as above
 
     if is_written and not is_fixed:
         raise typer.BadParameter("--write needs --fix")
     if is_fixed and is_json:
         raise typer.BadParameter("--fix prints a diff; remove --json")
     if is_fixed:
-        return fix_findings(file, is_written=is_written, is_strict=is_strict)
-    return show_findings(file, is_json=is_json, is_strict=is_strict)
+        return worst_of(files, partial(fix_findings, is_written=is_written, is_strict=is_strict))
+    if is_json:
+        return show_findings_as_json(files, is_strict=is_strict)
+    return worst_of(files, partial(show_findings, is_strict=is_strict))
 
 
 LINT_HELP = VALIDATE_HELP.replace("attractor-nb validate", "attractor-nb lint")
