@@ -92,6 +92,7 @@ class EventLog:
         except OSError as error:
             raise storage_error(error, "open", self._path) from error
         try:
+            self._inode = os.fstat(self._descriptor).st_ino  # no other file gets it as long as this one is open
             if check_lock is not None:
                 check_lock()
             self.scan = self._recover(parent, directory)
@@ -168,14 +169,13 @@ class EventLog:
         if self._descriptor < 0:
             return
         if not self._is_lost:
-            own = os.fstat(self._descriptor)
-            try:
+            try:  # one call of the system: of the file of that name, which is the open one or not
                 named = os.stat(EVENT_LOG_NAME, dir_fd=self._parent, follow_symlinks=False)
             except FileNotFoundError:
                 named = None
             except OSError as error:
                 raise storage_error(error, "look at", self._path) from error
-            if own.st_mode & OPEN_BIT and named is not None and named.st_ino == own.st_ino:
+            if named is not None and named.st_ino == self._inode and named.st_mode & OPEN_BIT:
                 return
             self._is_lost = self._is_broken = True
             # Asked once more: a new owner closes the log before another file gets its name.
