@@ -34,9 +34,10 @@ class Handler(Protocol):
     One that ends by itself at its node's ``timeout`` says so by an attribute ``keeps_own_time = True``;
     the engine ends all others. One whose stages may be executed by a worker of ``executor=`` says so by
     ``is_shippable = True``: it is pickled, and sees of the graph its node and that one's edges. One that runs
-    nothing that could write a status.json says so by ``writes_status = False``: a file found there does not
-    count. One whose returned failures are what it observed, such as an exit code, says so by
-    ``observes_failures = True``: a status.json cannot make a success of them (ruling 42).
+    nothing that could write a status.json says so by ``writes_status = False``, or by a method
+    ``writes_status(node)``: a file found there does not count. One whose returned failures are what it observed,
+    such as an exit code, says so by ``observes_failures = True``: a status.json cannot make a success of them
+    (ruling 42).
     """
 
     def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> MaybeAwaitable[Outcome | None]:
@@ -64,6 +65,15 @@ class BackendLifetime(Protocol):
     async def close(self) -> None:
         """Release everything; called once at the end, whatever happened."""
         ...
+
+
+def answers_only(backend: object, node: Node) -> bool:
+    """Whether a backend returns text for a node and runs nothing that could write a file (ruling 42).
+
+    It says so by a method ``answers_only(node)``. Of any other a status.json in the stage's directory counts.
+    """
+    found = getattr(backend, "answers_only", None)
+    return found is not None and bool(found(node))
 
 
 def takes_attachments(backend: object) -> bool:

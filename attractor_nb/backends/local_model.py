@@ -139,6 +139,10 @@ class LocalModelBackend:
             **{name: value for name, value in request.items() if name != "messages"},
         }
 
+    def answers_only(self, node: Node) -> bool:  # noqa: ARG002 - the interface of all backends
+        """Whether it runs nothing beside the model: always."""
+        return True
+
     async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - the interface of all backends
         """The model's answer, streamed as it arrives; under ``full`` fidelity it goes on in its thread.
 

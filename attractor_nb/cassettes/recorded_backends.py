@@ -23,7 +23,7 @@ from attractor_nb.model.calls.recorded_call import LEFT_OUT
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded, RunWarning
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.protocols import BackendLifetime, DescribesCalls, takes_attachments
+from attractor_nb.protocols import BackendLifetime, DescribesCalls, answers_only, takes_attachments
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.stage import current_stage
 
@@ -55,6 +55,10 @@ class AbsentBackend:
     def __init__(self, inner: CodergenBackend | None) -> None:
         self.inner = inner
 
+    def answers_only(self, node: Node) -> bool:
+        """As the backend says."""
+        return answers_only(self.inner, node)
+
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:  # noqa: ARG002 - the interface of all backends
         """Refuse.
 
@@ -77,6 +81,10 @@ class OnDemandBackend:
     def reserves_requests(self) -> bool:
         """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
         return bool(getattr(self.inner, "reserves_requests", False))
+
+    def answers_only(self, node: Node) -> bool:
+        """As the backend says."""
+        return answers_only(self.inner, node)
 
     async def open(self) -> None:
         """Nothing is needed before the first call."""
@@ -152,6 +160,10 @@ class RecordedBackend:
     def reserves_requests(self) -> bool:
         """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
         return bool(getattr(self._backend, "reserves_requests", False))
+
+    def answers_only(self, node: Node) -> bool:
+        """As the backend says."""
+        return answers_only(self._backend, node)
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
         """The recorded answer, or the backend's.

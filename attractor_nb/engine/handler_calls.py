@@ -14,6 +14,7 @@ from attractor_nb.errors import TerminalError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from attractor_nb.model.graph import Node
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.protocols import Handler
     from attractor_nb.stage import StageFiles
@@ -29,14 +30,14 @@ class HandlerCall(NamedTuple):
         execute: Calls it, whatever kind of function it is.
         keeps_own_time: It ends by itself at the node's timeout, and knows better how: a tool, a gate.
         reserves_requests: What it asks enters ``StageScope.paying`` around each of its requests.
-        writes_status: It runs something that may write a status.json (ruling 42).
+        writes_status: Whether it runs something for a node that may write a status.json (ruling 42).
         observes_failures: A failure that it returns is one that it observed, such as an exit code.
     """
 
     execute: Callable[..., Awaitable[Any]]
     keeps_own_time: bool
     reserves_requests: bool
-    writes_status: bool
+    writes_status: Callable[[Node], bool]
     observes_failures: bool
 
 
@@ -46,9 +47,14 @@ def handler_call(handler: Handler) -> HandlerCall:
         awaitable(handler.execute),
         keeps_own_time=bool(getattr(handler, "keeps_own_time", False)),
         reserves_requests=bool(getattr(handler, "reserves_requests", False)),
-        writes_status=bool(getattr(handler, "writes_status", True)),
+        writes_status=_writes_status(handler),
         observes_failures=bool(getattr(handler, "observes_failures", False)),
     )
+
+
+def _writes_status(handler: Handler) -> Callable[[Node], bool]:
+    said: Any = getattr(handler, "writes_status", True)
+    return said if callable(said) else lambda _: bool(said)
 
 
 async def contained(call: Awaitable[Any]) -> Any:

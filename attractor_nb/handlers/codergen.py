@@ -27,6 +27,7 @@ from attractor_nb.model.calls.attachment import attachments_section
 from attractor_nb.model.calls.prompt_sections import with_complaint, with_context, with_instructions
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.protocols import answers_only
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ class CodergenHandler:
     def reserves_requests(self) -> bool:
         """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
         return bool(getattr(self._backend, "reserves_requests", False))
+
+    def writes_status(self, node: Node) -> bool:
+        """Whether a status.json counts: where the backend can write one. A model without tools cannot (ruling 42)."""
+        return not answers_only(self._backend, node)
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS with the response, or what the backend's outcome or the verdict says.

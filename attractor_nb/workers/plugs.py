@@ -11,7 +11,7 @@ from attractor_nb.errors import OptionError, RetryableError, StageError, Termina
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.processes import CommandOutput
-from attractor_nb.protocols import DescribesCalls, takes_attachments
+from attractor_nb.protocols import DescribesCalls, answers_only, takes_attachments
 from attractor_nb.redaction import holds_secret
 from attractor_nb.stage import current_stage
 from attractor_nb.workers.task import COMMAND, HANDLER, PROMPT, plain_graph, plain_node
@@ -111,6 +111,10 @@ class ShippedBackend:
         """What the backend says of a call, where it is made being no part of it."""
         return self._backend.call_inputs(node, context) if isinstance(self._backend, DescribesCalls) else None
 
+    def answers_only(self, node: Node) -> bool:
+        """As the backend says."""
+        return answers_only(self._backend, node)
+
     def cache_inputs(self, node: Node) -> Mapping[str, Any]:
         """As the backend says."""
         around = getattr(self._backend, "cache_inputs", None)
@@ -186,10 +190,10 @@ class ShippedHandler:
         """As the handler says."""
         return bool(getattr(self.handler, "keeps_own_time", False))
 
-    @property
-    def writes_status(self) -> bool:
+    def writes_status(self, node: Node) -> bool:
         """As the handler says."""
-        return bool(getattr(self.handler, "writes_status", True))
+        said: Any = getattr(self.handler, "writes_status", True)
+        return bool(said(node) if callable(said) else said)
 
     @property
     def observes_failures(self) -> bool:

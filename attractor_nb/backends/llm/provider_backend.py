@@ -218,6 +218,10 @@ class ProviderBackend:
             inputs["tools"] = tools
         return inputs
 
+    def answers_only(self, node: Node) -> bool:
+        """Whether the node's model has no tools."""
+        return not node.get("allowed_tools", str, "").strip()
+
     def cache_inputs(self, node: Node) -> dict[str, Any]:
         """What the environment says of a node's calls: addresses, and what servers of tools get (ruling 44).
 
