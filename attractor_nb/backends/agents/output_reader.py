@@ -217,11 +217,21 @@ class ObjectLines:
 
 
 def _object(line: str) -> Mapping[str, Any] | None:
+    """The object of a line; None for a line without one, and for one that says a key twice (ruling 47)."""
     line = plain_text(line).strip()
     if not line.startswith("{"):
         return None
+    sizes = (0, 0)
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal sizes
+        found = dict(pairs)
+        sizes = len(pairs), len(found)  # the whole object is made last
+        return found
+
     try:
-        value: Any = json.loads(line)
+        value: Any = json.loads(line, object_pairs_hook=made)
     except (ValueError, RecursionError):
         return None
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else None
+    is_clear = isinstance(value, dict) and sizes[0] == sizes[1]
+    return cast("Mapping[str, Any]", value) if is_clear else None

@@ -19,7 +19,7 @@ def said(tmp_path):
 
     def run(agent, *lines, exit_code=0):
         output = tmp_path / "output.jsonl"
-        output.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        output.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
         program = tmp_path / "agent"
         program.write_text(f"#!/bin/sh\ncat > /dev/null\ncat {output}\nexit {exit_code}\n")
         program.chmod(0o755)
@@ -224,3 +224,12 @@ def test_an_agent_does_not_take_itself_for_a_part_of_the_session_around_it(stubs
 def test_a_command_inherits_no_marks_of_a_session_around_it():
     marks = {name: value for outer in OUTER.values() for name, value in outer.items()}
     assert command_environment({**marks, "PATH": "/bin"}) == {"PATH": "/bin"}
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_ruling_47_a_result_that_says_twice_whether_it_is_an_error_is_none(said, first):
+    both = [json.dumps(each) for each in (first, not first)]
+    line = (
+        f'{{"type": "result", "subtype": "success", "is_error": {both[0]}, "result": "Mended.", "is_error": {both[1]}}}'
+    )
+    assert said("claude", line).status == "fail"
