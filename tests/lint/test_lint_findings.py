@@ -1050,3 +1050,26 @@ def test_a_key_that_looks_like_the_engines_and_that_nothing_sets_names_the_right
         )
         said = [each.message for each in found if each.rule in {"condition_key", "variable_unknown"}]
         assert [f'did you mean "{meant}"' in each for each in said] == [True] * bool(meant), text
+
+
+@pytest.mark.parametrize(
+    ("command", "is_hidden"),
+    [
+        ("make test | tail -5", True),
+        ("make test |& tail -5", True),
+        ("pytest || true", True),
+        ("pytest ; :", True),
+        ("make test &", True),
+        ("make test", False),
+        ("make lint || make test", False),
+        ("make lint && make test", False),
+        ("grep -q 'a|b' file", False),
+        ("make test >| log", False),
+        ("set -o pipefail; make test | tail", False),
+        ("make test 2>&1", False),
+    ],
+)
+def test_a_goal_gate_whose_command_hides_the_failure_of_its_check_is_a_finding(command, is_hidden):
+    tool = f'test [shape=parallelogram, tool_command="{command}"%s] start -> test -> exit'
+    rules = [[each.rule for each in lint(f"{ENDS} {tool % more}")] for more in (", goal_gate=true", "")]
+    assert ["pipe_hides_failure" in found for found in rules] == [is_hidden, False]

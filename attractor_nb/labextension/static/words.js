@@ -1003,6 +1003,7 @@ export const RULES = {
   "handler_missing": "Every node has a handler here.",
   "prompt_on_llm_nodes": "A model stage has a prompt.",
   "tool_without_command": "A tool stage has a command.",
+  "pipe_hides_failure": "A goal gate's command fails when its check fails.",
   "bad_value": "An attribute's value is of the attribute's type, among its choices and not below its minimum.",
   "whole_number": "A whole number is written without a decimal point.",
   "bad_duration": "A duration is a whole number with a unit: 250ms, 900s, 15m, 2h, 1d.",

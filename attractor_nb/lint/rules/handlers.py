@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.lint.consequences import with_value
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 TOOL_TYPE: Final = "tool"
 _NOT_RUN: Final = "a run is refused"
+
+_QUOTED: Final = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
+_PIPE: Final = re.compile(r"(?<![|>])\|(?!\|)")
+_ALWAYS: Final = re.compile(r"(?:\|\||;)\s*(?:true|:)\s*\Z|(?<!&)&\s*\Z")
+"""The end of a command line that succeeds always."""
 
 
 @rule(Severity.WARNING)
@@ -233,7 +239,51 @@ def tool_without_command(survey: Survey) -> Iterator[Finding]:
             yield Finding(message, node.span, node_id, fix=Fix("add tool_command"))
 
 
+@rule(Severity.WARNING)
+def pipe_hides_failure(survey: Survey) -> Iterator[Finding]:
+    """A goal gate's command fails when its check fails.
+
+    A shell's pipeline has the exit code of its last command: `make test | tail -5` succeeds whatever `make` does, and
+    so does a command that ends in `|| true` or in the background (`&`).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] exit [shape=Msquare]
+            test [shape=parallelogram, tool_command="make test | tail -5", goal_gate=true]
+            start -> test -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] exit [shape=Msquare]
+            test [shape=parallelogram, tool_command="bash -o pipefail -c 'make test | tail -5'", goal_gate=true]
+            start -> test -> exit }
+    """
+    for node_id in survey.of_type(TOOL_TYPE):
+        node = survey.graph.nodes[node_id]
+        command = node.tool_command
+        if not node.get("goal_gate", bool, False) or "pipefail" in command:
+            continue
+        bare = _QUOTED.sub("x", command)
+        if _PIPE.search(bare):
+            message = f'the goal gate "{node_id}" has the exit code of the last command of its pipe'
+            fix = Fix("write tool_command=\"bash -o pipefail -c '…'\", or leave the pipe out")
+        elif _ALWAYS.search(bare):
+            message = f'the command of the goal gate "{node_id}" succeeds whatever its check does'
+            fix = Fix("leave out what hides the exit code of the check")
+        else:
+            continue
+        yield Finding(message, value_span(node, "tool_command"), node_id, fix=fix)
+
+
 HANDLER_MISSING: Final = handler_missing.name
 """The rule whose findings refuse a run and not the text."""
 
-RULES: Final = (shape_known, shape_alias, type_known, handler_missing, prompt_on_llm_nodes, tool_without_command)
+RULES: Final = (
+    shape_known,
+    shape_alias,
+    type_known,
+    handler_missing,
+    prompt_on_llm_nodes,
+    tool_without_command,
+    pipe_hides_failure,
+)
