@@ -9,7 +9,8 @@ import pytest
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, Run, StageStatus, Usage, diff, redact_also
 from attractor_nb.errors import OptionError, RunNotFound
-from attractor_nb.studio.compare.comparison_page import comparison_values
+from attractor_nb.studio.compare import comparison_view
+from attractor_nb.studio.compare.comparison_page import MAX_TEXTS, comparison_values
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 
 ENDS = "start [shape=Mdiamond] done [shape=Msquare] "
@@ -250,3 +251,21 @@ def test_hostile_texts_stay_text(tmp_path):
     assert "<img src=x" not in found.to_html()
     assert found.to_html().count("<img") == 1, "the drawing's own"
     assert "&lt;script&gt;" in found.to_html()
+
+
+def test_ruling_52_the_page_of_a_long_comparison_compares_only_the_texts_that_it_shows(monkeypatch, tmp_path):
+    compared = []
+    original = comparison_view.word_diff
+    monkeypatch.setattr(
+        comparison_view, "word_diff", lambda *given, **more: compared.append(1) or original(*given, **more)
+    )
+    names = [f"n{number}" for number in range(60)]
+    source = f"""digraph c {{ start [shape=Mdiamond] done [shape=Msquare] {" ".join(f'{name} [prompt="x"]' for name in names)}
+        start -> {" -> ".join(names)} -> done }}"""
+    sides = []
+    for word in ("one", "two"):
+        backend = FunctionBackend(lambda node, prompt, context, word=word: f"{word} {node.id}")
+        sides.append(Pipeline(source).run(wait=True, backend=backend, logs_root=tmp_path / word))
+    page = diff(*sides).to_html()
+    assert len(compared) == MAX_TEXTS
+    assert "79 more texts differ" in page  # 60 responses, and the prompts of all stages but the first

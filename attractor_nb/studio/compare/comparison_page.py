@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
@@ -14,6 +15,7 @@ from attractor_nb.studio.compare.comparison_view import (
     pair_changes,
     status,
     steps_table,
+    text_change_count,
     text_changes,
     totals_table,
     word,
@@ -244,7 +246,7 @@ def _table(table: Table, theme: Theme) -> Markup:
 
 
 def _texts_html(compared: Compared) -> Markup:
-    changes = list(text_changes(compared))
+    count = text_change_count(compared)
     blocks = [
         element(
             "details",
@@ -252,8 +254,8 @@ def _texts_html(compared: Compared) -> Markup:
             element("summary", None, f"{change.name} of {change.node}, visit {change.visit}"),
             shown_html([rows_node(change.rows)]),
         )
-        for change in changes[:MAX_TEXTS]
+        for change in islice(text_changes(compared), MAX_TEXTS)
     ]
-    if len(changes) > MAX_TEXTS:
-        blocks.append(element("div", {"class": "note"}, f"{len(changes) - MAX_TEXTS} more texts differ: diff.texts()"))
+    if count > MAX_TEXTS:
+        blocks.append(element("div", {"class": "note"}, f"{count - MAX_TEXTS} more texts differ: diff.texts()"))
     return joined(blocks)

@@ -212,6 +212,16 @@ def text_changes(compared: Compared, node: str = "", *, max_lines: int = 40) -> 
             yield from pair_changes(pair, max_lines=max_lines)
 
 
+def text_change_count(compared: Compared) -> int:
+    """The number of texts that differ."""
+    return sum(
+        pair.a.texts.get(name, "") != pair.b.texts.get(name, "")
+        for pair in compared.pairs
+        if pair.a is not None and pair.b is not None
+        for name in {*pair.a.texts, *pair.b.texts}
+    )
+
+
 def pair_changes(pair: Pair, *, max_lines: int) -> Iterator[TextChange]:
     """The texts of one step that differ."""
     if pair.a is None or pair.b is None:
