@@ -16,6 +16,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.redaction import (
     StreamRedactor,
+    address_secrets,
     is_secret_name,
     learn,
     may_hold,
@@ -236,6 +237,14 @@ def test_a_clean_stream_comes_out_as_it_went_in(pieces):
         ("GITHUB_TOKEN", True),
         ("AWS_SECRET_ACCESS_KEY", True),
         ("SSH_PRIVATE_KEY", True),
+        ("PGPASSWORD", True),
+        ("MYSQL_PWD", True),
+        ("DB_PASS", True),
+        ("NPM_CONFIG__AUTH", True),
+        ("COOKIE", True),
+        ("PWD", False),
+        ("OLDPWD", False),
+        ("SSH_AUTH_SOCK", False),
         ("TOKENIZERS_PARALLELISM", False),
         ("TOKEN_FILE", False),
         ("PATH", False),
@@ -255,6 +264,23 @@ def test_addresses_in_an_environment_hold_secrets_whatever_its_variables_are_cal
     }
     found = ["tokenOfAServer", "keyOfAService", "p%40ssword-1234", "p@ssword-1234"]
     assert secrets_among(environment) == found
+
+
+@pytest.mark.parametrize(
+    ("value", "secrets"),
+    [
+        ("https://hooks.slack.com/services/T0/B0/abcdefghijkl", ["T0/B0/abcdefghijkl"]),
+        ("https://discord.com/api/webhooks/1/abcdefghijkl", ["1/abcdefghijkl"]),
+        ("https://0123456789abcdef0123456789abcdef@o1.ingest.sentry.io/1", ["0123456789abcdef0123456789abcdef"]),
+        ("https://b.blob.core.windows.net/c?sv=1&sig=abcdefgh12%3D", ["abcdefgh12%3D", "abcdefgh12="]),
+        ("Server=x;User Id=sa;Password=abcdefgh1234;", ["abcdefgh1234"]),
+        ("AccountName=a;AccountKey=abcdefgh1234+/==;EndpointSuffix=x", ["abcdefgh1234+/=="]),
+        ("https://ann@example.org/a;b=c", []),
+        ("PATH=/usr/bin;HOME=/root", []),
+    ],
+)
+def test_ruling_43_webhooks_keys_and_connection_strings_are_secrets_whatever_the_variable(value, secrets):
+    assert address_secrets(value) == secrets
 
 
 def test_short_values_are_no_secrets():

@@ -22,6 +22,7 @@ MIN_LENGTH: Final = 12
 _NAME: Final = (
     r"(?i)(?:.*[_-])?(?:API_?KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?"
     r"|(?:PRIVATE|ACCESS|SECRET|SIGNING|ENCRYPTION)_?KEYS?|AUTH_?KEYS?|PAT)(?:[_-].*)?|(?i:.+_KEY)"
+    r"|.*PASSWORD|(?:.+[_-])(?:PWD|PASS|AUTH)|(?:.*[_-])?COOKIES?"
 )
 _PLAIN_NAME: Final = (
     r"(?i).*[_-](?:FILE|PATH|DIR|DIRECTORY|URL|URI|HOST|PORT|NAME|ID|TYPE|TTL|LIMIT|COUNT|TIMEOUT|REGION)"
@@ -40,6 +41,8 @@ def is_secret_name(name: str) -> bool:
 
     >>> [is_secret_name(name) for name in ("OPENAI_API_KEY", "LOCAL_KEY", "TOKENIZERS_PARALLELISM", "PWD")]
     [True, True, False, False]
+    >>> [is_secret_name(name) for name in ("PGPASSWORD", "MYSQL_PWD", "OLDPWD", "SSH_AUTH_SOCK")]
+    [True, True, False, False]
     """
     return bool(_compiled(_NAME).fullmatch(name)) and not _compiled(_PLAIN_NAME).fullmatch(name)
 
@@ -53,18 +56,39 @@ def secrets_among(environment: Mapping[str, str]) -> list[str]:
 
 
 def address_secrets(value: str) -> list[str]:
-    """What lets in whoever has the addresses in a text: their passwords, and parameters that are secret by name.
+    """The secrets of the addresses and connection strings in a text: passwords, keys, and what is secret by its name.
 
     >>> address_secrets("http://127.0.0.1:8765/#token=abc"), address_secrets("postgres://ann:pa%20ss@db/x?token=")
     (['abc'], ['pa%20ss', 'pa ss'])
     """
-    if "://" not in value:
-        return []
-    found = [password[1] for password in _compiled(_USER_INFO).finditer(value)]
-    found += [given[2] for given in _compiled(_PARAMETER).finditer(value) if is_secret_name(given[1])]
+    found = (
+        [given[2] for given in _compiled(_PART).finditer(value) if _is_secret_parameter(given[1])]
+        if ";" in value
+        else []
+    )
+    if "://" in value:
+        found += [password[1] for password in _compiled(_USER_INFO).finditer(value)]
+        found += [part for key in _compiled(_KEY_OR_HOOK).finditer(value) for part in key.groups() if part]
+        found += [given[2] for given in _compiled(_PARAMETER).finditer(value) if _is_secret_parameter(given[1])]
     return list(dict.fromkeys(spelling for text in found for spelling in (text, unquote(text))))
 
 
+_SECRET_PARAMETERS: Final = frozenset(
+    {"sig", "signature", "x-amz-signature", "accountkey", "sharedaccesskey", "sharedaccesssignature", "pwd"}
+)
+
+
+def _is_secret_parameter(name: str) -> bool:
+    return name.lower() in _SECRET_PARAMETERS or is_secret_name(name)
+
+
+_PART: Final = r"""(?:^|;)\s*([A-Za-z ]{1,40})=([^;"'\s]+)"""
+"""A part of a connection string, such as that of Azure: ``AccountKey=…``."""
+_KEY_OR_HOOK: Final = (
+    r"://([A-Za-z0-9_-]{20,200})@|://hooks\.slack\.com/services/([^\s\"'<>]+)"
+    r"|://(?:[a-z]+\.)?discord(?:app)?\.com/api/webhooks/([^\s\"'<>]+)"
+)
+"""A key in place of a user, as of Sentry, and the path of a webhook, which is its key."""
 _USER_INFO: Final = r"""://[^\s/:@"'<>]*:([^\s/"'<>]+)@"""
 _PARAMETER: Final = r"""[?#&]([A-Za-z_-]{1,40})=([^\s&#"'<>]+)"""
 
