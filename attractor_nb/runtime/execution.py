@@ -157,7 +157,7 @@ class Execution(Handle[RunResult]):
         if node_id not in followed.kept:
             return self._read(node_id, name, followed.branches.get(node_id, ""))
         directory = followed.kept[node_id]
-        return None if directory is None else read_stage_text(self.logs_root / directory, name)
+        return None if directory is None else read_stage_text(self.logs_root / directory, name, self.logs_root)
 
     @property
     def stops(self) -> tuple[Stop, ...]:

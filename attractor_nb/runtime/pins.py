@@ -164,7 +164,7 @@ def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
         if key not in _ROUTING and not key.startswith(_ENGINES_OWN)
     }
     directory = chosen.place.files_of(chosen.record, chosen.record.attempts[-1].number)
-    response = read_stage_text(directory, "response.md") or ""
+    response = read_stage_text(directory, "response.md", chosen.place.root) or ""
     return Pin(replace(commit.outcome, context_updates=kept), response)
 
 

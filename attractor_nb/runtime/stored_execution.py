@@ -206,7 +206,7 @@ def texts_of(run: Execution, known: KnownVisit) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, file in TEXTS.items():
         with contextlib.suppress(StorageError):
-            if (text := read_stage_text(directory, file)) is not None:
+            if (text := read_stage_text(directory, file, known.place.root)) is not None:
                 found[name] = without_places(run, known.journal, redacted(text))
     return found
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import StatusFileError, StorageError
@@ -12,7 +14,7 @@ from attractor_nb.storage.files.disk import Disk, owner_of, storage_error, write
 from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME, RunDirectory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 
@@ -20,6 +22,7 @@ MAX_STAGE_FILE_BYTES = 64 * 1024 * 1024
 MAX_STATUS_BYTES = 1024 * 1024
 RECENT_CHARACTERS = 8 * 1024
 """Of a file that grows, this much is looked at again with each piece: a secret may be split."""
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class DirectoryStageFiles:
@@ -187,12 +190,42 @@ def _check_name(name: str) -> None:
         raise StorageError(f"{name!r} is not a file name for a stage", hint="use a plain name without /")
 
 
-def read_stage_text(directory: Path, name: str) -> str | None:
+def read_stage_text(directory: Path, name: str, root: Path) -> str | None:
     """The text of a file in a stage's directory, of a run that may be closed; None when there is none.
+
+    No link is followed on the way from the run directory: in one of a stranger it would lead to the user's files.
+
+    Args:
+        directory: The stage's directory.
+        name: The name of the file.
+        root: The run directory.
 
     Raises:
         StorageError: It is too large, no plain file, or cannot be read.
     """
     _check_name(name)
-    data = read_plain_file(directory / name, max_bytes=MAX_STAGE_FILE_BYTES)
+    descriptor = _opened_below(root, directory.relative_to(root).parts)
+    if descriptor is None:
+        return None
+    try:
+        data = read_plain_file(name, descriptor, directory=directory, max_bytes=MAX_STAGE_FILE_BYTES)
+    finally:
+        os.close(descriptor)
     return None if data is None else data.decode("utf-8", "replace")
+
+
+def _opened_below(root: Path, names: Iterable[str]) -> int | None:
+    """A directory below another, open; None where a part of the way is missing, or is no directory itself."""
+    descriptor: int | None = None
+    try:
+        descriptor = os.open(root, _DIRECTORY)
+        for name in names:
+            outer, descriptor = descriptor, os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
+            os.close(outer)
+    except OSError as error:
+        if descriptor is not None:
+            os.close(descriptor)
+        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
+            return None
+        raise storage_error(error, "read", root) from error
+    return descriptor

@@ -253,7 +253,7 @@ class DirectoryRunStore:
             StorageError: It is too large, no plain file, or cannot be read.
         """
         names = self._branches.names_of(branch, node_id) if branch else (self._names.name_of(node_id),)
-        return read_stage_text(self._root.path.joinpath(*names), name)
+        return read_stage_text(self._root.path.joinpath(*names), name, self._root.path)
 
     def read_thread(self, thread: str, entry: str) -> str | None:
         """What an entry of a thread said; None when there is no such entry.

@@ -84,8 +84,8 @@ class StoredRun(msgspec.Struct, frozen=True):
         """
         if branch:
             names = BranchNames(places_of(self.events)).names_of(branch, node_id)
-            return read_stage_text(self.logs_root.joinpath(*names), name)
-        return read_stage_text(self.stage_directory(node_id), name)
+            return read_stage_text(self.logs_root.joinpath(*names), name, self.logs_root)
+        return read_stage_text(self.stage_directory(node_id), name, self.logs_root)
 
 
 def check_directory(logs_root: Path) -> None:

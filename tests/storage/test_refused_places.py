@@ -79,3 +79,22 @@ def test_a_log_whose_name_cannot_be_looked_at_is_told(tmp_path, monkeypatch):
         Pipeline("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }").run(
             wait=True, logs_root=tmp_path / "run"
         )
+
+
+@pytest.mark.parametrize("linked", ["a", "branches"])
+def test_ruling_52_a_link_in_a_run_directory_leads_to_no_file_of_the_user(tmp_path, linked):
+    from attractor_nb import Pipeline, Run
+
+    source = """digraph { start [shape=Mdiamond] done [shape=Msquare] a [prompt=a] b [prompt=b] c [prompt=c]
+        fan [shape=component] join [shape=tripleoctagon]
+        start -> a -> fan fan -> b -> join fan -> c -> join join -> done }"""
+    Pipeline(source).run(
+        wait=True, logs_root=tmp_path / "run", backend=lambda node, prompt, context: f"answer of {node.id}"
+    )
+    real = tmp_path / "run" / linked
+    real.rename(tmp_path / "private")
+    real.symlink_to(tmp_path / "private")
+    run = Run.load(tmp_path / "run")
+    node = "a" if linked == "a" else "b"
+    assert run.read_stage_file(node, "response.md") is None
+    assert run.read_stage_file("c" if node == "a" else "a", "response.md") is not None
