@@ -75,6 +75,17 @@ class BranchStates(msgspec.Struct):
         """A visit of a node in a branch begins: its number is used up."""
         self.numbers.setdefault(path, {})[node_id] = visit
 
+    def executed_in(self, path: str) -> set[str]:
+        """The nodes that an earlier pass executed in a branch and in those within it.
+
+        The goal gates among them count for that pass alone (ruling 45).
+        """
+        if path not in self.numbers:
+            return set()
+        within = f"{path}/"
+        paths = (known for known in self.numbers if known == path or known.startswith(within))
+        return {node_id for known in paths for node_id in self.numbers[known]}
+
     def let_go(self, within: str, fan_out: str) -> None:
         """A fan-out ended: its branches, and those within them, are over."""
         for branch in self._of_fan_outs.pop((within, fan_out), []):

@@ -258,6 +258,7 @@ class RunState(msgspec.Struct, eq=False):
     def _apply_in_branch(self, event: Event, *, is_passed_through: bool) -> None:
         """Take in what happened in a branch."""
         if isinstance(event, ParallelBranchStarted):
+            self.stale_gates.update(self.branches.executed_in(event.branch))
             self.branches.add(BranchState(event.branch, event.id, event.name, event.index, self._branched(event)))
         elif (branch := self.branches.open.get(event.branch)) is None:
             return  # it is over, and the event came late

@@ -139,3 +139,24 @@ def test_ruling_45_a_gate_that_a_restart_executes_again_is_satisfied(make):
 def test_ruling_45_a_stopped_run_still_knows_which_paths_failed():
     state = RunState("fan", failed_in={"gate": ["fan/x"]})
     assert state_of(checkpoint_entries(state)).failed_in == {"gate": ["fan/x"]}
+
+
+@pytest.mark.parametrize("policy", ["error_policy=ignore", "join_policy=k_of_n, join_k=1", "join_policy=first_success"])
+def test_ruling_45_a_gate_that_the_latest_pass_of_its_fan_out_left_out_is_unsatisfied(make, policy):
+    passes = []
+
+    def once(node, context, graph, logs_root):
+        passes.append(node.id)
+        return Outcome.success() if passes.count(node.id) == 1 else Outcome.fail(f"{node.id} no more")
+
+    def twice(node, context, graph, logs_root):
+        passes.append(node.id)
+        return Outcome.success() if passes.count(node.id) == 2 else Outcome.fail("once more")
+
+    body = f"""fan [shape=component, {policy}] join [shape=tripleoctagon]
+        before [type=once] gate [type=mark, goal_gate=true] other [type=mark] check [type=twice]
+        start -> fan fan -> before -> gate -> join fan -> other -> join join -> check
+        check -> done [condition="outcome=success"] check -> fan [condition="outcome=fail"]"""
+    result = run(make, body, {"once": once, "twice": twice})
+    assert result.status == "fail"
+    assert result.reason.startswith("goal_gate_unsatisfied: gate has not succeeded")
