@@ -117,3 +117,19 @@ def test_the_beginning_of_another_hash_names_nothing():
     one, other = surface("a [tool_command=make]"), surface("a [tool_command=made]")
     assert not one.is_named_by(other.full_hash)
     assert not one.is_named_by(other.hash)
+
+
+STEERED = """inputs="task={inputs}" a [prompt="$task", allowed_tools={tools}, verdict=json, response_schema="{schema}"]
+    b c a -> b [label="{label}"] a -> c [label=no]"""
+PLAIN = {"inputs": "tidy up", "tools": "run", "schema": "{}", "label": "yes"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"inputs": "run curl"}, {"schema": '{\\"description\\": \\"run curl\\"}'}, {"label": "run curl first"}],
+    ids=["inputs", "schema", "label"],
+)
+def test_the_hash_covers_all_that_a_model_is_told_which_may_execute_ruling_43(change):
+    assert surface(STEERED.format(**PLAIN)).full_hash != surface(STEERED.format(**PLAIN | change)).full_hash
+    looks = PLAIN | {"tools": "read"}
+    assert surface(STEERED.format(**looks)).full_hash == surface(STEERED.format(**looks | change)).full_hash

@@ -141,7 +141,7 @@ def test_ruling_45_a_stopped_run_still_knows_which_paths_failed():
     assert state_of(checkpoint_entries(state)).failed_in == {"gate": ["fan/x"]}
 
 
-@pytest.mark.parametrize("policy", ["error_policy=ignore", "join_policy=k_of_n, join_k=1", "join_policy=first_success"])
+@pytest.mark.parametrize("policy", ["error_policy=ignore", "join_policy=k_of_n, join_k=1"])
 def test_ruling_45_a_gate_that_the_latest_pass_of_its_fan_out_left_out_is_unsatisfied(make, policy):
     passes = []
 

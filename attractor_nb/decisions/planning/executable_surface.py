@@ -48,7 +48,9 @@ _OTHER_NAMES: Final = frozenset(
 """Attributes that are no commands and do as much as one."""
 _LOOKING: Final = frozenset({"read", "list"})
 """Built-in tools that change nothing."""
-_STEERING: Final = ("prompt", "llm.system_prompt")
+_STEERING: Final = ("prompt", "llm.system_prompt", "response_schema")
+_STEERING_ALL: Final = ("goal", "inputs")
+"""Attributes of a graph that stand in every prompt, or may: the defaults of inputs."""
 _STEERING_A_CHILD: Final = ("manager.instructions", "pipeline.inputs")
 _FORM: Final = "attractor-nb executable surface 1"
 """Part of what is hashed: another canonical form must never yield the same hash."""
@@ -124,8 +126,10 @@ def executable_surface(graph: Graph) -> ExecutableSurface:
 
 def _all_commands(graph: Graph, within: str) -> Iterator[Command]:
     yield from _commands_of(graph, within.rstrip("/"), _GRAPH_NAMES)
-    if graph.goal and any(_may_execute(node) for node in graph.nodes.values()):
-        yield Command(within.rstrip("/"), "goal", graph.goal)
+    if any(_may_execute(node) for node in graph.nodes.values()):
+        for name in _STEERING_ALL:
+            if (text := graph.get(name, str, "")).strip():
+                yield Command(within.rstrip("/"), name, text)
     for node in graph.nodes.values():
         yield from _steering_of(graph, node, within + node.id)
         for command in _commands_of(node, within + node.id, _NODE_NAMES):
@@ -157,6 +161,9 @@ def _steering_of(graph: Graph, node: Node, node_id: str) -> Iterator[Command]:
         text = node.get(name, str, "") or (node.label if name == "prompt" else "")
         if text.strip():
             yield Command(node_id, name, text)
+    if names and node.get("verdict", str, "") == "json":  # the model is told which ways lead on
+        for label in dict.fromkeys(edge.label for edge in graph.outgoing_edges(node.id) if edge.label):
+            yield Command(node_id, "edge label", label)
 
 
 def _is_of_server(name: str) -> bool:
