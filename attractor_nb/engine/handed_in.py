@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.answers.gate_choices import check_answer, find_option
+from attractor_nb.decisions.answers.gate_choices import WORDS, YES_OR_NO, check_answer, find_option
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused
 from attractor_nb.model.form import Form
-from attractor_nb.model.question import Answer, Option, Question, QuestionType
+from attractor_nb.model.question import Answer, Option, Question, QuestionType, worded_answer
 
 if TYPE_CHECKING:
     from attractor_nb.model.events import InterviewCompleted, InterviewStarted
@@ -61,10 +61,16 @@ def given_answer(question: Question, choice: str, text: str) -> Answer:
     """What was handed in, before it is checked; a target stands for the choice that leads to it."""
     if question.type is QuestionType.FREEFORM:
         return Answer(text=text or choice)
-    targets: Mapping[str, str] = question.metadata.get("targets", {})
-    if find_option(question, choice) is None:
+    option = find_option(question, choice)
+    is_word = question.type in YES_OR_NO and choice.strip().lower() in WORDS
+    if option is None and not is_word:
+        targets: Mapping[str, str] = question.metadata.get("targets", {})
         choice = next((key for key, target in targets.items() if target == choice), choice)
-    return Answer(value=choice, text=text)
+        option = next((each for each in question.options if each.key == choice), None)
+    if option is None:
+        return replace(worded_answer(choice), text=text) if text else worded_answer(choice)
+    chosen = (option,) if question.type is QuestionType.MULTI_SELECT else ()
+    return Answer(value=option.key, selected_option=option, selected_options=chosen, text=text)
 
 
 def question_of(asked: InterviewStarted) -> Question:
@@ -87,10 +93,12 @@ def recorded_answer(recorded: InterviewCompleted, question: Question) -> Answer:
     if question.type is QuestionType.FREEFORM and recorded.text:
         return check_answer(question, replace(filled, text=recorded.text))
     by_key: Mapping[str, Option] = {option.key: option for option in question.options}
+    by_label = (option for option in question.options if recorded.label and option.label == recorded.label)
+    option = next(by_label, by_key.get(recorded.answer))  # keys of an older version may differ
     return replace(
         filled,
-        value=recorded.answer,
-        selected_option=by_key.get(recorded.answer),
+        value=option.key if option else recorded.answer,
+        selected_option=option,
         selected_options=tuple(by_key[key] for key in recorded.keys if key in by_key),
         text=recorded.text,
     )

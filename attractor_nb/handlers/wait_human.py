@@ -136,12 +136,15 @@ def question_of(node: Node, choices: Sequence[GateChoice], question_id: str) -> 
 
     ``human.timeout`` says how long it waits, and in its absence the node's ``timeout``: for a gate
     both mean the time a person has. A default that matches no choice is left out. ``targets`` in the
-    metadata says where each key leads.
+    metadata says where each key leads; for yes and no, where each word does.
     """
     kind = QuestionType(node.get("human.type", str, "") or QuestionType.MULTIPLE_CHOICE)
     has_options = kind in (QuestionType.MULTIPLE_CHOICE, QuestionType.MULTI_SELECT)
     timeout = node.get("human.timeout", Duration) or node.timeout
-    metadata: dict[str, Any] = {"targets": {choice.key: choice.target for choice in choices}}
+    keyed: dict[str, GateChoice | None] = {choice.key: choice for choice in choices}
+    if kind in YES_OR_NO:
+        keyed = {value.value: side_of(choices, value) for value in (AnswerValue.YES, AnswerValue.NO)}
+    metadata: dict[str, Any] = {"targets": {key: choice.target for key, choice in keyed.items() if choice}}
     if detail := node.get("human.prompt", str, ""):
         metadata["detail"] = detail
     return Question(

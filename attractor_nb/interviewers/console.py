@@ -100,9 +100,8 @@ class ConsoleInterviewer(SequentialInterviewer):
             if line is None:
                 self._print("\nno more input: the question is skipped")
                 break
-            text = line if question.type is QuestionType.FREEFORM else ""
             try:
-                chosen = check_answer(replace(question, form=None), Answer(line, text=text, answered_by=_NAME))
+                chosen = check_answer(replace(question, form=None), Answer(text=line, answered_by=_NAME))
             except AnswerRefused as refused:
                 self._print(refused.message)
             else:

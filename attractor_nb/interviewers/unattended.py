@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.errors import TerminalError
-from attractor_nb.model.question import Answer, AnswerValue, Option, QuestionType
+from attractor_nb.model.question import Answer, AnswerValue, Option, QuestionType, worded_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -82,13 +82,16 @@ def answer_of(value: Any, question: Question, answered_by: str) -> Answer:
             return Answer(AnswerValue.YES if value else AnswerValue.NO, answered_by=answered_by)
         case Option():
             return Answer(value.key, selected_option=value, answered_by=answered_by)
+        case AnswerValue():
+            return Answer(value, answered_by=answered_by)
+        case str() if question.type is QuestionType.FREEFORM:
+            return Answer(value, text=value, answered_by=answered_by)
         case str():
-            text = value if question.type is QuestionType.FREEFORM else ""
-            return Answer(value, text=text, answered_by=answered_by)
+            return worded_answer(value, answered_by)
         case list() | tuple():
             parts = cast("Sequence[Any]", value)
             words = [part.key if isinstance(part, Option) else str(part) for part in parts]
-            return Answer(",".join(words), answered_by=answered_by)
+            return worded_answer(",".join(words), answered_by)
         case _:
             raise TerminalError(
                 f"a {type(value).__name__} is not an answer to {question.stage or 'the question'!r}",

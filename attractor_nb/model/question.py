@@ -66,13 +66,24 @@ class Answer(Record, frozen=True):
 
     @property
     def is_timeout(self) -> bool:
-        """Nobody answered in time."""
-        return self.value == AnswerValue.TIMEOUT
+        """Nobody answered in time. An answer with a text or an option is never a timeout."""
+        return self.value == AnswerValue.TIMEOUT and not self.text and self.selected_option is None
 
     @property
     def is_skipped(self) -> bool:
-        """The question was passed over."""
-        return self.value == AnswerValue.SKIPPED
+        """The question was passed over. An answer with a text or an option is never a skip."""
+        return self.value == AnswerValue.SKIPPED and not self.text and self.selected_option is None
+
+
+def worded_answer(words: str, answered_by: str = "") -> Answer:
+    """The answer that somebody typed: never a timeout or a skip, whatever the words are.
+
+    >>> worded_answer("Y").value, worded_answer("timeout").is_timeout
+    ('Y', False)
+    """
+    if words.strip() in {AnswerValue.TIMEOUT.value, AnswerValue.SKIPPED.value}:
+        return Answer(text=words, answered_by=answered_by)
+    return Answer(words, answered_by=answered_by)
 
 
 class Question(Struct, frozen=True):

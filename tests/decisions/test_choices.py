@@ -6,9 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.answers.gate_choices import GateChoice, check_answer, choices_of, find_choice
+from attractor_nb.decisions.answers.gate_choices import (
+    GateChoice,
+    check_answer,
+    choices_of,
+    default_answer,
+    find_choice,
+    side_of,
+)
 from attractor_nb.decisions.routing import Seen, select_edge
+from attractor_nb.engine import handed_in
 from attractor_nb.errors import AnswerRefused
+from attractor_nb.interviewers.unattended import answer_of
+from attractor_nb.model.events import InterviewCompleted
 from attractor_nb.model.graph import Edge
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
@@ -225,3 +235,98 @@ def test_ruling_23_an_answer_that_matches_nothing_is_refused(asked, given_answer
 @pytest.mark.parametrize("kind", [QuestionType.SINGLE_SELECT, QuestionType.FREE_TEXT, QuestionType.CONFIRM])
 def test_ruling_24_the_names_of_11_8_are_aliases(kind):
     assert kind in {QuestionType.MULTIPLE_CHOICE, QuestionType.FREEFORM, QuestionType.CONFIRMATION}
+
+
+def offered(*labels):
+    return choices_of([Edge("gate", f"t{at}", {"label": label}) for at, label in enumerate(labels)])
+
+
+def asked_of(choices, kind=QuestionType.MULTIPLE_CHOICE):
+    return question(kind, tuple(Option(choice.key, choice.label) for choice in choices))
+
+
+NAMED_LIKE_A_KEY = [
+    ("10", "5", "1"),
+    ("Approve", "A"),
+    ("Ship", "S"),
+    ("[A] Approve", "A"),
+    ("approve", "a"),
+    ("K", "k!"),
+]
+
+
+@pytest.mark.parametrize("labels", NAMED_LIKE_A_KEY)
+def test_ruling_23_a_label_goes_before_a_key_and_no_key_is_a_label_of_another_choice(labels):
+    choices = offered(*labels)
+    for choice, label in zip(choices, labels, strict=True):
+        assert find_choice(choices, label) == find_choice(choices, choice.key) == choice
+        assert default_answer(QuestionType.MULTIPLE_CHOICE, label, choices).value == choice.key
+        assert check_answer(asked_of(choices), Answer(label)).value == choice.key
+
+
+@given(
+    st.lists(st.sampled_from(["A", "a", "Approve", "[A] x", "1", "10", "[1] y", "x", "B) A"]), unique=True, min_size=1)
+)
+def test_ruling_23_every_key_and_label_means_its_own_choice(labels):
+    choices = choices_of([Edge("gate", f"to_{at}", {"label": label}) for at, label in enumerate(labels)])
+    for choice in choices:
+        assert find_choice(choices, choice.key) == find_choice(choices, choice.label) == choice
+
+
+def test_ruling_23_a_key_of_an_older_log_gives_way_to_a_label():
+    older = question(QuestionType.MULTIPLE_CHOICE, (Option("1", "10"), Option("2", "1")))
+    assert check_answer(older, Answer("1")).selected_option.label == "1"
+    assert check_answer(older, Answer("1", Option("1", "10"))).selected_option.label == "10"
+
+
+@pytest.mark.parametrize(
+    ("labels", "value", "expected"),
+    [
+        (("Yank the release", "Yes"), "yes", "Yes"),
+        (("Yes, but later", "Yes"), "yes", "Yes"),
+        (("[Y] Yank it", "Yes, deploy"), "yes", "Yes, deploy"),
+        (("[Y] Go", "[N] Stop"), "no", "[N] Stop"),
+        (("Y", "N"), "no", "N"),
+        (("[Y]", "[N]"), "yes", "[Y]"),
+        (("Yes", "Now, at once"), "no", None),
+        (("Yesterday's build", "No"), "yes", None),
+    ],
+)
+def test_ruling_23_yes_and_no_are_words_and_no_made_up_keys(labels, value, expected):
+    found = side_of(offered(*labels), value)
+    assert (found and found.label) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value"), [("yes", "yes"), ("y", "yes"), ("Yes", "yes"), ("Yank the release", None)]
+)
+def test_ruling_23_a_default_of_yes_or_no_is_the_word(wanted, value):
+    found = default_answer(QuestionType.YES_NO, wanted, offered("Yank the release", "Yes"))
+    assert (found and found.value) == value
+
+
+@pytest.mark.parametrize("word", ["timeout", "skipped"])
+def test_ruling_23_a_typed_word_is_never_a_timeout_or_a_skip(word):
+    asked = asked_of(offered("go", word))
+    for answer in (handed_in.given_answer(asked, word, ""), answer_of(word, asked, "x"), answer_of([word], asked, "x")):
+        checked = check_answer(asked, answer)
+        assert checked.selected_option.label == word
+        assert not (checked.is_timeout)
+        assert not (checked.is_skipped)
+    with pytest.raises(AnswerRefused):
+        check_answer(GATE, handed_in.given_answer(GATE, word, ""))
+    assert check_answer(FREE, answer_of(word, FREE, "x")).text == word
+    assert not (answer_of(word, FREE, "x").is_timeout)
+    assert not (answer_of(word, FREE, "x").is_skipped)
+    assert check_answer(GATE, answer_of(AnswerValue(word), GATE, "x")).value == word
+
+
+def test_ruling_23_a_recorded_answer_goes_by_its_label_where_the_keys_have_changed():
+    recorded = InterviewCompleted(duration=1.0, answer="1", label="10")
+    found = handed_in.recorded_answer(recorded, asked_of(offered("10", "5", "1")))
+    assert found.selected_option.label == "10"
+
+
+def test_ruling_23_a_target_of_a_yes_no_gate_is_the_word_that_leads_there():
+    asked = Question("Q", QuestionType.YES_NO, metadata={"targets": {"yes": "ship", "no": "yank"}})
+    assert check_answer(asked, handed_in.given_answer(asked, "yank", "")).value == "no"

@@ -58,8 +58,9 @@ def choices_of(edges: Sequence[Edge]) -> tuple[GateChoice, ...]:
     """The choices that a gate's outgoing edges offer, in their order.
 
     Keys are distinct: an accelerator that somebody wrote goes first, and a taken one gives way to the
-    next free letter of the label, then to a digit, then to any free letter. Labels are distinct too:
-    edges of one label get their targets added. An edge that only a failed gate can take is no choice.
+    next free letter of the label, then to a digit, then to any free letter. No key is the label of
+    another choice. Labels are distinct too: edges of one label get their targets added. An edge that only
+    a failed gate can take is no choice.
     """
     offered = [edge for edge in edges if not _needs_failure(edge)]
     labels = [edge.label.strip() or edge.target for edge in offered]
@@ -77,8 +78,8 @@ def choices_of(edges: Sequence[Edge]) -> tuple[GateChoice, ...]:
 def find_choice(choices: Sequence[GateChoice], text: str) -> GateChoice | None:
     """The choice that a text means: by key, label, label without accelerator, or target; None for none.
 
-    A label or target that is written exactly so goes first. Then case does not count, and a text that several
-    choices match means none of them.
+    What is written exactly so goes before what differs in case, a label before a key, and both before a target.
+    A text that several choices match in this way means none of them.
 
     >>> find_choice([GateChoice("Y", "[Y] Yes, deploy", "ship")], "yes, deploy").target
     'ship'
@@ -94,16 +95,20 @@ def _find(text: str, named: Sequence[tuple[str, str]]) -> int | None:
     wanted = text.strip()
     if not wanted:
         return None
+    keys = [key for key, _ in named]
     labels = [label.strip() for _, label in named]
-    for names in ([key for key, _ in named], labels, [label_text(label) for label in labels]):
+    written = [key if key.upper() == _written_key(label) else "" for key, label in named]
+    for names in (labels, written, [label_text(label) for label in labels], keys):
         if wanted in names:
             return names.index(wanted)
-    by_key = _only([key for key, _ in named], wanted)
-    if by_key is not None:
-        return by_key
+    by_written_key = _only(written, wanted)
+    if by_written_key is not None:
+        return by_written_key
     folded = wanted.lower()
     alike = [at for at, label in enumerate(labels) if folded in {label.lower(), normalize_label(label)}]
-    return alike[0] if len(alike) == 1 else None
+    if alike:
+        return alike[0] if len(alike) == 1 else None
+    return _only(keys, wanted)
 
 
 def _only(names: Sequence[str], wanted: str) -> int | None:
@@ -117,11 +122,20 @@ def _only(names: Sequence[str], wanted: str) -> int | None:
 
 
 def side_of(choices: Sequence[GateChoice], value: str) -> GateChoice | None:
-    """The choice that yes or no stands for: of that name, or of that key. Never guessed by its place."""
-    initial = value[0].upper()
-    for choice in choices:
-        if normalize_label(choice.label).split(" ")[0].strip(",.:;!") == value or choice.key == initial:
-            return choice
+    """The choice that yes or no stands for; None for none. Never guessed by its place or by a made-up key.
+
+    A label that is the word goes first, then one that begins with it, then a written ``[Y]`` or ``[N]``.
+    """
+    initial = value[0]
+    names = [normalize_label(choice.label) for choice in choices]
+    words = [name.split(" ")[0].strip(",.:;!") for name in names]
+    keys = [
+        initial if name in {initial, f"[{initial}]"} else _written_key(choice.label).lower()
+        for name, choice in zip(names, choices, strict=True)
+    ]
+    for wanted, said in ((value, names), (value, words), (initial, keys)):
+        if wanted in said:
+            return choices[said.index(wanted)]
     return None
 
 
@@ -131,10 +145,11 @@ def default_answer(kind: QuestionType, wanted: str, choices: Sequence[GateChoice
     if kind is QuestionType.FREEFORM:
         return Answer(wanted, text=wanted, answered_by="default") if wanted else None
     if kind in YES_OR_NO:
-        for value in (AnswerValue.YES, AnswerValue.NO):
-            if wanted and (normalize_label(wanted) == value or (found and side_of(choices, value) == found)):
-                return Answer(value, answered_by="default")
-        return None
+        word = WORDS.get(normalize_label(wanted))
+        if word is None and found is not None:
+            sides = (AnswerValue.YES, AnswerValue.NO)
+            word = next((value for value in sides if side_of(choices, value) == found), None)
+        return None if word is None else Answer(word, answered_by="default")
     if found is None:
         return None
     option = Option(found.key, found.label)
@@ -151,7 +166,7 @@ def check_answer(question: Question, answer: Answer) -> Answer:
         AnswerRefused: It is no answer to this question, or its form will not do; the message names the
             choices, or the fields.
     """
-    if (answer.is_timeout or answer.is_skipped) and not answer.text:
+    if answer.is_timeout or answer.is_skipped:
         return answer
     checked = _checked(question, answer)
     if question.form is None:
@@ -193,16 +208,29 @@ def _needs_failure(edge: Edge) -> bool:
 def _distinct_keys(labels: Sequence[str]) -> list[str]:
     keys: dict[int, str] = {}
     taken: set[str] = set()
+    exact = {label.strip() for label in labels}
+    names = [{label.strip().casefold(), label_text(label).casefold()} for label in labels]
+    named = Counter(chain.from_iterable(names))
+
+    def is_free(key: str, position: int) -> bool:
+        folded = key.casefold()
+        if folded in taken:
+            return False
+        if key == _written_key(labels[position]):
+            return key not in exact
+        return named[folded] == (folded in names[position])
+
     numbers = (str(number) for number in count(10))  # one for all labels: what it gave is taken
-    written_first = sorted(range(len(labels)), key=lambda position: not _has_accelerator(labels[position]))
+    written_first = sorted(range(len(labels)), key=lambda position: not _written_key(labels[position]))
     for position in written_first:
-        keys[position] = next(key for key in _candidates(labels[position], numbers) if key not in taken)
-        taken.add(keys[position])
+        keys[position] = next(key for key in _candidates(labels[position], numbers) if is_free(key, position))
+        taken.add(keys[position].casefold())
     return [keys[position] for position in range(len(labels))]
 
 
-def _has_accelerator(label: str) -> bool:
-    return normalize_label(label) != label.strip().lower()
+def _written_key(label: str) -> str:
+    """The accelerator that somebody wrote in front of a label, in upper case; empty for none."""
+    return accelerator_key(label) if normalize_label(label) != label.strip().lower() else ""
 
 
 def _candidates(label: str, numbers: Iterator[str]) -> Iterator[str]:
@@ -214,7 +242,7 @@ def _checked_choice(question: Question, answer: Answer) -> Answer:
     if answer.form and not answer.value and not answer.selected_option and len(question.options) == 1:
         answer = replace(answer, value=question.options[0].key)  # there is but one way on from this form
     given = answer.selected_option.key if answer.selected_option else answer.value or answer.text
-    option = find_option(question, given)
+    option = answer.selected_option if answer.selected_option in question.options else find_option(question, given)
     if option is None:
         raise _refused(question, given)
     text = answer.text if answer.selected_option or answer.value else ""
@@ -222,15 +250,16 @@ def _checked_choice(question: Question, answer: Answer) -> Answer:
 
 
 def _checked_selection(question: Question, answer: Answer) -> Answer:
-    given = [option.key for option in answer.selected_options]
+    given: Sequence[Option | str] = answer.selected_options
     text = answer.text
     if not given:
         written = answer.value or answer.text
         text = answer.text if answer.value else ""
         given = [written] if find_option(question, written) else written.split(",")
     chosen: set[Option] = set()
-    for part in given:
-        option = find_option(question, part)
+    for each in given:
+        part = each.key if isinstance(each, Option) else each
+        option = each if isinstance(each, Option) and each in question.options else find_option(question, part)
         if option is None:
             raise _refused(question, part)
         chosen.add(option)
