@@ -89,7 +89,7 @@ class CodergenHandler:
         if not isinstance(result, str):
             kind = type(result).__name__
             return Outcome.fail(f"the backend returned {kind}; a backend returns text or an Outcome", is_terminal=True)
-        answer = answer_in(result, scope.files)
+        answer = answer_in(result, scope.files, is_decision=asks_for_verdict(node))
         scope.files.write_text(RESPONSE_FILE, answer)
         outcome = _judged(node, graph, answer, model) if answer.strip() else _unanswered(result)
         return _with_facts(outcome, answer)

@@ -136,7 +136,7 @@ class FanInHandler:
                 kind = type(answer).__name__
                 reason = f"the backend returned {kind}; a backend returns text or an Outcome"
                 return replace(Outcome.fail(reason, is_terminal=True), usage=usage)
-            text = answer_in(answer, scope.files, f"reasoning{suffix}.md")
+            text = answer_in(answer, scope.files, f"reasoning{suffix}.md", is_decision=True)
             scope.files.write_text(f"response{suffix}.md", text)
             choice = _choice(text, [each.id for each in able])
             if choice.best_id:

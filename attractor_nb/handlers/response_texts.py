@@ -15,16 +15,19 @@ ONLY_REASONING = "the response is only reasoning, without an answer"
 EMPTY = "the response is empty"
 
 
-def answer_in(response: str, files: StageFiles, reasoning_name: str = "reasoning.md") -> str:
+def answer_in(
+    response: str, files: StageFiles, reasoning_name: str = "reasoning.md", *, is_decision: bool = False
+) -> str:
     """The answer in a response, with what the response carries beside its text.
 
     Args:
         response: What the backend returned.
         files: Take the reasoning, when there is some.
         reasoning_name: The file that it becomes.
+        is_decision: A verdict or a choice is read from the answer: reasoning without an end leaves none.
     """
     clean = redacted_response(response)  # before it is cut: half a secret has no form
-    answer, reasoning = part_reasoning(clean)
+    answer, reasoning = part_reasoning(clean, is_decision=is_decision)
     if reasoning:
         files.write_text(reasoning_name, reasoning)
     return with_text(clean, answer)

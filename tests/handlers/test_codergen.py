@@ -224,6 +224,20 @@ def test_ruling_46_no_verdict_is_read_from_reasoning(tmp_path):
     assert run(node, tmp_path, reply)[0].outcome.status is StageStatus.RETRY
 
 
+@pytest.mark.parametrize(
+    "begun", ["I could not check. <think>Should I say", "It could be <think> that I say", "\ufeff<think>"]
+)
+def test_ruling_46_no_verdict_is_read_from_a_response_with_unclosed_reasoning(tmp_path, begun):
+    trial, _ = run(Node("check", {"verdict": "json"}), tmp_path, f'{begun} {{"outcome": "success"}}')
+    assert trial.outcome.status is StageStatus.RETRY
+    assert '{"outcome": "success"}' in trial.files.read_text("reasoning.md")
+
+
+def test_a_response_that_only_mentions_a_mark_is_whole(tmp_path):
+    trial, _ = run(Node("plan"), tmp_path, "The <think> tag begins it.")
+    assert trial.files.read_text("response.md") == "The <think> tag begins it."
+
+
 def test_ruling_46_only_reasoning_is_asked_again_without_being_told_its_own_thoughts(tmp_path):
     outcome = run(Node("plan"), tmp_path, "<think>secret musings")[0].outcome
     assert (outcome.status, outcome.failure_reason) == (

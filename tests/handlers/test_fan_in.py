@@ -226,3 +226,9 @@ def test_ruling_46_a_candidate_that_was_only_considered_is_not_chosen(choose):
     trial, _ = choose(TWO, "<think>Perhaps a.</think>b", prompt="Which?")
     assert trial.outcome.context_updates["parallel.fan_in.best_id"] == "b"
     assert trial.files.read_text("reasoning.md") == "Perhaps a."
+
+
+def test_ruling_46_nobody_is_chosen_by_a_response_with_unclosed_reasoning(choose):
+    trial, _ = choose(TWO, "Hm <think> perhaps\nb", prompt="Which?")
+    assert trial.files.read_text("response.md") == ""
+    assert "was no choice twice" in trial.outcome.notes

@@ -17,6 +17,14 @@ MARKED = {
     "channels": HARMONY,
     "channels without their marks": "analysisMaybe.assistantfinalIt is 4.",
     "a channel of one mark": "<|channel>thought\nMaybe.<channel|>It is 4.",
+    "blanks in the tags": "<think >Maybe.</think >It is 4.",
+    "attributes": '<think type="deep" n="1">Maybe.</think>It is 4.',
+    "longcat": "<longcat_think>Maybe.</longcat_think>It is 4.",
+    "minimax": "<mm:think>Maybe.</mm:think>It is 4.",
+    "a thought between marks": "<|begin_of_thought|>Maybe.<|end_of_thought|>It is 4.",
+    "unused tokens": "<unused94>thought\nMaybe.<unused95>It is 4.",
+    "a final response": "Maybe.\n[BEGIN FINAL RESPONSE]\nIt is 4.\n[END FINAL RESPONSE]\n",
+    "a final response behind a block of code": "Maybe.\n```json\n{}\n[BEGIN FINAL RESPONSE]\nIt is 4.",
     "a lone end": "Maybe.\n</think>\nIt is 4.",
     "a lone end within a line": "Maybe.</think>It is 4.",
     "a lone end between quotes that are none": 'Maybe. "{"a": "b"}</think>It is 4.',
@@ -33,18 +41,43 @@ UNCLOSED = [
     "It is 4.\n<think>Maybe.",
     "<think>a</think>b\n<think>c",
     HARMONY.partition("<|end|>")[0],
+    "I could not check. <think>Should I say yes?",
+    "I could not check. <think> should I say yes?",
+    "Assistant: <think>Maybe.",
+    "\ufeff<think>Maybe.",
+    "\u200b<think> maybe.",
+    "- <think> maybe.",
+    "> <think>\n> Maybe.",
+    "Hm <think>\nMaybe.",
+    "Hm <think>Maybe.",
+    '{"outcome": "success"} <think> or not',
+    "<think >Maybe.",
+    '<mm:think a="b">Maybe.',
+    "<|begin_of_thought|>Maybe.",
+    "<unused94>thought\nMaybe.",
+    "analysisLet me see.",
+    "analysis Let me see.",
+    'analysis{"a": 1}',
+]
+MENTIONED = [
+    "The <think> tag begins it.",
+    "Models emit <think>, and some do not",
+    "It begins with <think>",
+    "Between <thinking> and <think> there is no difference (<reasoning> too).",
+    "analysis of the plan: assistant and final report",
 ]
 TEXTS = [
     "It is 4.",
     "",
-    "The <think> tag begins it.",
+    *MENTIONED,
+    "It says `[BEGIN FINAL RESPONSE]` first, and [END FINAL RESPONSE] last.",
+    "A <thinker> and a <think tank> and <think/>",
     '{"notes": "took <think> and </think> out"}',
     "It ends with `</think>`.",
     'It ends with "</think>".',
     r'{"notes": "took \"</think>\" out", "outcome": "success"}',
     "```html\n<think>\nx\n</think>\n```\nDone.",
     "```python\ntext.split('x</think>')\n```",
-    "analysis of the plan: assistant and final report",
     "<b>thinking</b>",
 ]
 
@@ -63,6 +96,16 @@ def test_ruling_46_reasoning_in_pieces_is_joined(text, answer, reasoning):
 @pytest.mark.parametrize("text", UNCLOSED)
 def test_ruling_46_unclosed_reasoning_means_that_there_is_no_answer(text):
     assert part_reasoning(text).answer == ""
+
+
+@pytest.mark.parametrize("text", [*UNCLOSED, *MENTIONED, "analysis\n\nthe user wants a yes"])
+def test_ruling_46_nothing_is_decided_by_a_text_with_an_unclosed_mark(text):
+    assert part_reasoning(f'{text} {{"outcome": "success"}}', is_decision=True).answer == ""
+
+
+@pytest.mark.parametrize("text", [text for text in TEXTS if text not in MENTIONED])
+def test_ruling_46_a_decision_may_speak_of_marks_in_code_and_between_quotes(text):
+    assert part_reasoning(text, is_decision=True) == (text, "")
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -88,7 +131,11 @@ def test_a_stream_is_the_same_however_it_is_cut(text, size):
     assert pieces_of(text, size).split() == pieces_of(text, 1000).split()
 
 
-@pytest.mark.parametrize("unit", ["a <think> ", "```a\n"], ids=["beginnings without an end", "code without an end"])
+@pytest.mark.parametrize(
+    "unit",
+    ["a <think> ", "```a\n", "<think a=", "</think        ", "a <think a=b          >, ", f"a <think>{' ' * 40}"],
+    ids=["beginnings without an end", "code without an end", "cut attributes", "cut ends", "attributes", "blanks"],
+)
 def test_ruling_52_a_hostile_text_is_read_in_linear_time(unit):
     text = unit * 50_000
     began = time.process_time()

@@ -9,36 +9,73 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+_TAGS: Final = ("think", "thinking", "thought", "reasoning", "seed:think", "longcat_think", "mm:think")
 _PAIRS: Final = (
-    *((f"<{name}>", f"</{name}>") for name in ("think", "thinking", "thought", "reasoning", "seed:think")),
+    *((f"<{name}>", f"</{name}>") for name in _TAGS),
     ("[think]", "[/think]"),
     ("◁think▷", "◁/think▷"),
     ("<|start_thinking|>", "<|end_thinking|>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|channel>thought", "<channel|>"),
+    ("<unused94>", "<unused95>"),
 )
 """What begins reasoning, and what ends it, in small letters."""
+_ANSWER_BEGINS: Final = "[begin final response]"
+"""Ends reasoning that nothing began."""
+_ANSWER_ENDS: Final = "[end final response]"
 _OPENINGS: Final = tuple(opening for opening, _ in _PAIRS)
-_CLOSINGS: Final = tuple(closing for _, closing in _PAIRS)
+_CLOSINGS: Final = (*(closing for _, closing in _PAIRS), _ANSWER_BEGINS)
 _CLOSING_OF: Final = dict(_PAIRS)
+_OPENING_OF: Final = {closing: opening for opening, closing in _PAIRS}
 _FINAL_CHANNEL: Final = "<|channel|>final<|message|>"
 _CHANNEL: Final = r"<\|channel\|>(?P<channel>[a-z]{1,40}+)[^<>\n]{0,200}+(?:<\|constrain\|>[^<>\n]{0,40})?<\|message\|>"
 
 
+_INSIDE_OF_TAG: Final = re.compile(r"(?<=[a-z])\s[^<>]*>\Z")
+
+
+def _written(mark: str) -> str:
+    """The pattern of a mark: a tag may have blanks and attributes."""
+    if mark[0] == "<" and mark[1:-1] in _TAGS:
+        return re.escape(mark[:-1]) + r"(?:\s{1,8}[\w:-]{1,40}=[^<>]{0,200}+)?\s{0,8}>"
+    if mark[:2] == "</":
+        return re.escape(mark[:-1]) + r"\s{0,8}>"
+    return re.escape(mark)
+
+
 def _any_of(name: str, words: tuple[str, ...]) -> str:
-    return f"(?P<{name}>{'|'.join(map(re.escape, words))})"
+    return f"(?P<{name}>{'|'.join(map(_written, words))})"
+
+
+def _name_of(mark: str) -> str:
+    """A mark as it stands among the pairs: in small letters, a tag without blanks and attributes."""
+    return _INSIDE_OF_TAG.sub(">", mark.lower())
 
 
 _MARK: Final = re.compile(
     "|".join(
-        [r"(?P<fence>^[ ]{0,3}(?:`{3,}|~{3,}))", _any_of("opening", _OPENINGS), _any_of("closing", _CLOSINGS), _CHANNEL]
+        [
+            r"(?P<fence>^[ ]{0,3}(?:`{3,}|~{3,}))",
+            _any_of("opening", _OPENINGS),
+            _any_of("closing", _CLOSINGS),
+            _any_of("end", (_ANSWER_ENDS,)),
+            _CHANNEL,
+        ]
     ),
     re.IGNORECASE | re.MULTILINE,
 )
-_CLOSING_PATTERNS: Final = {closing: re.compile(re.escape(closing), re.IGNORECASE) for closing in _CLOSINGS}
+_PATTERNS: Final = {mark: re.compile(_written(mark), re.IGNORECASE) for mark in (*_OPENINGS, *_CLOSINGS)}
 _LONE_CLOSING: Final = re.compile(rf"^[ \t]*{_any_of('closing', _CLOSINGS)}[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _CHANNELS: Final = re.compile(rf"{_CHANNEL}|<\|(?:end|return|call|start)\|>(?:assistant)?", re.IGNORECASE)
-_WORN_CHANNELS: Final = re.compile(r"\A\s*analysis(?=\W|[A-Z])(.*?)assistant\s*final(?=\W|[A-Z])", re.DOTALL)
+_WORN_CHANNELS: Final = re.compile(
+    r"\A[\s\ufeff\u200b]*+analysis(?=\W|[A-Z])(.*?)assistant\s*final(?=\W|[A-Z])", re.DOTALL
+)
 """Channels whose marks a server took out, and left their names."""
+_WORN_AND_CUT: Final = re.compile(r"\A[\s\ufeff\u200b]*+analysis(?=\s*[A-Z{])")
+"""The same, cut off before the answer."""
+_PERHAPS_CUT: Final = re.compile(r"\A[\s\ufeff\u200b]*+analysis\b(?![ \t]*[:,.])")
+_GOES_ON: Final = re.compile(r"[ \t]++[^\W_]|[-,.;:!?)/'\u2019]|\s*+\Z")
+"""What prose has behind a mark that it mentions."""
 _QUOTE: Final = re.compile(r'(?<!\\)"')
 
 
@@ -54,8 +91,13 @@ class Parted(NamedTuple):
     reasoning: str
 
 
-def part_reasoning(text: str) -> Parted:
+def part_reasoning(text: str, *, is_decision: bool = False) -> Parted:
     r"""The answer in a text, and the reasoning in it.
+
+    Args:
+        text: What a model wrote.
+        is_decision: A verdict or a choice is read from the answer. Then every beginning without an end means that
+            there was no answer, even where a sentence may only mention the mark.
 
     >>> part_reasoning("<think>Is it 4?</think>\n\nIt is 4.")
     Parted(answer='It is 4.', reasoning='Is it 4?')
@@ -66,14 +108,17 @@ def part_reasoning(text: str) -> Parted:
     """
     if worn := _WORN_CHANNELS.match(text):
         return Parted(text[worn.end() :].strip(), worn[1].strip())
-    return _Scan(text).parted()
+    if cut := _WORN_AND_CUT.match(text) or (is_decision and _PERHAPS_CUT.match(text)):
+        return Parted("", text[cut.end() :].strip())
+    return _Scan(text, is_decision=is_decision).parted()
 
 
 class _Scan:
     """Goes through a text once."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, is_decision: bool) -> None:
         self._text = text
+        self._is_decision = is_decision
         self._answers: list[str] = []
         self._thoughts: list[str] = []
         self._began = 0
@@ -96,10 +141,11 @@ class _Scan:
             elif mark["opening"]:
                 end = self._end_of_reasoning(mark)
                 if end is None:
-                    return Parted("", self._all_thoughts(text[mark.end() :]))
+                    answered = (*self._answers, text[self._began : mark.start()])
+                    return Parted("", self._all_thoughts(*answered, text[mark.end() :]))
                 position = end
             elif not self._is_text(mark):
-                self._close(mark.start(), mark.end())
+                self._end(mark)
         if not self._began and not self._thoughts:
             return Parted(text, "")
         self._answers.append(text[self._began :])
@@ -108,6 +154,14 @@ class _Scan:
     def _all_thoughts(self, *last: str) -> str:
         pieces = (piece.strip() for piece in (*self._thoughts, *last))
         return "\n\n".join(piece for piece in pieces if piece)
+
+    def _end(self, mark: re.Match[str]) -> None:
+        """Take out an end that nothing began: of reasoning, or of the answer behind it."""
+        if mark["closing"]:
+            self._close(mark.start(), mark.end())
+        elif self._thoughts:
+            self._answers.append(self._text[self._began : mark.start()])
+            self._go_on(mark.end())
 
     def _close(self, end: int, after: int) -> None:
         """What was taken for the answer was reasoning: its end came without its beginning."""
@@ -121,19 +175,26 @@ class _Scan:
 
     def _end_of_reasoning(self, opening: re.Match[str]) -> int | None:
         """Where the search goes on; None when this reasoning has no end."""
-        closing = _CLOSING_OF[opening["opening"].lower()]
+        closing = _CLOSING_OF[_name_of(opening["opening"])]
         if self._is_text(opening):
             return opening.end()
         end = None
         if closing not in self._unclosed:
-            end = _CLOSING_PATTERNS[closing].search(self._text, opening.end())
+            end = _PATTERNS[closing].search(self._text, opening.end())
         if end is None:
             self._unclosed.add(closing)
-            return None if self._line.is_blank else opening.end()
+            return opening.end() if self._is_mentioned(opening) else None
         self._answers.append(self._text[self._began : opening.start()])
         self._thoughts.append(self._text[opening.end() : end.start()])
         self._go_on(end.end())
         return end.end()
+
+    def _is_mentioned(self, opening: re.Match[str]) -> bool:
+        """Whether a sentence goes on around a mark without an end, so that it only speaks of it."""
+        if self._is_decision:
+            return False
+        before = self._line.before
+        return (before.isalnum() or before in tuple(",;(/")) and bool(_GOES_ON.match(self._text, opening.end()))
 
     def _end_of_fence(self, fence: re.Match[str]) -> int | None:
         """The end of a block of code; None when it has none.
@@ -147,8 +208,8 @@ class _Scan:
             return None
         lone = _LONE_CLOSING.search(self._text, fence.end(), found.start())
         if lone is not None:
-            opening = next(opening for opening, closing in _PAIRS if closing == lone["closing"].lower())
-            if opening not in self._text[fence.end() : lone.start()].lower():
+            opening = _OPENING_OF.get(_name_of(lone["closing"]))
+            if opening is None or not _PATTERNS[opening].search(self._text, fence.end(), lone.start()):
                 self._close(lone.start(), lone.end())
                 return lone.end()
         return found.end()
@@ -179,22 +240,18 @@ class _Line:
         self._looked_at = position
         self._is_code = False
         self._opening_quote: int | None = None
-        self._is_blank = True
+        self.before = ""
+        """The last character before the position that was asked about last, but for blanks; empty for none."""
 
     def is_quoted(self, position: int) -> bool:
         """Whether code or a quotation is open at a position behind those asked about before."""
         between = self._text[self._looked_at : position]
-        self._is_blank = self._is_blank and (not between or between.isspace())
+        self.before = between.rstrip()[-1:] or self.before
         self._is_code ^= between.count("`") % 2 == 1
         for quote in _QUOTE.finditer(self._text, self._looked_at, position):
             self._opening_quote = quote.start() if self._opening_quote is None else None
         self._looked_at = position
         return (self._is_code and self._last_code >= position) or self._is_quotation(position)
-
-    @property
-    def is_blank(self) -> bool:
-        """Whether there was nothing before the position that was asked about last."""
-        return self._is_blank
 
     def _is_quotation(self, position: int) -> bool:
         """Whether the quotes on both sides look like those of one: reasoning may leave one open."""
