@@ -294,7 +294,8 @@ class Attempts(msgspec.Struct):
             returned, is_observed = returned.outcome, True
         if task is not None and task.cancelling() > before:
             raise asyncio.CancelledError  # also when the handler kept it to itself
-        return Returned(returned, is_observed, known.writes_status(planned.node))
+        may_write = known.writes_status
+        return Returned(returned, is_observed, may_write(planned.node) if callable(may_write) else may_write)
 
     def _keep_failure(self, node_id: str, files: StageFiles, error: BaseException) -> None:
         """Keep where the user's Python failed, for people."""

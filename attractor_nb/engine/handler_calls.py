@@ -30,14 +30,14 @@ class HandlerCall(NamedTuple):
         execute: Calls it, whatever kind of function it is.
         keeps_own_time: It ends by itself at the node's timeout, and knows better how: a tool, a gate.
         reserves_requests: What it asks enters ``StageScope.paying`` around each of its requests.
-        writes_status: Whether it runs something for a node that may write a status.json (ruling 42).
+        writes_status: Whether it runs something that may write a status.json, or what tells it of a node (ruling 42).
         observes_failures: A failure that it returns is one that it observed, such as an exit code.
     """
 
     execute: Callable[..., Awaitable[Any]]
     keeps_own_time: bool
     reserves_requests: bool
-    writes_status: Callable[[Node], bool]
+    writes_status: bool | Callable[[Node], bool]
     observes_failures: bool
 
 
@@ -47,14 +47,9 @@ def handler_call(handler: Handler) -> HandlerCall:
         awaitable(handler.execute),
         keeps_own_time=bool(getattr(handler, "keeps_own_time", False)),
         reserves_requests=bool(getattr(handler, "reserves_requests", False)),
-        writes_status=_writes_status(handler),
+        writes_status=getattr(handler, "writes_status", True),
         observes_failures=bool(getattr(handler, "observes_failures", False)),
     )
-
-
-def _writes_status(handler: Handler) -> Callable[[Node], bool]:
-    said: Any = getattr(handler, "writes_status", True)
-    return said if callable(said) else lambda _: bool(said)
 
 
 async def contained(call: Awaitable[Any]) -> Any:

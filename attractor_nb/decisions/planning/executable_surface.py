@@ -126,10 +126,9 @@ def executable_surface(graph: Graph) -> ExecutableSurface:
 
 def _all_commands(graph: Graph, within: str) -> Iterator[Command]:
     yield from _commands_of(graph, within.rstrip("/"), _GRAPH_NAMES)
-    if any(_may_execute(node) for node in graph.nodes.values()):
-        for name in _STEERING_ALL:
-            if (text := graph.get(name, str, "")).strip():
-                yield Command(within.rstrip("/"), name, text)
+    said = {name: text for name in _STEERING_ALL if (text := graph.get(name, str, "")).strip()}
+    if said and any(_may_execute(node) for node in graph.nodes.values()):
+        yield from (Command(within.rstrip("/"), name, text) for name, text in said.items())
     for node in graph.nodes.values():
         yield from _steering_of(graph, node, within + node.id)
         for command in _commands_of(node, within + node.id, _NODE_NAMES):

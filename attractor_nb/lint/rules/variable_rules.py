@@ -6,7 +6,6 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.decisions.answers.response_schemas import is_schema_name
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.lint.consequences import with_value
@@ -296,7 +295,7 @@ def _answer_keys(survey: Survey) -> Iterator[str]:
     for node in survey.having("response_schema"):
         key, text = f"{node.id}.verdict", node.get("response_schema", str, "").strip()
         yield key
-        if is_schema_name(text):
+        if not text.startswith("{"):  # the name of a registered model
             yield from (f"{key}.{each.name}" for each in survey.options.schema_inputs(text) or ())
             continue
         try:
