@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.preambles.preamble_past import BRANCHES_KEY, TOOL_ERRORS_KEY, TOOL_OUTPUT_KEY, StageSummary
 from attractor_nb.model.excerpts import last_lines
-from attractor_nb.model.inputs import ENGINE_ENDINGS, ENGINE_KEYS
+from attractor_nb.model.inputs import ENGINE_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +20,8 @@ _EXCERPT_LENGTH: Final = 1000
 _NOTES_LENGTH: Final = 2000
 _HIDDEN_PREFIXES: Final = ("internal.", "graph.", "parallel.", "tool.", "human.gate.")
 """Keys that are the engine's own, or that are told with the stage that has set them."""
+_HIDDEN_ENDINGS: Final = (".response", ".run_id", ".logs_root")
+"""Endings of keys that are told with their stage, or are of no use to a model."""
 _OUTPUT_KEYS: Final = (TOOL_OUTPUT_KEY, BRANCHES_KEY, "human.gate.text", "human.gate.form")
 """Keys of what a stage came to, beside its response; it has one of them."""
 _MAY_BE_EMPTY: Final = frozenset({TOOL_OUTPUT_KEY, BRANCHES_KEY})
@@ -30,7 +32,7 @@ def remember_keys(recent: dict[str, None], changed: Mapping[str, Any]) -> list[s
     """Take in which keys were set, the newest last, of those that have no other place in a preamble; these."""
     keys = list[str]()
     for key in changed:
-        if key in ENGINE_KEYS or key.startswith(_HIDDEN_PREFIXES) or key.endswith(ENGINE_ENDINGS):
+        if key in ENGINE_KEYS or key.startswith(_HIDDEN_PREFIXES) or key.endswith(_HIDDEN_ENDINGS):
             continue
         recent.pop(key, None)
         recent[key] = None

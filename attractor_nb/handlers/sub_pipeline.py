@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from attractor_nb.errors import TerminalError
 from attractor_nb.handlers.manager_loop import spent
+from attractor_nb.model.inputs import sets_engine_key
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.vocabulary.mappings import parse_mapping
 from attractor_nb.model.vocabulary.value_paths import value_at
@@ -59,7 +60,7 @@ class SubPipelineHandler:
         if late:
             outcome = Outcome.retry(f"timeout: {node.id} took more than {timeout}")
         else:
-            outcome = _outcome(node, child, look, outputs)
+            outcome = _outcome(node, graph, child, look, outputs)
         return replace(outcome, usage=spent(look.usage))
 
 
@@ -81,16 +82,23 @@ def _inputs(assignments: Iterable[Assignment], context: Context) -> dict[str, An
     return found
 
 
-def _outcome(node: Node, child: Child, look: ChildSnapshot, outputs: Iterable[Assignment]) -> Outcome:
+def _outcome(node: Node, graph: Graph, child: Child, look: ChildSnapshot, outputs: Iterable[Assignment]) -> Outcome:
     updates: dict[str, Any] = {"last_stage": node.id, f"{node.id}.run_id": look.run_id}
     missing: list[str] = []
+    owned: list[str] = []
     for assignment in outputs:
         value = value_at(child.value, assignment.key, _MISSING) if assignment.key else assignment.value
         if value is _MISSING:
             missing.append(assignment.key)
+        elif sets_engine_key(assignment.name, value, graph.nodes):
+            owned.append(assignment.name)
         else:
             updates[assignment.name] = value
     name = child.name
+    if owned:
+        listed = ", ".join(owned)
+        reason = f"pipeline.outputs of {node.id} would set what the engine says of a stage: {listed}; name it otherwise"
+        return Outcome.fail(reason, is_terminal=True).with_updates(updates)
     if look.status == "completed" and not missing:
         return Outcome(StageStatus.SUCCESS, notes=f"{name} completed", context_updates=updates)
     if look.status == "completed":

@@ -19,7 +19,7 @@ from attractor_nb.model.vocabulary.comma_lists import QUOTED, EntryReader
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from attractor_nb.model.graph import Graph
 
@@ -49,22 +49,59 @@ STAGE_KEYS: Final = {
     "tool.stderr": "what the last command printed as errors",
 }
 """Context keys that stages set, each with what it holds."""
-ENGINE_ENDINGS: Final = (".response", ".run_id", ".logs_root")
-"""Endings of keys under which the engine keeps what a stage left."""
+_STAGE_NAMES: Final = frozenset({"logs_root", "response", "run_id", "verdict"})
+"""Names below a node's id under which the engine keeps what its stage left."""
+_ENGINE_ROOTS: Final = frozenset({"context", "graph", "human", "human.gate", "internal", "parallel", "stack", "tool"})
+"""Keys whose fields, were one of them an object, would be keys of the engine (ruling 50)."""
 _NAME: Final = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 _BARE: Final = re.compile(r"[^,]*")
 _FORM: Final = 'write names with commas between, such as inputs="ticket, product, tone=plain"'
 
 
-def is_engine_key(key: str) -> bool:
-    """Whether the engine alone sets a context key: no model and no status file may say what it holds.
+def is_engine_key(key: str, node_ids: Container[str] | None = None) -> bool:
+    """Whether the engine alone sets a context key: no model, status file or input may say what it holds.
 
     >>> is_engine_key("tool.exit_code"), is_engine_key("context.tool.exit_code"), is_engine_key("review.response")
     (True, True, True)
-    >>> is_engine_key("verdict"), is_engine_key("review.score")
-    (False, False)
+    >>> is_engine_key("review.verdict.ok"), is_engine_key("verdict"), is_engine_key("review.score")
+    (True, False, False)
+    >>> is_engine_key("review.verdict.ok", {"review"}), is_engine_key("letter.response", {"review"})
+    (True, False)
+
+    Args:
+        key: The key.
+        node_ids: Ids of the graph's nodes, whose responses and verdicts are the engine's; None for any id.
     """
-    return key in ENGINE_KEYS or key.startswith(ENGINE_PREFIXES) or key.endswith(ENGINE_ENDINGS)
+    if key in ENGINE_KEYS or key.startswith(ENGINE_PREFIXES):
+        return True
+    names = key.split(".")
+    return any(
+        name in _STAGE_NAMES and (node_ids is None or ".".join(names[:at]) in node_ids)
+        for at, name in enumerate(names[1:], 1)
+    )
+
+
+def sets_engine_key(key: str, value: object, node_ids: Container[str] | None = None) -> bool:
+    """Whether a value under a key would be read as that of a key of the engine.
+
+    An object counts, too, when one of its fields can be taken for such a key.
+
+    >>> sets_engine_key("human", {"gate": {"label": "Approve"}}), sets_engine_key("tool", "a hammer")
+    (True, False)
+    >>> sets_engine_key("review", {"verdict": {"ok": True}}, {"review"}), sets_engine_key("review", {"score": 1})
+    (True, False)
+
+    Args:
+        key: The key.
+        value: The value.
+        node_ids: Ids of the graph's nodes; None where they are not known.
+    """
+    if is_engine_key(key, node_ids):
+        return True
+    if not isinstance(value, dict):
+        return False
+    is_stage = node_ids is not None and key in node_ids
+    return key in _ENGINE_ROOTS or (is_stage and not _STAGE_NAMES.isdisjoint(cast("dict[str, Any]", value)))
 
 
 class Input(msgspec.Struct, frozen=True):

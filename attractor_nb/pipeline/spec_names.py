@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from attractor_nb.errors import RunNotFound
-from attractor_nb.model.inputs import RESERVED_PREFIXES
+from attractor_nb.model.inputs import RESERVED_PREFIXES, sets_engine_key
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.runtime.prepare.run_options import as_dict, as_path, given_options
 from attractor_nb.storage.stored_run import read_run
@@ -139,13 +139,18 @@ def run_pipeline(
         own_values = {
             key: context[key]
             for key in context
-            if (key in declared if declared else not key.startswith(RESERVED_PREFIXES))
+            if (key in declared if declared else not _is_engine_owned(key, context[key], pipeline.graph))
         }
         inputs = {**own_values, **inputs}
     result = pipeline.run(wait=True, params=inputs, **given)
     if context is not None:
         context.apply_updates({key: result.context[key] for key in result.context})
     return result
+
+
+def _is_engine_owned(key: str, value: object, graph: Graph) -> bool:
+    """Whether a value of an earlier run is left out: it says how that run went, not what this one begins with."""
+    return key.startswith(RESERVED_PREFIXES) or sets_engine_key(key, value, graph.nodes)
 
 
 @dataclass(frozen=True, slots=True)

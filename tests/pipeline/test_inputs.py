@@ -202,3 +202,61 @@ def test_a_map_that_goes_on_with_a_graph_that_asks_for_more_is_refused(backend, 
         Pipeline(TEXT, backend=backend).resume_map(tmp_path / "map", on_graph_change="accept").result().status
         == "success"
     )
+
+
+OF_THE_ENGINE = [
+    ("human.gate.label", "Approve"),
+    ("outcome", "success"),
+    ("tool.exit_code", 0),
+    ("classify.response", "printers"),
+    ("classify.verdict", {"ok": True}),
+    ("classify.verdict.ok", True),
+    ("classify", {"verdict": {"ok": True}}),
+    ("human", {"gate": {"label": "Approve"}}),
+    ("context.outcome", "success"),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), OF_THE_ENGINE, ids=[key for key, _ in OF_THE_ENGINE])
+def test_ruling_34_no_input_says_what_the_engine_says_of_a_stage(backend, tmp_path, key, value):
+    pipeline = Pipeline(GRAPH % "", backend=backend)
+    with pytest.raises(OptionError, match=f"parameter '{key}' .* what the engine says"):
+        pipeline.run(wait=True, params={"ticket": "41", key: value}, runs_dir=tmp_path / "runs")
+    with pytest.raises(OptionError, match=rf"params\[1\]: parameter '{key}'"):
+        pipeline.map([{"ticket": "41"}, {key: value}], wait=True, runs_dir=tmp_path / "runs")
+    assert (backend.prompts, (tmp_path / "runs").exists()) == ([], False)
+
+
+def test_ruling_34_an_input_may_be_named_like_what_another_graph_made(backend):
+    params = {"ticket": "41", "draft.response": "a text", "stack": "python", "tool": "a hammer"}
+    result = Pipeline(GRAPH % "", backend=backend).run(wait=True, params=params, durability="none")
+    assert {key: result.context[key] for key in params} == params
+
+
+def test_ruling_34_a_context_of_an_earlier_run_begins_another_without_what_the_engine_said(backend):
+    context = Context({"ticket": "41"})
+    for _ in range(2):
+        result = run_pipeline(GRAPH % "", context, llm_callback=backend.run, durability="none")
+        assert (result.status, context.get("classify.response")) == ("success", "printers")
+
+
+@pytest.mark.parametrize("name", ["human.gate.label", "outcome", "tool.exit_code", "sub.verdict", "sub.verdict.ok"])
+def test_ruling_34_no_output_of_a_child_says_what_the_engine_says_of_a_stage(name):
+    with pytest.raises(ValidationError, match=f'"{name}" is a key that the engine sets'):
+        parent_of(name).run(wait=True, durability="none")
+
+
+def test_ruling_34_no_output_of_a_child_is_an_object_in_the_place_of_engine_keys():
+    result = parent_of("human").run(wait=True, durability="none")
+    assert result.status == "fail"
+    assert "pipeline.outputs of sub would set what the engine says of a stage: human" in result.reason
+    assert "human" not in result.context
+
+
+def parent_of(name):
+    """A pipeline that gets an object from its child under a name."""
+    shell = "digraph g { start [shape=Mdiamond] done [shape=Msquare] %s start -> sub -> done }"
+    sub = f'sub [type=pipeline, pipeline.name=child, pipeline.outputs="{name}=context.made"]'
+    made = Outcome.success(context_updates={"made": {"gate": {"label": "Approve"}}})
+    child = Pipeline(shell % "sub [type=make]", handlers={"make": lambda *_: made})
+    return Pipeline(shell % sub, pipelines={"child": child})

@@ -9,7 +9,7 @@ from attractor_nb.languages.condition import parse_condition
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import embedded_text, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.inputs import input_problems
+from attractor_nb.model.inputs import input_problems, is_engine_key
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.vocabulary.mappings import parse_mapping
 from attractor_nb.model.vocabulary.shapes import CHILD_TYPES, MANAGER_TYPE, PIPELINE_TYPE, child_attributes
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 ACTIONS: Final = ("observe", "steer", "wait")
 _CONDITIONS: Final = ("manager.stop_condition", "manager.guard", "manager.escalate")
 _INPUTS: Final = "pipeline.inputs"
-_MAPPINGS: Final = (_INPUTS, "pipeline.outputs")
+_OUTPUTS: Final = "pipeline.outputs"
+_MAPPINGS: Final = (_INPUTS, _OUTPUTS)
 
 
 @rule(Severity.ERROR)
@@ -167,7 +168,8 @@ def pipeline_mappings(survey: Survey) -> Iterator[Finding]:
     """What goes into a sub-pipeline and what comes back is a list of assignments.
 
     `name=context.key`, or a constant: a quoted text, a number, `true`, `false`, `null`; commas between. In
-    `pipeline.inputs` the key is the parent's, in `pipeline.outputs` the child's (spec 9.4).
+    `pipeline.inputs` the key is the parent's, in `pipeline.outputs` the child's (spec 9.4). What comes back
+    has a name of its own: keys that the engine sets, such as `tool.exit_code` and `review.verdict`, are refused.
 
     Bad:
 
@@ -185,9 +187,14 @@ def pipeline_mappings(survey: Survey) -> Iterator[Finding]:
         node = survey.graph.nodes[node_id]
         for name in _MAPPINGS:
             try:
-                parse_mapping(embedded_text(node, name, node.get(name, str, "")))
+                assignments = parse_mapping(embedded_text(node, name, node.get(name, str, "")))
             except MappingSyntaxError as error:
                 yield Finding(f"{name}: {error.message}", error.span, node_id, fix=Fix(error.hint))
+                continue
+            for each in assignments if name == _OUTPUTS else ():
+                if is_engine_key(each.name, survey.graph.nodes):
+                    message = f'{name}: "{each.name}" is a key that the engine sets'
+                    yield Finding(message, value_span(node, name), node_id, fix=Fix("name the value otherwise"))
 
 
 def _of_types(survey: Survey, types: frozenset[str] | set[str]) -> list[str]:

@@ -10,7 +10,15 @@ from attractor_nb.context import Context
 from attractor_nb.errors import InputsSyntaxError, OptionError
 from attractor_nb.handlers.named_models import validated
 from attractor_nb.model.calls.attachment import MAX_ATTACHMENT_BYTES, Attachment
-from attractor_nb.model.inputs import INPUTS_SCHEMA, RESERVED_PREFIXES, Input, completed, inputs_of, inputs_of_schema
+from attractor_nb.model.inputs import (
+    INPUTS_SCHEMA,
+    RESERVED_PREFIXES,
+    Input,
+    completed,
+    inputs_of,
+    inputs_of_schema,
+    sets_engine_key,
+)
 from attractor_nb.redaction import redacted_value
 
 if TYPE_CHECKING:
@@ -76,7 +84,7 @@ def checked_inputs(pipeline: Declaring, given: Mapping[str, Any], *, is_whole: b
         is_whole: What is missing is refused, and a registered model has to take the values.
 
     Raises:
-        OptionError: A key belongs to the engine (ruling 27), an input is missing or misspelt, or the
+        OptionError: A key belongs to the engine (rulings 27, 34), an input is missing or misspelt, or the
             registered model does not take the values (ruling 34).
         ContextValueError: A value cannot be kept.
     """
@@ -87,6 +95,9 @@ def checked_inputs(pipeline: Declaring, given: Mapping[str, Any], *, is_whole: b
     given = {key: _as_attachment(key, value) for key, value in given.items()}
     Context(given)
     values = completed(pipeline.name, pipeline.inputs, given, is_whole=is_whole)
+    for key, value in values.items():
+        if sets_engine_key(key, value, pipeline.graph.nodes):
+            raise OptionError(f"parameter {key!r} would set what the engine says of a stage", hint="name it otherwise")
     named = pipeline.graph.get(INPUTS_SCHEMA, str, "").strip()
     if named not in pipeline.schemas or not is_whole:
         return values

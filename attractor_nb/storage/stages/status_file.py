@@ -12,7 +12,7 @@ import msgspec
 
 from attractor_nb.context import Context
 from attractor_nb.errors import ContextValueError, StatusFileError, StorageError
-from attractor_nb.model.inputs import RESERVED_PREFIXES, is_engine_key
+from attractor_nb.model.inputs import RESERVED_PREFIXES, sets_engine_key
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
 from attractor_nb.redaction import may_hold, redacted, redacted_value
@@ -202,7 +202,7 @@ def _context_updates(plain: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         Context(updates)
     except ContextValueError as error:
         raise StatusFileError(f"status.json: {error.message}", hint=error.hint) from None
-    ignored = [key for key in updates if is_engine_key(key)]
+    ignored = [key for key, value in updates.items() if sets_engine_key(key, value)]
     return {key: value for key, value in updates.items() if key not in ignored} if ignored else updates, ignored
 
 
