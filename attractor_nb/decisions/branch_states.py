@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from attractor_nb.model.branch import enclosing
+from attractor_nb.model.branch import branch_path, enclosing
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.run_state import RunState
@@ -75,16 +75,14 @@ class BranchStates(msgspec.Struct):
         """A visit of a node in a branch begins: its number is used up."""
         self.numbers.setdefault(path, {})[node_id] = visit
 
-    def executed_in(self, path: str) -> set[str]:
-        """The nodes that an earlier pass executed in a branch and in those within it.
+    def is_under_way(self, within: str, fan_out: str) -> bool:
+        """Whether a branch of a fan-out has begun in its latest pass."""
+        return (within, fan_out) in self._of_fan_outs
 
-        The goal gates among them count for that pass alone (ruling 45).
-        """
-        if path not in self.numbers:
-            return set()
-        within = f"{path}/"
-        paths = (known for known in self.numbers if known == path or known.startswith(within))
-        return {node_id for known in paths for node_id in self.numbers[known]}
+    def executed_in(self, within: str, fan_out: str) -> set[str]:
+        """The nodes that any pass of a fan-out began to execute, in fan-outs within it, too."""
+        below = branch_path(within, fan_out, "")
+        return {node_id for path, used in self.numbers.items() if path.startswith(below) for node_id in used}
 
     def let_go(self, within: str, fan_out: str) -> None:
         """A fan-out ended: its branches, and those within them, are over."""

@@ -87,8 +87,8 @@ class RunState(msgspec.Struct, eq=False):
         numbers: Highest visit number of each node that was used up, where that is not ``visits``:
             a rewind and a restart count anew and never use a number twice.
         retries: Failed attempts of each node's latest visit; back to nothing after a success.
-        stale_gates: Goal gates that must be executed again: a redirect passed over them, or they had not
-            succeeded when a restart began (rulings 17, 45).
+        stale_gates: Nodes that, as goal gates, must be executed again: a redirect passed over them, they had not
+            succeeded when a restart began, or a new pass of their fan-out began (rulings 17, 45).
         failed_in: Of each node the branch paths in which its latest execution was no success (ruling 45).
         redirects: How often goal gates sent the run back.
         restarts: How many ``loop_restart`` edges led here.
@@ -258,7 +258,9 @@ class RunState(msgspec.Struct, eq=False):
     def _apply_in_branch(self, event: Event, *, is_passed_through: bool) -> None:
         """Take in what happened in a branch."""
         if isinstance(event, ParallelBranchStarted):
-            self.stale_gates.update(self.branches.executed_in(event.branch))
+            within = enclosing(event.branch)
+            if not self.branches.is_under_way(within, event.name):
+                self._begin_pass(within, event.name)
             self.branches.add(BranchState(event.branch, event.id, event.name, event.index, self._branched(event)))
         elif (branch := self.branches.open.get(event.branch)) is None:
             return  # it is over, and the event came late
@@ -266,6 +268,18 @@ class RunState(msgspec.Struct, eq=False):
             branch.end = event
         else:
             branch.state.apply(event, is_passed_through=is_passed_through)
+
+    def _begin_pass(self, within: str, fan_out: str) -> None:
+        """Make what earlier passes of a fan-out executed stale: only its latest pass counts (ruling 45).
+
+        What was set aside by a rewind, or is of the run before a restart, has no status here and is left out.
+        """
+        executed = self.branches.executed_in(within, fan_out)
+        outer = self.branches.open.get(within)
+        state = self if outer is None else outer.state
+        while state is not None:
+            state.stale_gates.update(name for name in executed if name in state.outcomes)
+            state = state.around
 
     def _branched(self, event: ParallelBranchStarted) -> RunState:
         """The state in which a branch begins: it remembers what its fan-out could see."""

@@ -68,6 +68,72 @@ def test_ruling_45_an_execution_by_the_run_itself_replaces_those_of_the_branches
     assert (result.status, result.visits["gate"]) == ("success", 1)
 
 
+TWO_PASSES = """fan [shape=component, max_parallel=1{policy}] join [shape=tripleoctagon]
+    x [type=first] gate [type=fine, goal_gate=true] y [type=fine] check [type=check{more}]
+    start -> fan; fan -> x; fan -> y; x -> gate [condition="outcome=success && context.around!=yes"]
+    x -> join [condition="context.around=yes"]; gate -> join; y -> join; join -> check
+    check -> done [condition="outcome=success"]; check -> fan [condition="outcome=fail"]"""
+LEFT_OUT = [
+    (", error_policy=ignore", Outcome.fail("no")),
+    (", join_policy=k_of_n, join_k=1", Outcome.fail("no")),
+    (", join_policy=first_success", Outcome.fail("no")),
+    ("", Outcome.success(context_updates={"around": "yes"})),
+]
+
+
+def two_passes(make, body, second, **options):
+    """Run a graph whose check sends it back to the fan-out once; what ``second`` says holds from then on."""
+    checks = []
+
+    def check(node, context, graph, logs_root):
+        checks.append(node.id)
+        return Outcome.fail("once more") if len(checks) == 1 else Outcome.success()
+
+    handlers = {"check": check, "first": lambda *_: second if checks else Outcome.success()}
+    return run(make, body, handlers | {"fine": lambda *_: Outcome.success()}, **options)
+
+
+@pytest.mark.parametrize(("policy", "second"), LEFT_OUT, ids=["ignore", "k_of_n", "first_success", "around"])
+def test_ruling_45_a_gate_that_the_latest_pass_left_out_is_unsatisfied(make, policy, second):
+    result = two_passes(make, TWO_PASSES.format(policy=policy, more=""), second)
+    assert result.status == "fail"
+    assert result.reason.startswith("goal_gate_unsatisfied: gate has not succeeded")
+
+
+def test_ruling_45_a_gate_that_the_latest_pass_executed_is_satisfied(make):
+    result = two_passes(make, TWO_PASSES.format(policy="", more=""), Outcome.success())
+    assert (result.status, result.completed_nodes.count("fan")) == ("success", 2)
+
+
+def test_ruling_45_a_gate_in_a_fan_out_of_a_branch_is_left_out_when_the_outer_one_begins_again(make):
+    body = """outer [shape=component, error_policy=ignore] join [shape=tripleoctagon] y [type=fine]
+        x [type=first] inner [shape=component] meet [shape=tripleoctagon] gate [type=fine, goal_gate=true] z [type=fine]
+        start -> outer; outer -> x; outer -> y; x -> inner; inner -> gate; inner -> z; gate -> meet; z -> meet
+        meet -> join; y -> join; join -> check; check [type=check]
+        check -> done [condition="outcome=success"]; check -> outer [condition="outcome=fail"]"""
+    result = two_passes(make, body, Outcome.fail("no"))
+    assert result.reason.startswith("goal_gate_unsatisfied: gate has not succeeded")
+    assert two_passes(make, body, Outcome.success()).status == "success"
+
+
+def test_ruling_45_a_first_pass_that_leaves_a_gate_out_is_a_warning(make):
+    body = TWO_PASSES.format(policy=", error_policy=ignore", more="").replace("[type=first]", "[type=never]")
+    handlers = {name: lambda *_: Outcome.success() for name in ("check", "fine")}
+    assert run(make, body, handlers | {"never": lambda *_: Outcome.fail("no")}).status == "success"
+
+
+def test_ruling_45_a_resume_from_anywhere_knows_which_gates_a_new_pass_left_out(make, tmp_path):
+    body = TWO_PASSES.format(policy=", error_policy=ignore", more="")
+    two_passes(make, body, Outcome.fail("no"), logs_root=tmp_path / "run")
+    events = read_log(tmp_path / "run").events
+    for cut in range(len(events) + 1):
+        state = RunState("")
+        state.apply_all(events[:cut], frozenset())
+        state = state_of(checkpoint_entries(state))
+        state.apply_all(events[cut:], frozenset())
+        assert state.stale_gates == {"gate"}, cut
+
+
 PASSED_OVER = """fan [shape=component] join [shape=tripleoctagon] work [type=work]
     gate [type=fine, goal_gate=true] other [type=fine] final [type=final, goal_gate=true, retry_target=work]
     start -> work; work -> fan [condition="context.pass=1"]; work -> final [condition="context.pass!=1"]
