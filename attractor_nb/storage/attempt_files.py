@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attractor_nb.errors import StatusFileError, StorageError
 from attractor_nb.redaction import holds_secret, redacted
 from attractor_nb.storage.files.atomic import read_plain_file, replace_file
-from attractor_nb.storage.files.disk import Disk, owner_of, storage_error, write_all
+from attractor_nb.storage.files.disk import Disk, open_below, owner_of, storage_error, write_all
 from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME, RunDirectory
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ MAX_STAGE_FILE_BYTES = 64 * 1024 * 1024
 MAX_STATUS_BYTES = 1024 * 1024
 RECENT_CHARACTERS = 8 * 1024
 """Of a file that grows, this much is looked at again with each piece: a secret may be split."""
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class DirectoryStageFiles:
@@ -216,16 +215,9 @@ def read_stage_text(directory: Path, name: str, root: Path) -> str | None:
 
 def _opened_below(root: Path, names: Iterable[str]) -> int | None:
     """A directory below another, open; None where a part of the way is missing, or is no directory itself."""
-    descriptor: int | None = None
     try:
-        descriptor = os.open(root, _DIRECTORY)
-        for name in names:
-            outer, descriptor = descriptor, os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
-            os.close(outer)
+        return open_below(root, names)
     except OSError as error:
-        if descriptor is not None:
-            os.close(descriptor)
         if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
             return None
         raise storage_error(error, "read", root) from error
-    return descriptor

@@ -98,3 +98,7 @@ def test_ruling_52_a_link_in_a_run_directory_leads_to_no_file_of_the_user(tmp_pa
     node = "a" if linked == "a" else "b"
     assert run.read_stage_file(node, "response.md") is None
     assert run.read_stage_file("c" if node == "a" else "a", "response.md") is not None
+    seen = run.inspect(node)
+    assert (seen.prompt, seen.response, seen.files) == (None, None, ())
+    with pytest.raises(StorageError):
+        seen.read("response.md")

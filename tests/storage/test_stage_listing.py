@@ -12,7 +12,7 @@ from attractor_nb.storage.stages.stage_listing import Listing, StageFile, list_s
 
 
 def test_a_stage_without_a_directory_has_left_nothing(tmp_path):
-    assert list_stage(tmp_path / "none") == Listing(())
+    assert list_stage(tmp_path / "none", tmp_path) == Listing(())
 
 
 def test_what_its_owner_renames_while_it_is_listed_is_left_out(tmp_path, monkeypatch):
@@ -34,7 +34,7 @@ def test_what_its_owner_renames_while_it_is_listed_is_left_out(tmp_path, monkeyp
     for name in ("prompt.part", "response.md"):
         (tmp_path / name).write_text("x")
     monkeypatch.setattr(os, "scandir", Renaming)
-    assert list_stage(tmp_path) == Listing((StageFile("response.md", 1),))
+    assert list_stage(tmp_path, tmp_path) == Listing((StageFile("response.md", 1),))
 
 
 def test_a_folder_that_goes_while_its_stage_is_listed_has_nothing_in_it(tmp_path, monkeypatch):
@@ -47,7 +47,7 @@ def test_a_folder_that_goes_while_its_stage_is_listed_has_nothing_in_it(tmp_path
     (tmp_path / "response.md").write_text("x")
     (tmp_path / "out").mkdir()
     monkeypatch.setattr(Disk, "open_directory", removing)
-    assert list_stage(tmp_path) == Listing((StageFile("response.md", 1),))
+    assert list_stage(tmp_path, tmp_path) == Listing((StageFile("response.md", 1),))
 
 
 def test_a_link_in_the_place_of_a_stage_is_not_followed(tmp_path):
@@ -55,7 +55,7 @@ def test_a_link_in_the_place_of_a_stage_is_not_followed(tmp_path):
     (tmp_path / "outside" / "secret").write_text("x")
     (tmp_path / "plan").symlink_to(tmp_path / "outside")
     with pytest.raises(StorageError, match=r"cannot list .*/plan"):
-        list_stage(tmp_path / "plan")
+        list_stage(tmp_path / "plan", tmp_path)
 
 
 def test_a_stage_that_may_not_be_listed_has_not_left_nothing(tmp_path, monkeypatch):
@@ -65,7 +65,7 @@ def test_a_stage_that_may_not_be_listed_has_not_left_nothing(tmp_path, monkeypat
     monkeypatch.setattr(os, "scandir", refuse)
     before = psutil.Process().num_fds()
     with pytest.raises(StorageError, match=f"cannot list {tmp_path}: permission denied"):
-        list_stage(tmp_path)
+        list_stage(tmp_path, tmp_path)
     assert psutil.Process().num_fds() == before
 
 
@@ -74,7 +74,7 @@ def test_what_is_no_plain_file_is_not_read_and_not_waited_for(tmp_path, plant):
     plant(tmp_path / "response.md")
     before = psutil.Process().num_fds()
     with pytest.raises(StorageError, match=r"/response\.md is not a plain file; it is not opened"):
-        read_beginning(tmp_path, "response.md", 100)
+        read_beginning(tmp_path, "response.md", 100, tmp_path)
     assert psutil.Process().num_fds() == before
 
 
@@ -85,4 +85,4 @@ def test_what_is_no_plain_file_is_not_read_and_not_waited_for(tmp_path, plant):
 )
 def test_a_character_that_is_cut_in_two_is_left_out_and_others_are_replaced(tmp_path, data, text):
     (tmp_path / "response.md").write_bytes(data)
-    assert read_beginning(tmp_path, "response.md", len(data) - 1) == (text, len(data))
+    assert read_beginning(tmp_path, "response.md", len(data) - 1, tmp_path) == (text, len(data))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from attractor_nb.errors import OptionError, StorageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 Durability = Literal["full", "fast"]
@@ -116,6 +117,24 @@ class Disk:
     def close(self, descriptor: int) -> None:
         """Give a descriptor back; changes nothing on disk."""
         os.close(descriptor)
+
+
+def open_below(root: Path, names: Iterable[str]) -> int:
+    """Open a directory below another one, component by component; a symbolic link on the way is refused.
+
+    Raises:
+        OSError: A part of the way is missing, a link or no directory, or cannot be opened.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    descriptor = os.open(root, flags)
+    try:
+        for name in names:
+            outer, descriptor = descriptor, os.open(name, flags | os.O_NOFOLLOW, dir_fd=descriptor)
+            os.close(outer)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def has_no_links(error: OSError) -> bool:

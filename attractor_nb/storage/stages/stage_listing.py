@@ -15,7 +15,7 @@ import msgspec
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
-from attractor_nb.storage.files.disk import Disk, storage_error
+from attractor_nb.storage.files.disk import Disk, open_below, storage_error
 from attractor_nb.storage.run_directory import VISITS_NAME
 
 if TYPE_CHECKING:
@@ -52,17 +52,22 @@ class Listing(msgspec.Struct, frozen=True):
     is_cut: bool = False
 
 
-def list_stage(directory: Path, limit: int = MAX_LISTED) -> Listing:
+def list_stage(directory: Path, root: Path, limit: int = MAX_LISTED) -> Listing:
     """The files of an attempt; those of other visits are not among them. Nothing when there is no directory.
 
+    Args:
+        directory: The attempt's directory.
+        root: The run directory; no link is followed on the way from it.
+        limit: So many files are listed at most.
+
     Raises:
-        StorageError: The directory, or one in it, is a link or cannot be read.
+        StorageError: The directory, one in it or one on the way to it is a link or cannot be read.
     """
     found: list[StageFile] = []
     waiting = [""]
     while waiting:
         inside = waiting.pop()
-        for name, facts in _entries(directory / inside if inside else directory):
+        for name, facts in _entries(directory / inside if inside else directory, root):
             path = f"{inside}/{name}" if inside else name
             if name.startswith(TEMPORARY_PREFIX) or path == VISITS_NAME:
                 continue
@@ -76,9 +81,9 @@ def list_stage(directory: Path, limit: int = MAX_LISTED) -> Listing:
     return Listing(tuple(found))
 
 
-def _entries(directory: Path) -> list[tuple[str, os.stat_result]]:
+def _entries(directory: Path, root: Path) -> list[tuple[str, os.stat_result]]:
     try:
-        descriptor = Disk().open_directory(directory)
+        descriptor = open_below(root, directory.relative_to(root).parts)
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -98,8 +103,14 @@ def _present(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, os.stat
             yield entry.name, entry.stat(follow_symlinks=False)
 
 
-def read_beginning(directory: Path, name: str, max_bytes: int) -> tuple[str, int] | None:
+def read_beginning(directory: Path, name: str, max_bytes: int, root: Path) -> tuple[str, int] | None:
     """The beginning of a file of an attempt, undecodable bytes replaced, and its size; None without one.
+
+    Args:
+        directory: The attempt's directory.
+        name: The file, with ``/`` between folders.
+        max_bytes: So much of it is read.
+        root: The run directory; no link is followed on the way from it.
 
     Raises:
         StorageError: The name leads elsewhere, or what is there is a link, no plain file, or cannot be read.
@@ -109,7 +120,7 @@ def read_beginning(directory: Path, name: str, max_bytes: int) -> tuple[str, int
         raise StorageError(f"{name!r} is not a file of a stage", hint="use a name that the list of files has")
     disk, opened = Disk(), list[int]()
     try:
-        opened.append(disk.open_directory(directory))
+        opened.append(open_below(root, directory.relative_to(root).parts))
         for folder in folders:
             opened.append(disk.open_directory(folder, opened[-1]))
         opened.append(os.open(last, _OPEN, dir_fd=opened[-1]))

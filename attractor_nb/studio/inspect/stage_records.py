@@ -61,11 +61,12 @@ def read_stage(
     """
     record = chosen.record
     tried = _attempt_of(record, attempt)
+    root = chosen.place.root
     directory = chosen.place.files_of(record, tried.number)
     problems: list[str] = []
-    texts, sizes = _texts(directory, problems)
+    texts, sizes = _texts(directory, root, problems)
     _put_in_command(texts, spec)
-    listing = _listed(directory, problems)
+    listing = _listed(directory, root, problems)
     outcome = None if tried.ended is None else tried.ended.outcome
     is_live = not run.is_done and not chosen.is_set_aside
     context, unresolved = _context(chosen, is_whole=is_context_whole)
@@ -89,11 +90,11 @@ def read_stage(
         why_next=past.reasons_of(chosen) if _is_committed(tried, record) else None,
         is_set_aside=chosen.is_set_aside,
         by_hand=_by_hand(chosen),
-        cached=_cached(directory, record, problems),
+        cached=_cached(directory, root, record, problems),
         directory=directory,
         workdir=str(place_facts(run.logs_root).get("workdir", "")),
         problems=(*problems, *unresolved),
-        _read=lambda name, most: read_beginning(directory, name, most),
+        _read=lambda name, most: read_beginning(directory, name, most, root),
         _sizes=sizes,
     )
 
@@ -128,13 +129,13 @@ def _put_in_command(texts: dict[str, Any], spec: Node) -> None:
         texts["prompt"] = spec.tool_command
 
 
-def _texts(directory: Path, problems: list[str]) -> tuple[dict[str, Any], dict[str, int]]:
+def _texts(directory: Path, root: Path, problems: list[str]) -> tuple[dict[str, Any], dict[str, int]]:
     """The texts of an attempt, each at most ``MAX_READ`` long, and the sizes of those that are longer."""
     texts: dict[str, Any] = dict.fromkeys(_FILES)
     sizes: dict[str, int] = {}
     for name, file in _FILES.items():
         try:
-            found = read_beginning(directory, file, MAX_READ)
+            found = read_beginning(directory, file, MAX_READ, root)
         except RunError as error:
             problems.append(error.message)
             continue
@@ -145,10 +146,10 @@ def _texts(directory: Path, problems: list[str]) -> tuple[dict[str, Any], dict[s
     return texts, sizes
 
 
-def _listed(directory: Path, problems: list[str]) -> Listing:
+def _listed(directory: Path, root: Path, problems: list[str]) -> Listing:
     """The files of an attempt; what is not among them is a problem."""
     try:
-        listing = list_stage(directory)
+        listing = list_stage(directory, root)
     except RunError as error:
         problems.append(error.message)
         return Listing(())
@@ -157,10 +158,10 @@ def _listed(directory: Path, problems: list[str]) -> Listing:
     return listing
 
 
-def _cached(directory: Path, record: VisitRecord, problems: list[str]) -> str:
+def _cached(directory: Path, root: Path, record: VisitRecord, problems: list[str]) -> str:
     """What the look into the cache came to; empty where there was none."""
     try:
-        found = read_beginning(directory, INPUTS_FILE, MAX_READ)
+        found = read_beginning(directory, INPUTS_FILE, MAX_READ, root)
     except RunError as error:
         problems.append(error.message)
         found = None
