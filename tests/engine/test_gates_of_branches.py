@@ -7,7 +7,7 @@ import pytest
 from attractor_nb import Outcome, Run
 from attractor_nb.decisions.kept_state import checkpoint_entries, state_of
 from attractor_nb.decisions.run_state import RunState
-from attractor_nb.model.events import GoalGateUnsatisfied
+from attractor_nb.model.events import GoalGateUnsatisfied, ParallelBranchStarted
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.storage.log.event_log import read_log
 
@@ -114,6 +114,22 @@ def test_ruling_45_a_gate_in_a_fan_out_of_a_branch_is_left_out_when_the_outer_on
     result = two_passes(make, body, Outcome.fail("no"))
     assert result.reason.startswith("goal_gate_unsatisfied: gate has not succeeded")
     assert two_passes(make, body, Outcome.success()).status == "success"
+
+
+def test_ruling_45_a_gate_whose_branch_was_cancelled_in_the_latest_pass_is_unsatisfied(make):
+    body = """fan [shape=component, max_parallel=1, join_policy=first_success] join [shape=tripleoctagon]
+        quick [type=quick] gate [type=fine, goal_gate=true] check [type=check]
+        start -> fan; fan -> quick; fan -> gate; quick -> join; gate -> join; join -> check
+        check -> done [condition="outcome=success"]; check -> fan [condition="outcome=fail"]"""
+    tries = []
+
+    def quick(node, context, graph, logs_root):
+        tries.append(node.id)
+        return Outcome.fail("not yet") if len(tries) == 1 else Outcome.success()
+
+    handlers = {"quick": quick, "fine": lambda *_: Outcome.success()}
+    handlers["check"] = lambda *_: Outcome.fail("once more") if len(tries) == 1 else Outcome.success()
+    assert run(make, body, handlers).reason.startswith("goal_gate_unsatisfied: gate has not succeeded")
 
 
 def test_ruling_45_a_first_pass_that_leaves_a_gate_out_is_a_warning(make):
@@ -226,3 +242,11 @@ def test_ruling_45_a_gate_that_the_latest_pass_of_its_fan_out_left_out_is_unsati
     result = run(make, body, {"once": once, "twice": twice})
     assert result.status == "fail"
     assert result.reason.startswith("goal_gate_unsatisfied: gate has not succeeded")
+
+
+def test_ruling_45_a_pass_that_a_rewind_set_aside_makes_no_gate_stale():
+    """Visit numbers outlive a rewind; the gates that were executed under them do not."""
+    state = RunState("fan")
+    state.branches.numbers["fan/x"] = {"x": 1, "gate": 1}
+    state.apply(ParallelBranchStarted(name="fan", visit=2, attempt=1, index=0, id="x", start_node="x", branch="fan/x"))
+    assert state.stale_gates == set()
