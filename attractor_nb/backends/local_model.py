@@ -140,7 +140,7 @@ class LocalModelBackend:
         }
 
     def answers_only(self, node: Node) -> bool:  # noqa: ARG002 - the interface of all backends
-        """Whether it runs nothing beside the model: always."""
+        """Always true: nothing runs beside the model."""
         return True
 
     async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - the interface of all backends

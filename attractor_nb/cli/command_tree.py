@@ -87,7 +87,7 @@ class _QuickValue:
             return plain
         if value is None:
             return ()
-        if is_several and annotation in (str, list[str]) and all(isinstance(each, str) for each in value):
+        if is_several and annotation == list[str]:
             return list(value)
         setattr(param, _CONVERTER, None)
         return param.get_runtime_param().coerce(value, param=param, ctx=ctx)

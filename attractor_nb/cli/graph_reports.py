@@ -68,7 +68,7 @@ def show_findings(file: str, *, is_strict: bool) -> ExitCode:
     print(_verdict(file, pipeline, found))
     if declared := _declared(pipeline):
         print(f"inputs: {', '.join(_shown_input(each) for each in declared)}")
-    return ExitCode.SUCCESS if _is_valid(found, is_strict=is_strict) else ExitCode.INVALID_INPUT
+    return _code_of(found, is_strict=is_strict)
 
 
 def show_findings_as_json(files: Sequence[str], *, is_strict: bool) -> ExitCode:
@@ -107,9 +107,7 @@ def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:
     preview = pipeline.lint().fix()
     if not preview.diff:
         print("nothing to fix", file=sys.stderr)
-        return (
-            ExitCode.SUCCESS if _is_valid(pipeline.judged_for_a_run(), is_strict=is_strict) else ExitCode.INVALID_INPUT
-        )
+        return _code_of(pipeline.judged_for_a_run(), is_strict=is_strict)
     print_source(preview.diff)
     if not is_written:
         print(_count("fix", len(preview.fixed), plural="fixes") + "; --write applies", file=sys.stderr)
@@ -121,7 +119,7 @@ def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:
     print(f"{_count('fix', len(preview.fixed), plural='fixes')} applied", file=sys.stderr)
     left = mended.judged_for_a_run()
     print(_verdict(file, mended, left), file=sys.stderr)
-    return ExitCode.SUCCESS if _is_valid(left, is_strict=is_strict) else ExitCode.INVALID_INPUT
+    return _code_of(left, is_strict=is_strict)
 
 
 def show_graph(file: str, graph_format: GraphFormat, output: Path | None) -> ExitCode:
@@ -156,6 +154,10 @@ def _drawn(pipeline: Pipeline, graph_format: GraphFormat) -> str:
         case GraphFormat.TEXT:
             graph = pipeline.graph
             return f"{headline(graph)}\n\n{text_tree(graph)}\n\n{text_table(graph)}"
+
+
+def _code_of(found: Iterable[Diagnostic], *, is_strict: bool) -> ExitCode:
+    return ExitCode.SUCCESS if _is_valid(found, is_strict=is_strict) else ExitCode.INVALID_INPUT
 
 
 def _is_valid(found: Iterable[Diagnostic], *, is_strict: bool) -> bool:

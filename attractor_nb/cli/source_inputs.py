@@ -231,7 +231,7 @@ def _csv_rows(source: SourceText) -> Iterator[dict[str, Any]]:
 
 
 def _separator(text: str) -> str:
-    r"""What separates the columns: what the first line has of semicolon and tab, where it has no comma.
+    r"""The separator of the columns: a semicolon or tab of the first line, where that has no comma.
 
     >>> _separator("ticket;tries\n1,5;2"), _separator("ticket\n1;2")
     (';', ',')

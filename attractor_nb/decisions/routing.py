@@ -103,7 +103,7 @@ def read_status(planned: PlannedNode, seen: Seen) -> StageStatus:
 
 
 def misread_texts(planned: PlannedNode, lookup: Lookup) -> list[str]:
-    """What is to be said of keys that stand alone and hold a text that reads like false (ruling 50)."""
+    """Warnings about keys that stand alone and hold a text that reads like false (ruling 50)."""
     found = ((key, value_at_key(key, lookup)) for key in planned.bare_keys)
     return [
         f"the condition `{key}` holds: its value is the text {value!r}, not false; write `{key}={value.strip()}`"

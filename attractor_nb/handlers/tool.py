@@ -29,7 +29,7 @@ CONTEXT_FILE = "context.json"
 TAIL_CHARACTERS = 500
 """How much of a failed command's stderr is in its failure reason."""
 MAX_LINE_CHARACTERS = 4_000
-"""How much of the last line ``tool.last_line`` has: its end."""
+"""Length of ``tool.last_line``: the end of a longer line."""
 LAST_LINE_KEY = "tool.last_line"
 _PRIVATE_PREFIX = "internal."
 

@@ -14,7 +14,8 @@ from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS, FALLBACK_
 from attractor_nb.model.vocabulary.attributes import attribute
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.shapes import PIPELINE_TYPE, SHAPE_TO_TYPE
-from attractor_nb.model.vocabulary.variables import CONTEXT_PREFIX, FILTERS, NAMING_ATTRIBUTES
+from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
+from attractor_nb.model.vocabulary.variables import FILTERS, NAMING_ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

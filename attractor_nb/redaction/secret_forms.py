@@ -61,11 +61,9 @@ def address_secrets(value: str) -> list[str]:
     >>> address_secrets("http://127.0.0.1:8765/#token=abc"), address_secrets("postgres://ann:pa%20ss@db/x?token=")
     (['abc'], ['pa%20ss', 'pa ss'])
     """
-    found = (
-        [given[2] for given in _compiled(_PART).finditer(value) if _is_secret_parameter(given[1])]
-        if ";" in value
-        else []
-    )
+    found: list[str] = []
+    if ";" in value:
+        found += [given[2] for given in _compiled(_PART).finditer(value) if _is_secret_parameter(given[1])]
     if "://" in value:
         found += [password[1] for password in _compiled(_USER_INFO).finditer(value)]
         found += [part for key in _compiled(_KEY_OR_HOOK).finditer(value) for part in key.groups() if part]

@@ -190,10 +190,10 @@ class ShippedHandler:
         """As the handler says."""
         return bool(getattr(self.handler, "keeps_own_time", False))
 
-    def writes_status(self, node: Node) -> bool:
+    @property
+    def writes_status(self) -> bool | Callable[[Node], bool]:
         """As the handler says."""
-        said: Any = getattr(self.handler, "writes_status", True)
-        return bool(said(node) if callable(said) else said)
+        return getattr(self.handler, "writes_status", True)
 
     @property
     def observes_failures(self) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _DATA, _ERROR, _END = b"data:", b"error:", b"data: [DONE]\n\n"
 _LOOSE: Final = re.compile(rb'"message"|"tool_calls"|"usage"\s*:\s*\{')
-"""What an event contains that may need to be changed; all others are passed on as they are."""
+"""Parts of an event that may need a change; an event without them is passed on unchanged."""
 _SHOWN: Final = 300
 _MOST_TOKENS: Final = 10**12
 """Of a request; a server that says more does not count."""
@@ -31,12 +31,12 @@ class ChatEvents:
         self._calls: dict[int, _Calls] = {}
 
     def take(self, piece: bytes) -> bytes:
-        """Take a piece of the stream; the whole lines that it completes, changed where they must be."""
+        """Take a piece of the stream and return the lines that it completes, changed where they must be."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         return b"".join(self._line(line) + b"\n" for line in lines)
 
     def end(self) -> bytes:
-        """What is left when the stream has ended."""
+        """Return the last line of a stream that ended without a line break."""
         return self._line(self._rest) if self._rest else b""
 
     def whole(self, body: bytes) -> bytes:

@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 
 
 class Wording(NamedTuple):
-    """How a server refuses a prompt that is too long.
+    """Words in which a server refuses a prompt that is too long.
 
     Attributes:
         server: Whose words they are.
         statuses: The HTTP statuses that it sends them with.
-        pattern: What the message or the error's type contains, in any case; empty for any message.
+        pattern: An expression for the message or the error's type, in any case; empty for any message.
         source: Where the words can be read.
     """
 

@@ -15,12 +15,11 @@ import msgspec
 
 from attractor_nb.languages.condition.syntax import Clause, Condition, Operator
 from attractor_nb.model.vocabulary.labels import normalize_label
-from attractor_nb.model.vocabulary.value_paths import value_at
+from attractor_nb.model.vocabulary.value_paths import named_value
 
 Lookup = Callable[[str], object]
 """Gives a context value by key, None when it is missing."""
 
-_CONTEXT = "context."
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][-+]?[0-9]{1,4})?")
 """As JSON writes it, and no longer than any number of a context."""
 
@@ -82,22 +81,13 @@ def value_text(value: object) -> str:
 
 
 def value_at_key(key: str, lookup: Lookup) -> object:
-    """The value of a key that is neither ``outcome`` nor ``preferred_label``; None when nothing has set it.
-
-    A key is looked up as it is written, then without ``context.``; then it may continue into a structured value.
-    """
-    value = lookup(key)
-    if value is None and key.startswith(_CONTEXT):
-        key = key[len(_CONTEXT) :]
-        value = lookup(key)
-    if value is not None or "." not in key:
-        return value
+    """The value of a key that is neither ``outcome`` nor ``preferred_label``; None when nothing has set it."""
 
     def stored(name: str, default: object) -> object:
         found = lookup(name)
         return default if found is None else found
 
-    return value_at(stored, key)
+    return named_value(stored, key)
 
 
 def _value(key: str, outcome_status: str, preferred_label: str, lookup: Lookup) -> object:
@@ -120,7 +110,7 @@ def _holds(clause: Clause, value: object) -> bool:
 
 
 def _is_equal(value: object, literal: str) -> bool:
-    """Whether a value is what a literal means: a text without its trailing line breaks, a number, a truth value."""
+    """Compare a value with what a literal means: a text without its trailing line breaks, a number, a truth value."""
     if isinstance(value, str):
         return value.rstrip("\r\n") == literal.rstrip("\r\n")
     if isinstance(value, int | float) and not isinstance(value, bool):

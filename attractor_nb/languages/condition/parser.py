@@ -85,9 +85,7 @@ def _comparison(source: SourceText, branch: Branch) -> tuple[Clause, list[Diagno
     literal = _literal(source, branch.branches[0].tokens)
     if not literal.is_quoted and literal.has_blanks and (error := mistakes.reserved_word_error(literal.span)):
         raise error
-    notices = literal_notices(
-        key.text, literal.text, literal.span, needs_quotes=literal.has_blanks, is_quoted=literal.is_quoted
-    )
+    notices = _literal_notices(key.text, literal)
     text = literal.text
     if key.text == "outcome" and (status := read_status(text)):
         text = status.value
@@ -106,18 +104,9 @@ NOTICE_RULES = ("outcome_alias", "outcome_unknown", "status_as_key", "literal_un
 """Rules that reading a condition can give notice of."""
 
 
-def literal_notices(
-    key: str, literal: str, span: Span, *, needs_quotes: bool, is_quoted: bool = False
-) -> list[Diagnostic]:
-    """Notices about the literal of a clause.
-
-    Args:
-        key: The clause's key.
-        literal: The literal's text, without quotes.
-        span: Where it stands.
-        needs_quotes: It is several bare words.
-        is_quoted: It is a text on purpose.
-    """
+def _literal_notices(key: str, written: _Literal) -> list[Diagnostic]:
+    """Notices about the literal of a clause; one in quotes is a text on purpose."""
+    literal, span = written.text, written.span
     if key == "outcome":
         status = read_status(literal)
         if status is None:
@@ -126,10 +115,10 @@ def literal_notices(
             message = f'"{literal}" is read as the status "{status}"'
             return [_notice("outcome_alias", Severity.INFO, message, span, f'write "{status}"', status.value)]
         return []
-    if needs_quotes:
+    if written.has_blanks:
         message = f'the literal "{literal}" has several words and no quotes'
         return [_notice("literal_unquoted", Severity.WARNING, message, span, "quote it", f'"{literal}"')]
-    if not is_quoted and key != "preferred_label" and (meant := _meant(literal)):
+    if not written.is_quoted and key != "preferred_label" and (meant := _meant(literal)):
         message = f'"{literal}" matches only the text "{literal}", and never {meant[0]}'
         return [_notice("literal_spelling", Severity.WARNING, message, span, f"write {meant[1]}", meant[1])]
     return []

@@ -21,6 +21,7 @@ from attractor_nb.model.calls.model_options import PREFIX as OPTION_PREFIX
 from attractor_nb.model.calls.model_options import read_option, written_options
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.graph import Node
+from attractor_nb.model.inputs import STAGE_KEYS
 from attractor_nb.model.nearest_name import nearest, suggestion
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
 from attractor_nb.model.vocabulary.attributes import literal_text
@@ -284,7 +285,7 @@ def _set_by_stages(survey: Survey) -> tuple[str, ...]:
     )
     return (
         *(f"{node_id}.response" for node_id in survey.graph.nodes),
-        *(("tool.output", "tool.last_line", "tool.stderr", "tool.exit_code") if "tool" in types else ()),
+        *(key for key in STAGE_KEYS if key.startswith("tool.") and "tool" in types),
         *(("human.gate.text", "human.gate.label", "human.gate.form") if "wait.human" in types else ()),
         *(("parallel.results", "parallel.fan_in.best_id") if "parallel" in types else ()),
         *(name for name in outputs if name),

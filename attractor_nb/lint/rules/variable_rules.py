@@ -6,6 +6,7 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from attractor_nb.decisions.answers.response_schemas import is_schema_name
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.lint.consequences import with_value
@@ -18,7 +19,8 @@ from attractor_nb.model.nearest_name import nearest, slipped, suggestion
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.model.vocabulary.mappings import parse_mapping
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE
-from attractor_nb.model.vocabulary.variables import CONTEXT_PREFIX, GOAL, NAMING_ATTRIBUTES, settled, variables
+from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
+from attractor_nb.model.vocabulary.variables import GOAL, NAMING_ATTRIBUTES, settled, variables
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 _OPEN_PREFIXES: Final = ("graph.", "human.gate.", "internal.", "parallel.", "stack.")
 """Beginnings of keys of which the engine sets more than can be listed."""
 _CLOSED_PREFIXES: Final = ("tool.", "human.gate.")
-"""Beginnings of keys of which the engine sets ``STAGE_KEYS`` and no more."""
+"""Beginnings of keys that other tools have under other names (``_ELSEWHERE``)."""
 _FORM: Final = "human.gate.form."
 _ELSEWHERE: Final = {
     **dict.fromkeys(("tool.stdout", "tool.result", "tool.response", "tool.text"), "tool.output"),
@@ -41,7 +43,7 @@ _ELSEWHERE: Final = {
     **dict.fromkeys(("human.gate.answer", "human.gate.choice", "human.gate.outcome"), "human.gate.label"),
     **dict.fromkeys(("human.gate.response", "human.gate.comment", "human.gate.feedback"), "human.gate.text"),
 }
-"""What others call the keys."""
+"""The engine's keys by the names that other tools have for them."""
 _RESPONSE: Final = ".response"
 _MOST_FIELDS: Final = 500
 _MOST_LEVELS: Final = 5
@@ -114,8 +116,7 @@ def variable_unknown(survey: Survey) -> Iterator[Finding]:
         text = _written(survey, node, name)
         for variable in variables(text.text):
             if message := _complaint(survey, node, variable.name, names):
-                near = _meant_key(variable.name.removeprefix(CONTEXT_PREFIX))
-                near = near or names.certain.nearest(variable.name) or names.likely.nearest(variable.name)
+                near = names.meant(variable.name) or names.likely.nearest(variable.name)
                 if variable.default is not None and not near:
                     continue
                 span = text.span(variable.start, variable.end)
@@ -271,6 +272,10 @@ class _Names:
         self.likely = KnownNames(known)
         self.certain = self.likely if self.inputs else KnownNames(known, _dotted_or_slipped)
 
+    def meant(self, name: str) -> str:
+        """The known name that a variable certainly means, or empty."""
+        return _meant_key(name.removeprefix(CONTEXT_PREFIX)) or self.certain.nearest(name)
+
 
 def _dotted_or_slipped(name: str, known: Iterable[str]) -> str:
     """The name with a dot that is near to one, or the one that a slip of the fingers made into it."""
@@ -291,11 +296,11 @@ def _known_names(survey: Survey, inputs: Iterable[str]) -> list[str]:
 
 
 def _answer_keys(survey: Survey) -> Iterator[str]:
-    """What a structured answer leaves: ``<node>.verdict``, and the fields that its schema names (ruling 50)."""
+    """The keys of a structured answer: ``<node>.verdict``, and the fields that its schema names (ruling 50)."""
     for node in survey.having("response_schema"):
         key, text = f"{node.id}.verdict", node.get("response_schema", str, "").strip()
         yield key
-        if not text.startswith("{"):  # the name of a registered model
+        if is_schema_name(text):
             yield from (f"{key}.{each.name}" for each in survey.options.schema_inputs(text) or ())
             continue
         try:
@@ -359,7 +364,7 @@ def _complaint(survey: Survey, node: Node, name: str, names: _Names) -> str:
     if plain.startswith(_OPEN_PREFIXES) and not _meant_key(plain):
         return ""
     stage, is_response = plain.removesuffix(_RESPONSE), plain.endswith(_RESPONSE)
-    if near := _meant_key(plain) or names.certain.nearest(name):
+    if near := names.meant(name):
         return f'${{{name}}} names nothing; did you mean "{near}"?'
     if is_response and "." not in stage and stage not in survey.graph.nodes:
         return f'${{{name}}} names nothing: there is no stage "{stage}"'

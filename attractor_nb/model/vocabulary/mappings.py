@@ -14,13 +14,13 @@ import msgspec
 
 from attractor_nb.errors import MappingSyntaxError
 from attractor_nb.model.vocabulary.comma_lists import QUOTED, EntryReader
+from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
 from attractor_nb.source import SourceText
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
 _WORD: Final = re.compile(r"[^\s,]+")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?\Z")
 _WORDS: Final = {"true": True, "false": False, "null": None}
-_CONTEXT: Final = "context."
 _FORM: Final = "write name=context.key, name='text', name=3 or name=true, with commas between"
 
 
@@ -72,8 +72,8 @@ def _assignment(reader: EntryReader, position: int) -> tuple[Assignment, int]:
     word = _WORD.match(text, start)
     if word is None:
         raise reader.unexpected(start, "a value")
-    if (key := word.group()).startswith(_CONTEXT) and _NAME.fullmatch(key):
-        return Assignment(name.group(), key=key.removeprefix(_CONTEXT)), word.end()
+    if (key := word.group()).startswith(CONTEXT_PREFIX) and _NAME.fullmatch(key):
+        return Assignment(name.group(), key=key.removeprefix(CONTEXT_PREFIX)), word.end()
     if key in _WORDS:
         return Assignment(name.group(), value=_WORDS[key]), word.end()
     if _NUMBER.match(key):

@@ -13,7 +13,24 @@ if TYPE_CHECKING:
     Get = Callable[[str, Any], Any]
     """Gives the value that is stored under a key, or the default that it is given."""
 
+CONTEXT_PREFIX: Final = "context."
 _ABSENT: Final = object()
+
+
+def named_value(get: Get, key: str, default: Any = None) -> Any:
+    """The value of a key as conditions and variables write it: as it stands, else as a path without ``context.``.
+
+    >>> stored = {"context.x": 1, "rate.verdict": {"level": "high"}}
+    >>> [named_value(stored.get, key) for key in ("context.x", "x", "context.rate.verdict.level")]
+    [1, None, 'high']
+
+    Args:
+        get: Gives the value that is stored under a key, or the default that it is given.
+        key: Names joined by dots, with or without ``context.``.
+        default: What is returned where the key names nothing.
+    """
+    value = get(key, _ABSENT)
+    return value_at(get, key.removeprefix(CONTEXT_PREFIX), default) if value is _ABSENT else value
 
 
 def value_at(get: Get, key: str, default: Any = None) -> Any:

@@ -23,7 +23,7 @@ import msgspec
 
 from attractor_nb.model.calls.attachment import ATTACH, described, is_attachment, without_bytes
 from attractor_nb.model.excerpts import first_lines, last_lines
-from attractor_nb.model.vocabulary.value_paths import value_at
+from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX, named_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 GOAL: Final = "goal"
 FILTERS: Final = ("head", "tail")
-CONTEXT_PREFIX: Final = "context."
 MISSING: Final[Any] = object()
 """Stands for the value of a name that names nothing."""
 NODE_KEYS: Final = ("response", "run_id")
@@ -191,10 +190,7 @@ def lookup_in(goal: str, get: Callable[[str, Any], Any]) -> Lookup:
     def lookup(name: str) -> Any:
         if name == GOAL:
             return goal or get(GOAL, "")
-        value = get(name, MISSING)
-        if value is MISSING and ("." in name or name.startswith(CONTEXT_PREFIX)):
-            return value_at(get, name.removeprefix(CONTEXT_PREFIX), MISSING)
-        return value
+        return named_value(get, name, MISSING)
 
     return lookup
 

@@ -142,7 +142,7 @@ _OTHER_NAMES: Final = {
     **dict.fromkeys(("callbacks", "on_event"), "observers"),
     "recursion_limit": "max_steps",
 }
-"""What options are called elsewhere."""
+"""Options by the names that other tools have for them."""
 _HINTS: Final = {"model": 'name it in the graph, graph [llm_model="…"], or pass backend="llm"'}
 
 

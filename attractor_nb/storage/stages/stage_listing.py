@@ -15,7 +15,7 @@ import msgspec
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
-from attractor_nb.storage.files.disk import Disk, open_below, storage_error
+from attractor_nb.storage.files.disk import open_below, storage_error
 from attractor_nb.storage.run_directory import VISITS_NAME
 
 if TYPE_CHECKING:
@@ -118,11 +118,9 @@ def read_beginning(directory: Path, name: str, max_bytes: int, root: Path) -> tu
     *folders, last = name.split("/")
     if any(part in {"", ".", ".."} or "\0" in part for part in (*folders, last)):
         raise StorageError(f"{name!r} is not a file of a stage", hint="use a name that the list of files has")
-    disk, opened = Disk(), list[int]()
+    opened = list[int]()
     try:
-        opened.append(open_below(root, directory.relative_to(root).parts))
-        for folder in folders:
-            opened.append(disk.open_directory(folder, opened[-1]))
+        opened.append(open_below(root, (*directory.relative_to(root).parts, *folders)))
         opened.append(os.open(last, _OPEN, dir_fd=opened[-1]))
         facts = os.fstat(opened[-1])
         if not stat.S_ISREG(facts.st_mode):

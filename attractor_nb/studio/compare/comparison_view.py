@@ -214,23 +214,24 @@ def text_changes(compared: Compared, node: str = "", *, max_lines: int = 40) -> 
 
 def text_change_count(compared: Compared) -> int:
     """The number of texts that differ."""
-    return sum(
-        pair.a.texts.get(name, "") != pair.b.texts.get(name, "")
-        for pair in compared.pairs
-        if pair.a is not None and pair.b is not None
-        for name in {*pair.a.texts, *pair.b.texts}
-    )
+    return sum(1 for pair in compared.pairs for _ in _differing(pair))
 
 
 def pair_changes(pair: Pair, *, max_lines: int) -> Iterator[TextChange]:
     """The texts of one step that differ."""
+    for number, name, before, after in _differing(pair):
+        lines = tuple(text_diff(before, after, max_lines=max_lines))
+        yield TextChange(pair.node, number, name, lines, tuple(word_diff(before, after, max_lines=max_lines)))
+
+
+def _differing(pair: Pair) -> Iterator[tuple[int, str, str, str]]:
+    """The texts of one step that are not the same: the first run's visit, the name, and both texts."""
     if pair.a is None or pair.b is None:
         return
     for name in dict.fromkeys((*pair.a.texts, *pair.b.texts)):
         before, after = pair.a.texts.get(name, ""), pair.b.texts.get(name, "")
-        if lines := text_diff(before, after, max_lines=max_lines):
-            rows = tuple(word_diff(before, after, max_lines=max_lines))
-            yield TextChange(pair.node, pair.a.number, name, tuple(lines), rows)
+        if before != after:
+            yield pair.a.number, name, before, after
 
 
 def comparison_plain(compared: Compared, *, text_chars: int) -> dict[str, Any]:
