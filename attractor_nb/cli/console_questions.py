@@ -134,8 +134,7 @@ def settled_trust(
         raise untrusted(question)
     if not _is_consented(question):
         raise UntrustedSource("nothing was run", surface_hash=question.surface.full_hash)
-    question.remember()
-    return question.surface.full_hash
+    return question.remember()
 
 
 def _is_consented(question: TrustQuestion) -> bool:
@@ -156,7 +155,7 @@ def show_commands(file: str, *, is_json: bool) -> ExitCode:
     path = Path(file)
     pipeline = load_pipeline(path) if path.is_dir() else read_pipeline(file)
     logs_root = path if path.is_dir() else None
-    recorded = choices_of(path, is_backend_given=False) if path.is_dir() else ()
+    recorded = choices_of(path, pipeline.graph, is_backend_given=False) if path.is_dir() else ()
     surface = ExecutableSurface((*executable_surface(pipeline.graph).commands, *recorded))
     is_trusted = trust_question(pipeline.graph, pipeline.origin, logs_root, recorded=recorded) is None
     if is_json:

@@ -103,7 +103,12 @@ def resume_map(directory: Path, file: str, params: Path | None, settings: Settin
         pipeline,
         is_trusted=settings.needs_no_question,
         logs_root=directory,
-        recorded=choices_of(directory, is_backend_given=settings.named_backend is not None),
+        recorded=choices_of(
+            directory,
+            pipeline.graph,
+            is_backend_given=settings.named_backend is not None,
+            is_place_given=settings.is_place_given,
+        ),
     )
     options = {**_options(settings), **own.options, "trust": trust}
     rows = None if params is None else read_params_file(params)

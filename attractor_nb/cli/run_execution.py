@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.cli.run_settings import Settings
+    from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.runtime.handles.handle import Handle, ResultT
     from attractor_nb.runtime.handles.run_result import RunResult
@@ -158,13 +159,20 @@ def _watch(
     backend: str | None,
 ) -> ExitCode:
     """Start a run, or go on with the one in ``logs_root``, show it, and sum it up."""
-    is_backend_given = settings.named_backend is not None
+    recorded: Sequence[Command] = ()
+    if logs_root is not None:
+        recorded = choices_of(
+            logs_root,
+            pipeline.graph,
+            is_backend_given=settings.named_backend is not None,
+            is_place_given=settings.is_place_given,
+        )
     trust = settings.trust_hash or settled_trust(
         pipeline,
         is_trusted=settings.needs_no_question,
         logs_root=logs_root,
         place=_place(pipeline, settings, logs_root),
-        recorded=() if logs_root is None else choices_of(logs_root, is_backend_given=is_backend_given),
+        recorded=recorded,
     )
     progress = _progress(pipeline, settings, backend)
     run = start({**_options(settings, progress), "trust": trust})

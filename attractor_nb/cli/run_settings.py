@@ -52,6 +52,11 @@ class Settings:
     is_verbose: bool = False
     is_json: bool = False
 
+    @property
+    def is_place_given(self) -> bool:
+        """Whether the options say where a run works, so that its directory does not."""
+        return self.workdir is not None or self.isolation is not None
+
     def kept_options(self, bound: str = "") -> tuple[str, ...]:
         """What a resume must be told again, or it would ask, or allow, something else than the run did.
 

@@ -28,7 +28,7 @@ from attractor_nb.runtime.plugs.executor import shipping_of
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
 from attractor_nb.runtime.prepare.known_secrets import stored_source
 from attractor_nb.runtime.prepare.trust import check_trust, note_run
-from attractor_nb.runtime.recorded_options import choices_of, with_recorded_backend
+from attractor_nb.runtime.recorded_options import choices_for, with_recorded_backend
 from attractor_nb.runtime.resume_checks import GRAPH_CHANGES
 from attractor_nb.runtime.wire import check_plugs
 from attractor_nb.runtime.workspace.recorded_workdir import recorded_for_rows, with_workdir_of_rows
@@ -134,7 +134,7 @@ def continue_map(
     if request.of_rows.durability == "none" or request.own.map_dir is not None:
         raise OptionError("a map goes on in its own directory", hint='leave map_dir and durability="none" out')
     facts = read_map(path)
-    recorded = choices_of(path, is_backend_given=request.of_rows.backend is not None)
+    recorded = choices_for(pipeline.graph, path, request.of_rows)
     of_rows = with_recorded_backend(request.of_rows, facts)
     request = replace(request, of_rows=with_workdir_of_rows(of_rows, facts))
     if not request.own.outputs:

@@ -342,7 +342,7 @@ def _as_it_was(pipeline: Definition, options: RunOptions, place: Path) -> tuple[
         isolation=None,
         trust=False,
     )
-    recorded = recorded_options.choices_of(place, is_backend_given=own.backend is not None)
+    recorded = recorded_options.choices_for(pipeline.graph, place, own)
     return recorded_options.with_recorded_plugs(own, place), recorded
 
 

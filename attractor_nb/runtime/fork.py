@@ -29,7 +29,7 @@ from attractor_nb.runtime.prepare.declared_inputs import later_inputs
 from attractor_nb.runtime.prepare.known_secrets import learn_for_run, stored_source
 from attractor_nb.runtime.prepare.run_options import as_list, as_path, read_options
 from attractor_nb.runtime.prepare.trust import note_run
-from attractor_nb.runtime.recorded_options import choices_of, with_recorded_plugs
+from attractor_nb.runtime.recorded_options import choices_for, with_recorded_plugs
 from attractor_nb.runtime.resume_checks import GRAPH_CHANGES, check_fork
 from attractor_nb.runtime.rewind import RewindPlace, check_rewind, find_place, read_rewind
 from attractor_nb.runtime.wire import check_plugs
@@ -129,7 +129,7 @@ def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, 
             "nothing of the run is stored, or nothing of the fork would be, and a fork needs both",
             hint='use durability="fast" or "full"',
         )
-    recorded = choices_of(parent, is_backend_given=options.backend is not None)
+    recorded = choices_for(pipeline.graph, parent, options)
     options = with_recorded_plugs(options, parent)
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     check_host(options.host)

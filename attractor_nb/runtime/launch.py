@@ -69,7 +69,7 @@ def go_on(
     rewind: Rewind | None = None,
 ) -> Execution:
     """Take a run up where it stands, or where a rewind goes, and start its engine."""
-    recorded = recorded_options.choices_of(logs_root, is_backend_given=options.backend is not None)
+    recorded = recorded_options.choices_for(pipeline.graph, logs_root, options)
     options, tape = with_cassette(recorded_options.with_recorded_plugs(options, logs_root), is_resume=True)
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, pipeline.tools)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb import backends
 from attractor_nb.backends import NAMED
-from attractor_nb.decisions.planning.recorded_choices import recorded_choices
+from attractor_nb.decisions.planning.recorded_choices import foreign_choices, recorded_choices
 from attractor_nb.errors import OptionError
 from attractor_nb.runtime.begin import SIMULATED, backend_facts, describe_backend
 from attractor_nb.runtime.prepare.run_options import BOUNDS
-from attractor_nb.runtime.prepare.trust import are_choices_known, note_choices
+from attractor_nb.runtime.prepare.trust import are_choices_known, is_own_directory, note_choices
 from attractor_nb.runtime.workspace.recorded_workdir import with_recorded_workdir
+from attractor_nb.storage.directory_digest import directory_digest
 from attractor_nb.storage.map_directory import is_map, read_map
 from attractor_nb.storage.run_directory import first_directory
-from attractor_nb.storage.stored_run import check_directory, has_event_log, read_facts
+from attractor_nb.storage.stored_run import check_directory, has_event_log, read_facts, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.model.graph import Graph
@@ -27,23 +29,50 @@ if TYPE_CHECKING:
     from attractor_nb.storage.run_store import DirectoryRunStore
 
 
-def choices_of(logs_root: Path, *, is_backend_given: bool) -> tuple[Command, ...]:
+def choices_of(
+    logs_root: Path, graph: Graph, *, is_backend_given: bool, is_place_given: bool = False
+) -> tuple[Command, ...]:
     """What the directory of a run or a map would choose by itself (ruling 43).
 
     Args:
         logs_root: The directory.
+        graph: The graph that goes on.
         is_backend_given: The caller names a backend, so that the recorded one is not used.
+        is_place_given: The caller says where the run works.
 
     Raises:
         RunNotFound: There is no such directory.
+        CheckpointCorrupt, StorageError: The directory of another user cannot be read.
     """
-    if is_map(logs_root):
+    if is_a_map := is_map(logs_root):
         facts = first = read_map(logs_root)
     else:
         check_directory(logs_root)
         facts = read_facts(logs_root)
         first = read_facts(first_directory(logs_root)) if facts.get("restart_of") else facts
-    return recorded_choices(facts, first, is_backend_given=is_backend_given)
+    found = recorded_choices(facts, first, is_backend_given=is_backend_given)
+    if is_own_directory(logs_root):
+        return found
+    return found + foreign_choices(
+        graph,
+        {} if is_place_given else _elsewhere(first),
+        read_events=lambda: () if is_a_map else read_run(logs_root).events,
+        digest=lambda: directory_digest(first_directory(logs_root)),
+    )
+
+
+def _elsewhere(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Facts of a place without a working directory that is the current one, where a run works in any case."""
+    with contextlib.suppress(OSError):
+        if facts.get("workdir") and Path(str(facts["workdir"])).samefile(Path.cwd()):
+            return {**facts, "workdir": None}
+    return facts
+
+
+def choices_for(graph: Graph, logs_root: Path, options: RunOptions) -> tuple[Command, ...]:
+    """What a directory would choose by itself, with what these options leave to it; raises as ``choices_of``."""
+    is_place_given = any(value is not None for value in (options.workdir, options.isolation, options.executor))
+    return choices_of(logs_root, graph, is_backend_given=options.backend is not None, is_place_given=is_place_given)
 
 
 def record_options(

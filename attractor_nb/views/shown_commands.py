@@ -10,7 +10,7 @@ import difflib
 import re
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.planning.recorded_choices import RECORDED
+from attractor_nb.decisions.planning.recorded_choices import OF_A_DIRECTORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,7 +83,7 @@ def _owner(entry: Command) -> str:
 
 def _whole(entry: Command) -> str:
     """What an entry belongs to that is no node's."""
-    return "run directory" if entry.attribute.startswith(RECORDED) else "graph"
+    return "run directory" if entry.attribute.startswith(OF_A_DIRECTORY) else "graph"
 
 
 def _without_empty_runs(lines: list[str]) -> Iterator[str]:

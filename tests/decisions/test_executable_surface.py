@@ -72,6 +72,15 @@ def test_what_steers_the_models_of_a_child_is_listed_ruling_43():
     assert not any(entry.node_id == "plan" for entry in found)
 
 
+def test_the_goal_and_the_inputs_above_a_steered_child_are_listed_ruling_43():
+    child = parse_dot("digraph { work [prompt=Work, allowed_tools=run] }")
+    parent = parse_dot('digraph { goal=Ship inputs="topic=cats" boss [shape=house] }')
+    assert executable_surface(parent).commands == ()
+    found = executable_surface(replace(parent, children={"boss": child})).commands
+    assert Command("", "goal", "Ship") in found
+    assert Command("", "inputs", "topic=cats") in found
+
+
 def test_a_server_that_nodes_have_from_their_graph_is_listed_once():
     graph = StylesheetApplication().apply(parse_dot('digraph { llm.base_url="http://x.test" a b a -> b }'))
     assert executable_surface(graph).commands == (Command("", "llm.base_url", "http://x.test"),)

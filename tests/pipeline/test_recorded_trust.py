@@ -155,7 +155,7 @@ def stopped_map(asked, monkeypatch, tmp_path):
 
 
 def test_a_map_of_somebody_else_asks_no_address_of_its_choice(another_user, asked, stopped_map):
-    assert choices_of(stopped_map.parent, is_backend_given=False)
+    assert choices_of(stopped_map.parent, Pipeline(TEXT).graph, is_backend_given=False)
     another_user()
     for call in (
         lambda: Pipeline(TEXT).resume_map(stopped_map.parent, failed="retry"),

@@ -59,9 +59,11 @@ class Client:
             return next(one for one in found if one["data"].get("type") == kind)
 
     def ended(self, run_id):
-        """Wait until the run has ended, and return its status."""
+        """Wait until the run has ended, and return its status; a slow client is let go, and connects again."""
         self.events(run_id)
-        return self.get(f"/pipelines/{run_id}").json()
+        while (status := self.get(f"/pipelines/{run_id}").json())["status"] == "running":
+            self.events(run_id)
+        return status
 
 
 def messages(response):

@@ -127,7 +127,7 @@ def executable_surface(graph: Graph) -> ExecutableSurface:
 def _all_commands(graph: Graph, within: str) -> Iterator[Command]:
     yield from _commands_of(graph, within.rstrip("/"), _GRAPH_NAMES)
     said = {name: text for name in _STEERING_ALL if (text := graph.get(name, str, "")).strip()}
-    if said and any(_may_execute(node) for node in graph.nodes.values()):
+    if said and is_steered(graph):
         yield from (Command(within.rstrip("/"), name, text) for name, text in said.items())
     for node in graph.nodes.values():
         yield from _steering_of(graph, node, within + node.id)
@@ -145,16 +145,16 @@ def _may_execute(node: Node) -> bool:
     return bool(tools.own or tools.served or tools.wrong or not _LOOKING.issuperset(tools.built_in))
 
 
-def _is_steered(graph: Graph) -> bool:
+def is_steered(graph: Graph) -> bool:
     """Whether a model of a graph or of one below it may write or execute."""
-    return any(map(_may_execute, graph.nodes.values())) or any(map(_is_steered, graph.children.values()))
+    return any(map(_may_execute, graph.nodes.values())) or any(map(is_steered, graph.children.values()))
 
 
 def _steering_of(graph: Graph, node: Node, node_id: str) -> Iterator[Command]:
     """The texts by which a node tells a model what to do that may write or execute: its own, or its child's."""
     child = graph.children.get(node.id)
     names = _STEERING if _may_execute(node) else ()
-    if child is not None and _is_steered(child):
+    if child is not None and is_steered(child):
         names = (*_STEERING, *_STEERING_A_CHILD)
     for name in names:
         text = node.get(name, str, "") or (node.label if name == "prompt" else "")

@@ -2,6 +2,8 @@
 
 Its manifest says with which backend, at which addresses and in which repository the run worked. The user who began
 the run chose these. Who receives a run directory did not, so they need trust as the same words of a graph do.
+In a directory that the user did not begin, the working directory needs trust too, and, where a model may write or
+execute, everything that the model would read of it: inputs, prompts, answers and files.
 """
 
 from __future__ import annotations
@@ -9,15 +11,29 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.decisions.planning.executable_surface import Command
+from attractor_nb.decisions.planning.executable_surface import Command, executable_surface, is_steered
 from attractor_nb.model.calls.rates import RATE_FIELDS
+from attractor_nb.model.events import (
+    DebuggerChanged,
+    InstructionGiven,
+    InterviewCompleted,
+    PipelineForked,
+    PipelineRewound,
+    PipelineStarted,
+)
 from attractor_nb.model.vocabulary.isolation import WORKTREE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from attractor_nb.model.events import Event
+    from attractor_nb.model.graph import Graph
 
 RECORDED: Final = "manifest."
 """What the attributes of these entries begin with: they stand in the manifest and not in the graph."""
+FOREIGN: Final = "directory."
+"""What the attributes of entries begin with that only the directory of another user needs."""
+OF_A_DIRECTORY: Final = (RECORDED, FOREIGN)
 OWN: Final = " (own)"
 """What the description of the caller's own object ends with: nobody makes it again from a manifest."""
 _MODELS: Final = frozenset({"", "simulated", "local", "llm"})
@@ -44,6 +60,52 @@ def recorded_choices(
     elif place.get("isolation") == WORKTREE:  # of a map, whose rows have worktrees
         found.append(("workdir", place.get("workdir")))
     return tuple(Command("", f"{RECORDED}{name}", _text(value)) for name, value in found)
+
+
+def foreign_choices(
+    graph: Graph, place: Mapping[str, Any], *, read_events: Callable[[], Iterable[Event]], digest: Callable[[], str]
+) -> tuple[Command, ...]:
+    """The entries that a directory needs besides, which the user did not begin.
+
+    Args:
+        graph: The graph that goes on.
+        place: What its manifests say of where the run works; without what the caller names.
+        read_events: Reads the log; called only where a model may write or execute.
+        digest: The hash of all files of the directory; called only there.
+    """
+    if not executable_surface(graph):
+        return ()
+    found: list[tuple[str, object]] = [
+        (name, place[name]) for name in ("workdir", "workspace_from") if place.get(name) and _is_elsewhere(name, place)
+    ]
+    if is_steered(graph):
+        found += [*_told(read_events()), ("files", digest())]
+    return tuple(Command("", f"{FOREIGN}{name}", _text(value)) for name, value in found)
+
+
+def _is_elsewhere(name: str, place: Mapping[str, Any]) -> bool:
+    """Whether a place of a manifest is not the run's own, inside its directory."""
+    return name != "workdir" or not place.get("isolation")
+
+
+def _told(events: Iterable[Event]) -> Iterator[tuple[str, object]]:
+    """What a log says that people told the models of a run, with the node it was for."""
+    for event in events:
+        match event:
+            case PipelineStarted(inputs=inputs) if inputs:
+                yield "inputs", inputs
+            case PipelineForked() | PipelineRewound() | DebuggerChanged():
+                text = event.text if isinstance(event, DebuggerChanged) else event.prompt
+                if text:
+                    yield f"prompt of {event.node}", text
+                if event.context:
+                    yield "context", event.context
+            case InstructionGiven(text=text):
+                yield "instruction", text
+            case InterviewCompleted(stage=stage, text=text, form=form) if text or form:
+                yield f"answer at {stage}", form or text
+            case _:
+                pass
 
 
 def _of_backend(manifest: Mapping[str, Any]) -> Iterator[tuple[str, object]]:

@@ -22,7 +22,7 @@ from attractor_nb.decisions.planning.executable_surface import (
     executable_surface,
     is_hash,
 )
-from attractor_nb.decisions.planning.recorded_choices import RECORDED
+from attractor_nb.decisions.planning.recorded_choices import FOREIGN, OF_A_DIRECTORY
 from attractor_nb.errors import OptionError, UntrustedSource
 from attractor_nb.model.vocabulary.isolation import IN_PLACE
 from attractor_nb.redaction import redacted
@@ -85,15 +85,23 @@ class TrustQuestion(Struct, frozen=True):
         """Where they would run, as a line of its own."""
         return f"commands run in {spelled_out(self.place)}" if self.place else ""
 
-    def remember(self) -> None:
-        """Note that a person has read these commands and let them run; a mere name has no memory."""
+    def remember(self) -> str:
+        """Note that a person has read these commands and let them run; a mere name has no memory.
+
+        Returns:
+            The hash that names them from now on: a run directory counts as the user's own then.
+        """
         of_graph, recorded = _parts(self.surface)
+        own = ExecutableSurface(tuple(entry for entry in recorded.commands if not _is_foreign(entry)))
         if of_graph:
             for place in _places(self.origin):
                 _note(place, of_graph, is_synced=True)
                 break
-        if recorded and self.logs_root is not None:
-            _note(_place(self.logs_root / MANIFEST_NAME), recorded, is_synced=True)
+        if self.logs_root is not None:
+            _note(_place(self.logs_root / SOURCE_NAME), of_graph, is_synced=True)
+            if own:
+                _note(_place(self.logs_root / MANIFEST_NAME), own, is_synced=True)
+        return ExecutableSurface((*of_graph.commands, *own.commands)).full_hash
 
 
 def trust_question(
@@ -161,6 +169,11 @@ def are_choices_known(recorded: Sequence[Command], logs_root: Path | None) -> bo
     return False
 
 
+def is_own_directory(logs_root: Path) -> bool:
+    """Whether this user began the run of a directory here, or has trusted its commands."""
+    return any(TrustFile().recall(place) for place in _places(logs_root / SOURCE_NAME))
+
+
 def where_commands_run(graph: Graph, isolation: str | None, workdir: str | Path | None) -> str:
     """Where the commands of a run would run, in words (ruling 41)."""
     own = isolation or graph.get("isolation", str, "") or IN_PLACE
@@ -192,6 +205,7 @@ def check_trust(
         return
     if not _are_commands_run(options.processes):  # a backend is asked all the same
         origin = None
+        recorded = [entry for entry in recorded if not _is_foreign(entry)]
     place = "" if options.executor else where_commands_run(graph, options.isolation, options.workdir)
     if isinstance(options.trust, str):
         surface = _surface_of(graph, origin, recorded)
@@ -267,8 +281,14 @@ def _surface_of(graph: Graph, origin: Origin | None, recorded: Sequence[Command]
 
 def _parts(surface: ExecutableSurface) -> tuple[ExecutableSurface, ExecutableSurface]:
     """What stands in the graph, and what stands in the manifest of the run directory."""
-    recorded = tuple(entry for entry in surface.commands if not entry.node_id and entry.attribute.startswith(RECORDED))
+    recorded = tuple(
+        entry for entry in surface.commands if not entry.node_id and entry.attribute.startswith(OF_A_DIRECTORY)
+    )
     return ExecutableSurface(surface.commands[: len(surface.commands) - len(recorded)]), ExecutableSurface(recorded)
+
+
+def _is_foreign(entry: Command) -> bool:
+    return not entry.node_id and entry.attribute.startswith(FOREIGN)
 
 
 def _not_named(question: TrustQuestion, given: str) -> UntrustedSource:
