@@ -21,7 +21,7 @@ from attractor_nb.handlers.call_inputs import (
     rendered_node,
 )
 from attractor_nb.handlers.named_models import with_named_schema
-from attractor_nb.handlers.response_texts import answer_in, no_answer
+from attractor_nb.handlers.response_texts import RESPONSE_FILE, answer_in, no_answer, response_updates
 from attractor_nb.handlers.verdicts import TRUNCATED, NoAnswer, asks_for_verdict, read_verdict, verdict_request
 from attractor_nb.model.calls.attachment import attachments_section
 from attractor_nb.model.calls.prompt_sections import with_complaint, with_context, with_instructions
@@ -42,10 +42,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CodergenBackend
     from attractor_nb.stage import StageScope
-
-RESPONSE_FILE = "response.md"
-EXCERPT_CHARACTERS = 200
-"""Length of ``last_response`` (spec 4.5); the whole text is in response.md and ``<node>.response``."""
 
 
 class CodergenHandler:
@@ -152,7 +148,7 @@ def task_of(node: Node) -> str:
 
 
 def _judged(node: Node, graph: Graph, text: str, model: type[BaseModel] | None) -> Outcome:
-    updates = {"last_stage": node.id, "last_response": text[:EXCERPT_CHARACTERS], f"{node.id}.response": str(text)}
+    updates = response_updates(node.id, text)
     is_truncated = isinstance(text, Response) and text.is_truncated
     if asks_for_verdict(node):
         if is_truncated:  # nothing is read of what may be the half of a verdict, or of a second thought

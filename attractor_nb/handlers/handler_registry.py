@@ -83,8 +83,8 @@ class HandlerRegistry:
         Raises:
             TerminalError: No handler is registered for the node's built-in type.
         """
-        if node.type in self._handlers:
-            return self._handlers[node.type]
+        if node.handler_type in self._handlers:
+            return self._handlers[node.handler_type]
         wanted = node.type if node.type in BUILT_IN_TYPES else type_of_shape(node.shape)
         found = self._handlers.get(wanted)
         if found is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.calls.reasoning import part_reasoning
 from attractor_nb.model.calls.response import with_text
@@ -11,6 +11,9 @@ from attractor_nb.model.redacted import redacted_response
 if TYPE_CHECKING:
     from attractor_nb.stage import StageFiles
 
+RESPONSE_FILE: Final = "response.md"
+EXCERPT_CHARACTERS: Final = 200
+"""Length of ``last_response`` (spec 4.5); the whole text is in response.md and ``<node>.response``."""
 ONLY_REASONING = "the response is only reasoning, without an answer"
 EMPTY = "the response is empty"
 
@@ -36,3 +39,8 @@ def answer_in(
 def no_answer(response: str) -> str:
     """Why a response has no answer in it."""
     return ONLY_REASONING if response.strip() else EMPTY
+
+
+def response_updates(node_id: str, response: str) -> dict[str, str]:
+    """The context values that a stage leaves of its response (spec 4.5)."""
+    return {"last_stage": node_id, "last_response": response[:EXCERPT_CHARACTERS], f"{node_id}.response": str(response)}

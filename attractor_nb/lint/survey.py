@@ -270,6 +270,7 @@ class LintOptions:
         runnable_types: Types that have a handler, or None when nobody is going to run the graph.
         schemas: Names of the schemas that are registered, or None when nobody is going to run the graph.
         tools: Names of the functions that models may call, or None when nobody has given any.
+        functions: Names of the functions that stages may call, or None when nobody is going to run the graph.
         invalid_forms: Of the registered schemas those that cannot be filled in as forms, and why.
         schema_inputs: Gives the inputs that a registered schema declares, by its name; None where nothing is
             registered under it.
@@ -285,6 +286,7 @@ class LintOptions:
     runnable_types: frozenset[str] | None = None
     schemas: frozenset[str] | None = None
     tools: frozenset[str] | None = None
+    functions: frozenset[str] | None = None
     invalid_forms: Mapping[str, str] = field(default_factory=dict[str, str])
     schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
     allow_many_exits: bool = False

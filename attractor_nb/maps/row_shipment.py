@@ -81,7 +81,7 @@ def _why_not(pipeline: Definition, options: RunOptions, plan: Plan) -> str:
             is_shippable(handler) for handler in pipeline.handlers.values()
         ),
         "registered schemas stay here": bool(pipeline.schemas),
-        "functions that models may call stay here": bool(pipeline.tools),
+        "functions that models or stages call stay here": bool(pipeline.tools or pipeline.functions),
         "their events are observed here": bool(pipeline.observers or options.observers or options.tracer),
         "processes, clock, randomness or disk of your own stay here": any(own),
         "the cache is here": options.cache is not False,

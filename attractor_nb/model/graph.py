@@ -21,7 +21,7 @@ from attractor_nb.model.vocabulary.attribute_kinds import AttrValue, Scope
 from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS, Attributed, AttrSpan
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.duration import Duration
-from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, type_of_shape
+from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE, SHAPE_ALIASES, type_of_shape
 from attractor_nb.source import Span
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ class Node(_Placed, frozen=True):
 
     @property
     def handler_type(self) -> str:
-        """The explicit type, else the shape's (spec 4.2); ``Graph.handler_types`` knows all ends."""
-        return self.type or type_of_shape(self.shape)
+        """The explicit type, else the function's or the shape's (spec 4.2); ``Graph.handler_types`` knows all ends."""
+        return self.type or (FUNCTION_TYPE if self.get("function", str) else type_of_shape(self.shape))
 
     @property
     def prompt(self) -> str:

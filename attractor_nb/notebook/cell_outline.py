@@ -14,7 +14,14 @@ from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, parse_inputs
 from attractor_nb.model.vocabulary.mappings import parse_mapping
-from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE, type_of_shape
+from attractor_nb.model.vocabulary.shapes import (
+    BUILT_IN_TYPES,
+    CHILD_TYPES,
+    DEFAULT_TYPE,
+    FUNCTION_TYPE,
+    HUMAN_TYPE,
+    type_of_shape,
+)
 from attractor_nb.model.vocabulary.variables import GOAL
 from attractor_nb.source import SourceText
 
@@ -59,7 +66,8 @@ class CellOutline:
     def type_of(self, node_id: str) -> str:
         """The handler type of a node."""
         attrs = self.nodes.get(node_id, {})
-        return attrs.get("type") or type_of_shape(attrs.get("shape", "box"))
+        own = attrs.get("type") or (FUNCTION_TYPE if attrs.get("function") else "")
+        return own or type_of_shape(attrs.get("shape", "box"))
 
     @property
     def inputs(self) -> list[str]:

@@ -7,13 +7,15 @@ where the editor's cursor is.
 
 from __future__ import annotations
 
+import inspect
+
 # IPython's magic decorators have no types.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedFunctionDecorator=false
 # pyright: reportUntypedClassDecorator=false, reportIncompatibleVariableOverride=false
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments
@@ -93,6 +95,7 @@ class AttractorMagics(Magics):
 
             write_file(as_path(options.write, "--write"), cell)
         pipeline = self._make(SourceText(cell, CELL_NAME, first_line=BODY_LINE), options, params)
+        self._register_functions(pipeline)
         name = options.name or pipeline.name
         if name.isidentifier():
             self.shell.user_ns[name] = pipeline
@@ -165,6 +168,14 @@ class AttractorMagics(Magics):
         return Pipeline(
             source, backend=options.backend, interviewer="auto" if options.auto_approve else None, params=params or None
         )
+
+    def _register_functions(self, pipeline: Any) -> None:
+        """Register the functions of the notebook that the cell names (``function=count``); not those of its imports."""
+        for node in pipeline.graph.nodes.values():
+            name = node.get("function", str, "")
+            found = cast("object", self.shell.user_ns.get(name))
+            if inspect.isfunction(found) and found.__module__ == "__main__":
+                pipeline.register_function(name, found)
 
     def _run(self, pipeline: Any, options: Any, params: dict[str, Any]) -> Any:
         given: dict[str, Any] = {

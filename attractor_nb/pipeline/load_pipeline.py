@@ -42,6 +42,7 @@ def load_pipeline(
     guards: Mapping[str, GuardFunction] | None = None,
     schemas: Mapping[str, type[BaseModel]] | None = None,
     tools: Mapping[str, Callable[..., Any]] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
     child_roots: Sequence[str | Path] = (),
     **unknown: Never,
 ) -> Pipeline:
@@ -69,6 +70,7 @@ def load_pipeline(
         guards: Functions by name, which judge a supervised child run (manager.guard_function).
         schemas: Pydantic models by name, for response_schema and human.form of a node and inputs_schema of the graph.
         tools: Functions by name, which allowed_tools of a node gives to its model (only with backend=llm).
+        functions: Functions by name, which nodes call as stages (function=count).
         child_roots: Directories where files of child pipelines may be, in addition to the directory of the file that
             names them and the working directory.
         **unknown: Any other keyword: an error that names the nearest option.

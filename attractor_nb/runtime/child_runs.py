@@ -187,7 +187,14 @@ class ChildRuns:
         kept = read_definition(place, type(own))
         if kept.source is None:
             return kept
-        return type(own)(kept.source, origin=kept.origin, handlers=own.handlers, schemas=own.schemas, tools=own.tools)
+        return type(own)(
+            kept.source,
+            origin=kept.origin,
+            handlers=own.handlers,
+            schemas=own.schemas,
+            tools=own.tools,
+            functions=own.functions,
+        )
 
     def live(self) -> dict[str, Execution]:
         """The handles of the children of this session, the latest of each stage."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Never, Self
 
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.vocabulary.option_meanings import OF_A_PIPELINE
-from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, FUNCTION_TYPE
 from attractor_nb.runtime.prepare.run_options import (
     BackendSpec,
     ExecutorSpec,
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from attractor_nb.backends.llm.tools import functions
-    from attractor_nb.handlers import handler_registry, named_models, supervision
+    from attractor_nb.backends.llm.tools import functions as model_tools
+    from attractor_nb.handlers import function_stage, handler_registry, named_models, supervision
     from attractor_nb.handlers.named_models import SchemaModels
     from attractor_nb.handlers.supervision import GuardFunction
     from attractor_nb.model.diagnostic import Severity
@@ -55,7 +55,8 @@ if TYPE_CHECKING:
 else:
     execution = later("attractor_nb.runtime.execution")
     child_pipelines = later("attractor_nb.runtime.prepare.child_pipelines")
-    functions = later("attractor_nb.backends.llm.tools.functions")
+    model_tools = later("attractor_nb.backends.llm.tools.functions")
+    function_stage = later("attractor_nb.handlers.function_stage")
     named_models = later("attractor_nb.handlers.named_models")
     preparation = later("attractor_nb.runtime.prepare.preparation")
     handler_registry = later("attractor_nb.handlers.handler_registry")
@@ -90,6 +91,7 @@ class Definition(PreparedSource):
         guards: Mapping[str, GuardFunction] | None = None,
         schemas: Mapping[str, type[BaseModel]] | None = None,
         tools: Mapping[str, Callable[..., Any]] | None = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
         child_roots: Sequence[str | Path] = (),
         ancestry: Ancestry | None = None,
         **unknown: Never,
@@ -119,6 +121,7 @@ class Definition(PreparedSource):
             schemas: Pydantic models by name, for response_schema and human.form of a node and inputs_schema of the
                 graph.
             tools: Functions by name, which allowed_tools of a node gives to its model (only with backend=llm).
+            functions: Functions by name, which nodes call as stages (function=count).
             child_roots: Directories where files of child pipelines may be, in addition to the directory of the file
                 that names them and the working directory.
             ancestry: Where a child pipeline is nested; only for internal use.
@@ -153,8 +156,11 @@ class Definition(PreparedSource):
         self.guards: dict[str, GuardFunction] = supervision.checked_guards(as_dict("guards", guards)) if guards else {}
         models: SchemaModels = named_models.checked_schemas(as_dict("schemas", schemas)) if schemas else {}
         self.tools: dict[str, Callable[..., Any]] = (
-            functions.checked_functions(as_dict("tools", tools)) if tools else {}
+            model_tools.checked_functions(as_dict("tools", tools)) if tools else {}
         )
+        self.functions: dict[str, Callable[..., Any]] = as_dict("functions", functions or {})
+        if self.functions:
+            function_stage.stage_functions(self.functions)
         roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
         self._ancestry = ancestry or child_pipelines.Ancestry(roots=roots)
         relatives = self._ancestry.relatives
@@ -168,7 +174,8 @@ class Definition(PreparedSource):
             transforms=tuple(self._transforms),
             rules=self._rules,
             severity=self._severity,
-            runnable_types=BUILT_IN_TYPES | self.handlers.keys(),
+            runnable_types=BUILT_IN_TYPES | self.handlers.keys() | {FUNCTION_TYPE},
+            functions=frozenset(self.functions),
             schemas=frozenset(self.schemas),
             tools=frozenset(self.tools) or None,
             invalid_forms=named_models.form_problems(self.schemas) if self.schemas else {},
@@ -214,6 +221,7 @@ class Definition(PreparedSource):
             "guards": self.guards,
             "schemas": self.schemas,
             "tools": self.tools,
+            "functions": self.functions,
         }
 
     @property
@@ -247,6 +255,20 @@ class Definition(PreparedSource):
         """
         handler_registry.HandlerRegistry().register(handler_type, handler)
         self.handlers[handler_type] = handler
+        self._prepare()
+
+    def register_function(self, name: str, function: Callable[..., Any]) -> None:
+        """Register a function that nodes may call as stages (``function=count``), replacing any earlier one.
+
+        Args:
+            name: The name, as nodes write it.
+            function: A function of any of node, prompt, context, inputs and stage, by name; sync or async.
+
+        Raises:
+            OptionError: It is no function, or takes what a stage does not give.
+        """
+        function_stage.stage_functions({name: function})
+        self.functions = {**self.functions, name: function}
         self._prepare()
 
     def register_schema(self, name: str, model: type[BaseModel]) -> None:
@@ -317,6 +339,7 @@ class Definition(PreparedSource):
         self.guards = {**other.guards, **self.guards}
         self.schemas = {**other.schemas, **self.schemas}
         self.tools = {**other.tools, **self.tools}
+        self.functions = {**other.functions, **self.functions}
         self.params = {**other.params, **self.params}
         if self._own_origin is None:
             self._own_origin = other.origin

@@ -11,8 +11,9 @@ from attractor_nb.context import check_values
 from attractor_nb.decisions.breakpoints import read_breakpoint
 from attractor_nb.decisions.overrides import Pin
 from attractor_nb.errors import OptionError, RunError
-from attractor_nb.handlers.codergen import EXCERPT_CHARACTERS, CodergenHandler
+from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.handlers.handler_registry import FunctionHandler
+from attractor_nb.handlers.response_texts import response_updates
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, read_status
@@ -142,7 +143,7 @@ def _read_pin(node: str, wanted: object) -> Pin:
 
 def _saying_pin(node: str, response: str, outcome: Outcome) -> Pin:
     """A pin that leaves a response where a stage of a model would."""
-    updates = {"last_stage": node, "last_response": response[:EXCERPT_CHARACTERS], f"{node}.response": response}
+    updates = response_updates(node, response)
     return Pin(replace(outcome, context_updates={**updates, **outcome.context_updates}), response)
 
 

@@ -26,6 +26,7 @@ from attractor_nb.handlers.call_inputs import check_takes_attachments
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.handlers.fan_in import FanInHandler
 from attractor_nb.handlers.fan_out import ParallelHandler
+from attractor_nb.handlers.function_stage import FunctionStageHandler
 from attractor_nb.handlers.handler_registry import HandlerRegistry
 from attractor_nb.handlers.manager_loop import ManagerLoopHandler
 from attractor_nb.handlers.points import ConditionalHandler, ExitHandler, StartHandler
@@ -36,7 +37,7 @@ from attractor_nb.interviewers import resolve_interviewer
 from attractor_nb.model.allowed_tools import declared_servers, read_allowed_tools
 from attractor_nb.model.events import InstructionGiven
 from attractor_nb.model.result_marks import ResultMarks
-from attractor_nb.model.vocabulary.shapes import CHILD_TYPES
+from attractor_nb.model.vocabulary.shapes import CHILD_TYPES, FUNCTION_TYPE
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import ChecksGraphs
 from attractor_nb.runtime.begin import answers_of, describe_backend
@@ -150,7 +151,8 @@ def _works(
     own = () if place is inherited.workspace else (place,)
     lifetimes = (*own, servers, *(() if is_shared else plugs.lifetimes))
     plugs = on_tape(plugs, answering, inherited.tape)
-    registry = _registry(pipeline, plugs.processes, plugs.backend, people_before(gates, inherited.tape))
+    people = people_before(gates, inherited.tape)
+    registry = _registry(pipeline, plugs.processes, plugs.backend, people, start.inputs)
     handlers = dict(plugs.shipped(_handlers(registry, start.plan)))
     at_work = on_tape(here, answering, inherited.tape).processes
     workplace = RunWorkplace(start.plan.graph, place, at_work, pipeline.tools, servers)
@@ -340,7 +342,7 @@ def _handler_of(registry: HandlerRegistry, planned: PlannedNode) -> Handler:
 
 
 def _registry(
-    pipeline: Definition, processes: Processes, backend: CodergenBackend, gates: Interviewer
+    pipeline: Definition, processes: Processes, backend: CodergenBackend, gates: Interviewer, inputs: Mapping[str, Any]
 ) -> HandlerRegistry:
     registry = HandlerRegistry()
     registry.register("start", StartHandler())
@@ -353,5 +355,6 @@ def _registry(
     registry.register("wait.human", WaitHumanHandler(gates, pipeline.schemas))
     registry.register("stack.manager_loop", ManagerLoopHandler(backend, pipeline.guards))
     registry.register("pipeline", SubPipelineHandler())
+    registry.register(FUNCTION_TYPE, FunctionStageHandler(pipeline.functions, inputs))
     registry.register_all(pipeline.handlers)
     return registry

@@ -19,7 +19,7 @@ from attractor_nb.context import ARTIFACT_THRESHOLD_BYTES
 from attractor_nb.decisions.retries import MAX_REASON_CHARACTERS
 from attractor_nb.engine.gates import Gates
 from attractor_nb.errors import DotSyntaxError, GraphChanged, OptionError
-from attractor_nb.handlers.codergen import EXCERPT_CHARACTERS
+from attractor_nb.handlers.response_texts import EXCERPT_CHARACTERS
 from attractor_nb.interviewers import RecordingInterviewer
 from attractor_nb.model.events import StageOutput
 from attractor_nb.model.question import Answer, Question

@@ -12,7 +12,7 @@ from attractor_nb.model.diagnostic import Severity
 from attractor_nb.runtime.prepare.text_sources import TextFiles
 from attractor_nb.transforms import built_in_transforms
 
-OPTIONS = LintOptions(runnable_types=BUILT_IN_TYPES)
+OPTIONS = LintOptions(runnable_types=BUILT_IN_TYPES, functions=frozenset())
 SPEC_RULES = {
     "start_node": "error",
     "terminal_node": "error",

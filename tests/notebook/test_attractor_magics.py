@@ -210,3 +210,26 @@ def test_loading_twice_and_unloading_leaves_nothing_behind(shell):
 def test_a_param_without_name_or_value_is_refused(text):
     with pytest.raises(OptionError, match="name=value"):
         read_params([text])
+
+
+CALLING = HELLO.replace('prompt="Do this: $goal"', "function=count")
+
+
+def test_a_cell_finds_the_functions_that_the_notebook_defines(shell):
+    run(shell, "def count():\n    return {'n': 3}")
+    pipeline = run(shell, f"%%attractor hello\n{CALLING}")
+    assert [found.rule for found in pipeline.diagnostics if found.is_error] == []
+    assert pipeline.run(wait=True).context["greet.n"] == 3
+
+
+def test_a_cell_finds_no_function_that_the_notebook_imports(shell):
+    run(shell, "from shutil import rmtree as count")
+    pipeline = run(shell, f"%%attractor hello\n{CALLING}")
+    assert [found.rule for found in pipeline.diagnostics if found.is_error] == ["function_known"]
+
+
+def test_a_loaded_file_finds_no_function_of_the_notebook(shell, tmp_path):
+    (tmp_path / "hello.dot").write_text(CALLING)
+    run(shell, "def count():\n    return True")
+    pipeline = run(shell, "%attractor_load hello.dot")
+    assert [found.rule for found in pipeline.diagnostics if found.is_error] == ["function_known"]

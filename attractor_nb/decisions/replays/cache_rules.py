@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from attractor_nb.model.calls.call_content import COMMAND_CALL, InputChange, changed_inputs
+from attractor_nb.model.calls.call_content import COMMAND_CALL, HANDLER_CALL, InputChange, changed_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -35,6 +35,7 @@ FILES_ATTRIBUTE: Final = "cache.files"
 SHOWN_CHARACTERS: Final = 160
 """How much of a value a change shows, around the place where it differs."""
 _LEAD_CHARACTERS: Final = 40
+_WITH_EFFECTS: Final = {COMMAND_CALL: "a command", HANDLER_CALL: "a function"}
 
 
 def refusal(node: Node, handler_type: str, call: StageCall, fidelity: str = "") -> str:
@@ -53,7 +54,7 @@ def refusal(node: Node, handler_type: str, call: StageCall, fidelity: str = "") 
     if call.inputs is None:
         return call.problem or "nobody can say what its result depends on"
     if call.has_effects and not is_declared(node):
-        what = "a command" if call.inputs.kind == COMMAND_CALL else "an agent with tools"
+        what = _WITH_EFFECTS.get(call.inputs.kind, "an agent with tools")
         return f"{what} may change more than its result says; write cache=true on the node if it does not"
     if fidelity == "full" and call.has_effects:
         return "an agent keeps its session elsewhere, and full fidelity goes on with it"

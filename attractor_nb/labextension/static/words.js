@@ -205,6 +205,14 @@ export const ATTRIBUTES = {
       "meaning": "Fidelity of the target's prompt."
     }
   ],
+  "function": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "The registered Python function that this stage calls, by its name."
+    }
+  ],
   "goal": [
     {
       "of": "the graph",
@@ -1001,6 +1009,7 @@ export const RULES = {
   "shape_alias": "Start and exit have the shapes of the specification.",
   "type_known": "A node's type names a handler.",
   "handler_missing": "Every node has a handler here.",
+  "function_known": "A function is one that was registered, and the node calls it.",
   "prompt_on_llm_nodes": "A model stage has a prompt.",
   "tool_without_command": "A tool stage has a command.",
   "pipe_hides_failure": "A goal gate's command fails when its check fails.",

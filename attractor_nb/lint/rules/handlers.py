@@ -15,6 +15,7 @@ from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.model.vocabulary.shapes import (
     DEFAULT_SHAPE,
     DEFAULT_TYPE,
+    FUNCTION_TYPE,
     SHAPE_ALIASES,
     SHAPE_TO_TYPE,
     type_of_shape,
@@ -188,6 +189,43 @@ def handler_missing(survey: Survey) -> Iterator[Finding]:
             yield Finding(problem.message, span, problem.node_id, fix=Fix(problem.remedy))
 
 
+@rule(Severity.ERROR)
+def function_known(survey: Survey) -> Iterator[Finding]:
+    """A `function` is one that was registered, and the node calls it.
+
+    The caller registers functions in Python: `Pipeline(…, functions={"count": count})`. The command line and the
+    server have none, so a pipeline with functions runs from a notebook or a script. A node with another `type` calls
+    its handler and not the function.
+
+    Bad, where no function `count` is registered:
+
+        digraph { start [shape=Mdiamond] lines [function=count] exit [shape=Msquare]
+            start -> lines -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] lines [shape=parallelogram, tool_command="wc -l notes.md"]
+            exit [shape=Msquare]  start -> lines -> exit }
+    """
+    known = survey.options.functions
+    for node in survey.having("function"):
+        name, kind = node.get("function", str, "").strip(), survey.types[node.id]
+        if kind in BUILT_IN_TYPES:
+            message = f'"{node.id}" has the type "{kind}", so its function "{name}" is not called'
+            yield Finding(message, value_span(node, "function"), node.id, fix=Fix("remove the type, or the function"))
+        elif known is not None and kind == FUNCTION_TYPE and name not in known:
+            yield _unknown_function(node, name, known)
+
+
+def _unknown_function(node: Node, name: str, known: frozenset[str]) -> Finding:
+    message = f'"{node.id}" calls the function "{name}", which is not registered'
+    fix = Fix(f'register it: Pipeline(…, functions={{"{name}": {name}}})')
+    if near := nearest(name, sorted(known)):
+        message += suggestion(near)
+        fix = replacing_value(node, "function", near, f'write "{near}"')
+    return Finding(message, value_span(node, "function"), node.id, fix=fix)
+
+
 @rule(Severity.WARNING)
 def prompt_on_llm_nodes(survey: Survey) -> Iterator[Finding]:
     """A model stage has a prompt.
@@ -283,6 +321,7 @@ RULES: Final = (
     shape_alias,
     type_known,
     handler_missing,
+    function_known,
     prompt_on_llm_nodes,
     tool_without_command,
     pipe_hides_failure,

@@ -298,6 +298,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             minimum=0,
         ),
         ("pipeline.dotfile", _S, "", "The pipeline that this stage runs (spec 9.4)."),
+        ("function", _S, "", "The registered Python function that this stage calls, by its name."),
         ("pipeline.name", _S, "", "The registered pipeline that this stage runs, by its name."),
         ("pipeline.inputs", _S, "", "What it begins with: `name=context.key, name='text', name=3`."),
         ("pipeline.outputs", _S, "", "What comes back: `key=context.key_of_the_child`."),

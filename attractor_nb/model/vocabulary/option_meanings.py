@@ -91,6 +91,7 @@ OF_A_PIPELINE: Final = {
     "guards": "Functions by name, which judge a supervised child run (manager.guard_function).",
     "schemas": "Pydantic models by name, for response_schema and human.form of a node and inputs_schema of the graph.",
     "tools": "Functions by name, which allowed_tools of a node gives to its model (only with backend=llm).",
+    "functions": "Functions by name, which nodes call as stages (function=count).",
     "child_roots": "Directories where files of child pipelines may be, in addition to the directory of the "
     "file that names them and the working directory.",
     "ancestry": "Where a child pipeline is nested; only for internal use.",

@@ -24,6 +24,8 @@ CHILD_TYPES: Final = frozenset({PIPELINE_TYPE, MANAGER_TYPE})
 """The handler types whose nodes run another pipeline (spec 4.11, 9.4)."""
 BUILT_IN_TYPES: Final = frozenset({*SHAPE_TO_TYPE.values(), PIPELINE_TYPE})
 """The handler types of spec 2.8, and the one of a sub-pipeline node, which has no shape of its own."""
+FUNCTION_TYPE: Final = "function"
+"""The handler type of a node that names a registered function. No built-in one: the caller brings the function."""
 
 SHAPE_ALIASES: Final = {"circle": "Mdiamond", "doublecircle": "Msquare"}
 """Shapes that are read as another one, with a WARNING, where no node has that one (rulings 6, 6a)."""

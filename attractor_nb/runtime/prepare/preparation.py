@@ -35,6 +35,7 @@ class Preparation(Struct, frozen=True):
         runnable_types: Handler types that can be executed.
         schemas: Names of the schemas that are registered.
         tools: Names of the functions that models may call; None when nobody has given any.
+        functions: Names of the functions that stages may call.
         invalid_forms: Those of them that cannot be filled in as forms, and why.
         schema_inputs: Gives the inputs that a registered schema declares, by its name.
         is_strict: Generous readings are errors.
@@ -49,6 +50,7 @@ class Preparation(Struct, frozen=True):
     runnable_types: frozenset[str] = frozenset()
     schemas: frozenset[str] = frozenset()
     tools: frozenset[str] | None = None
+    functions: frozenset[str] = frozenset()
     invalid_forms: Mapping[str, str] = field(default_factory=dict[str, str])
     schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
     is_strict: bool = False
@@ -100,6 +102,7 @@ def prepare(source: Source, preparation: Preparation, files: TextFiles) -> Prepa
         runnable_types=preparation.runnable_types,
         schemas=preparation.schemas,
         tools=preparation.tools,
+        functions=preparation.functions,
         invalid_forms=preparation.invalid_forms,
         schema_inputs=preparation.schema_inputs,
         allow_many_exits=preparation.are_many_exits_allowed,

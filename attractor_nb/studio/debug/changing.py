@@ -12,6 +12,7 @@ from attractor_nb.decisions.breakpoints import AFTER_MOMENT
 from attractor_nb.decisions.overrides import Overrides, check_key
 from attractor_nb.errors import OptionError
 from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
 from attractor_nb.runtime.execution import kept_options
 from attractor_nb.runtime.pins import check_can_stand_in, pin_of, read_outcome, stand_in_of
 from attractor_nb.studio.debug.stops import Stops
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.outcome import Outcome, StageStatus
 
-_WITHOUT_PROMPT = frozenset({"start", "exit", "conditional", "tool", "wait.human", "parallel", "pipeline"})
+_WITHOUT_PROMPT = frozenset(
+    {"start", "exit", "conditional", "tool", "wait.human", "parallel", "pipeline", FUNCTION_TYPE}
+)
 
 
 class Changing(Stops):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import attributes_of, literal_text
-from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE
+from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE, SHAPE_TO_TYPE
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.edit.draft import find_place, value_problem
 from attractor_nb.views.findings_table import can_fix, finding_plain
@@ -44,6 +44,7 @@ _OF_TYPE: Final = {
         "manager.instructions",
         *_STAGE,
     ),
+    FUNCTION_TYPE: (*_LOOKS, "function", "prompt", *_STAGE),
     "pipeline": (*_LOOKS, "pipeline.dotfile", "pipeline.name", "pipeline.inputs", "pipeline.outputs", *_STAGE),
 }
 """The attributes that the form of each handler type begins with; the others wait in a list below it."""

@@ -9,8 +9,10 @@ from attractor_nb.decisions.hindsight.visit_causes import arrival_of
 from attractor_nb.engine.tracebacks import TRACEBACK_FILE
 from attractor_nb.engine.worktree_commits import CHANGES_FILE
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError
+from attractor_nb.handlers.function_stage import SOURCE_FILE
 from attractor_nb.model.calls.cached import INPUTS_FILE
 from attractor_nb.model.context_values import is_reference
+from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
 from attractor_nb.runtime.handles.cache_verdict import words_of_look
 from attractor_nb.runtime.workspace.worktree_changes import place_facts
 from attractor_nb.storage.stages.stage_listing import Listing, list_stage, read_beginning
@@ -31,6 +33,7 @@ MAX_READ: Final = 1024 * 1024
 """Bytes of a prompt, a response or an output that an inspection holds."""
 _FILES: Final = {
     "prompt": "prompt.md",
+    "source": SOURCE_FILE,
     "carried": CARRIED_FILE,
     "response": "response.md",
     "stdout": "stdout.txt",
@@ -65,7 +68,7 @@ def read_stage(
     directory = chosen.place.files_of(record, tried.number)
     problems: list[str] = []
     texts, sizes = _texts(directory, root, problems)
-    _put_in_command(texts, spec)
+    _put_in_code(texts, spec)
     listing = _listed(directory, root, problems)
     outcome = None if tried.ended is None else tried.ended.outcome
     is_live = not run.is_done and not chosen.is_set_aside
@@ -123,10 +126,13 @@ def _consumed(record: VisitRecord) -> Usage | None:
     return sum(spent[1:], spent[0]) if spent else None
 
 
-def _put_in_command(texts: dict[str, Any], spec: Node) -> None:
-    """Show the command of a tool where a prompt would be."""
-    if texts["prompt"] is None and spec.tool_command.strip():
+def _put_in_code(texts: dict[str, Any], spec: Node) -> None:
+    """Show the command of a tool, or the source of a function, where a prompt would be."""
+    if spec.handler_type == FUNCTION_TYPE:
+        texts["prompt"] = texts["source"]
+    elif texts["prompt"] is None and spec.tool_command.strip():
         texts["prompt"] = spec.tool_command
+    del texts["source"]
 
 
 def _texts(directory: Path, root: Path, problems: list[str]) -> tuple[dict[str, Any], dict[str, int]]:
@@ -262,7 +268,7 @@ def stage_from_view(run: Execution, spec: Node, problem: RunError) -> StageInspe
             texts[name] = run.read_stage_file(spec.id, file)
         except AttractorError as error:
             problems.append(error.message)
-    _put_in_command(texts, spec)
+    _put_in_code(texts, spec)
     outcome = run.outcomes.get(spec.id)
     status = _status_of(run, spec.id) if outcome is None else outcome.status.value
     spent = tuple(run.view.attempts.get(spec.id, ()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
 from attractor_nb.views.drawings.branch_stacks import WIDEST, lanes_of
 from attractor_nb.views.layout import MARGIN
 from attractor_nb.views.layout.direction import flow_of
@@ -125,6 +126,8 @@ def detail_of(node: Node, handler_type: str) -> str:
         return " ".join(node.tool_command.split(maxsplit=6)[:6])
     if handler_type == "codergen" and node.llm_model:
         return node.llm_model
+    if handler_type == FUNCTION_TYPE and (name := node.get("function", str, "")):
+        return f"{name}()"
     if handler_type == "parallel":
         return node.get("join_policy", str, "wait_all")
     return handler_type

@@ -59,6 +59,8 @@ _LANGUAGES: Final = {
 _MARKDOWN: Final = frozenset({"", "md", "markdown"})
 _DIFF: Final = re.compile(r"(diff --git |Index: |--- [^\n]*\n\+\+\+ |@@ -\d)")
 _BEGINS_JSON: Final = re.compile(r'\s*(\{\s*"|\[\s*["{])')
+_CODE: Final = {"tool": "command.sh", "function": "function.py"}
+"""By handler type: the name by which its code is highlighted, where a prompt would be."""
 _PARTS: Final = {
     "prompt": "prompt.md",
     "carried": "carried.md",
@@ -101,7 +103,7 @@ def shown_stage(plain: dict[str, Any]) -> dict[str, Any]:
         return plain
     texts = {**plain, **plain["output"]}
     shown = {name: prose_of(texts.get(name), file) for name, file in _PARTS.items() if name != "prompt"}
-    shown["prompt"] = prose_of(texts["prompt"], "command.sh" if plain["handler"] == "tool" else "prompt.md")
+    shown["prompt"] = prose_of(texts["prompt"], _CODE.get(plain["handler"], "prompt.md"))
     context = [_with_sides(change) for change in plain["context"]]
     files = [{**file, "shown": prose_of(file.get("text"), file["name"])} for file in plain["files"]]
     kept = {name: tree for name, tree in shown.items() if tree is not None}

@@ -157,7 +157,7 @@ function promptOf(plain, modes) {
     box.append(make("summary", "", __("Preamble: the run so far")), textOf(plain, modes, "carried"));
     parts.push(box);
   }
-  const name = plain.handler === "tool" ? __("Command") : "";
+  const name = { tool: __("Command"), function: __("Function") }[plain.handler] || "";
   parts.push(textOf(plain, modes, "prompt", { name, nothing: __("No prompt was sent.") }));
   return parts;
 }
