@@ -22,6 +22,7 @@ from attractor_nb.decisions.run_endings import end_with_failure
 from attractor_nb.decisions.traversal import traverse
 from attractor_nb.engine.attempts import Attempts
 from attractor_nb.engine.backend_lifetimes import closed, open_backends
+from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.engine.time_limits import RunningTime
 from attractor_nb.engine.walking import RunStops, walk
 from attractor_nb.errors import StorageError
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.protocols import BackendLifetime
 
+TRAILING_SECONDS = 0.05
+"""Without a further stage, checkpoint.json has the latest commits after so long."""
 YIELD_SECONDS = 0.005
 """While stages rush, the event loop gets a turn this often: cancelling needs one."""
 
@@ -69,6 +72,12 @@ class Runner(msgspec.Struct):
 
     setup: RunSetup
     _committed: int = 0
+    _projected: int = 0
+    """How many commits the latest checkpoint.json has."""
+    _is_timed: bool = False
+    """The clock is the machine's: one of a test stands for no real time, and nothing is timed beside it."""
+    _later: asyncio.TimerHandle | None = None
+    """Writes checkpoint.json when no further stage is committed."""
     _yielded_at: float = 0.0
     _is_distrusted: bool = False
 
@@ -81,6 +90,7 @@ class Runner(msgspec.Struct):
         """
         setup = self.setup
         begun: list[BackendLifetime] = []
+        self._is_timed = isinstance(setup.clock, SystemClock)
         setup.stream.add_sink(self._observe, *OBSERVED)
         try:
             try:
@@ -97,6 +107,8 @@ class Runner(msgspec.Struct):
                 self._note_fault(fault)
                 raise
         finally:
+            if self._later is not None:
+                self._later.cancel()
             try:
                 for lifetime in reversed(begun):
                     await closed(lifetime)
@@ -239,8 +251,25 @@ class Runner(msgspec.Struct):
         if self.setup.marks.is_new:
             self._save_marks()
         self._save_checkpoint(is_forced=effect.is_landmark)
+        if self._is_timed and self._later is None and self._projected != self._committed:
+            self._save_later()
         attempts.announce(CheckpointSaved(saved_node=effect.event.name))
         return self._is_yield_due()
+
+    def _save_later(self) -> None:
+        """Have checkpoint.json show what is committed while the next stage takes its time (ruling 29)."""
+        loop = asyncio.get_running_loop()
+        self._later = loop.call_later(TRAILING_SECONDS, self._save_if_quiet, self._committed)
+
+    def _save_if_quiet(self, committed: int) -> None:
+        self._later = None
+        if self._projected == self._committed:
+            return
+        if committed != self._committed:  # stages follow one another: the store says when one is due
+            self._save_later()
+            return
+        with contextlib.suppress(StorageError):  # the next record meets the same disk, and ends the run
+            self._save_checkpoint(is_forced=True)
 
     def _save_marks(self) -> None:
         """Keep in the manifest, for the lists, what the log says of the result: simulated, pinned (ruling 48)."""
@@ -348,6 +377,7 @@ class Runner(msgspec.Struct):
             },
             is_forced=is_forced,
         )
+        self._projected = self._committed
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self.setup.clock.time(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
