@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.lazy_imports import deferred
+from attractor_nb.transforms.dialects import ForeignSubPipelines
 from attractor_nb.transforms.node_attributes import StylesheetApplication, VariableExpansion
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 else:
     __getattr__ = deferred(__name__, {"MergeTransform": "transforms.merge"})
 
-__all__ = ["MergeTransform", "StylesheetApplication", "VariableExpansion", "built_in_transforms"]
+__all__ = ["ForeignSubPipelines", "MergeTransform", "StylesheetApplication", "VariableExpansion", "built_in_transforms"]
 
 
 def built_in_transforms() -> tuple[Transform, ...]:
     """The transforms that every pipeline goes through, in their order."""
-    return (VariableExpansion(), StylesheetApplication())
+    return (ForeignSubPipelines(), VariableExpansion(), StylesheetApplication())

@@ -4,7 +4,7 @@ import pytest
 
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.protocols import Transform
-from attractor_nb.transforms import StylesheetApplication, VariableExpansion, built_in_transforms
+from attractor_nb.transforms import ForeignSubPipelines, StylesheetApplication, VariableExpansion, built_in_transforms
 
 SPEC_8_6 = """
 digraph Pipeline {
@@ -37,7 +37,8 @@ def apply_all(text):
 
 
 def test_the_built_in_transforms_are_expansion_then_stylesheet():
-    first, second = built_in_transforms()
+    dialect, first, second = built_in_transforms()
+    assert isinstance(dialect, ForeignSubPipelines)
     assert isinstance(first, VariableExpansion)
     assert isinstance(second, StylesheetApplication)
     assert isinstance(first, Transform)
@@ -123,7 +124,7 @@ def test_resolved_values_do_not_count_as_explicit_and_a_second_round_changes_not
 
 @pytest.mark.parametrize("transform", built_in_transforms(), ids=lambda each: type(each).__name__)
 def test_a_transform_leaves_its_input_as_it_was(transform):
-    text = SPEC_8_6.replace('label="Plan"', 'prompt="$goal"')
+    text = SPEC_8_6.replace('label="Plan"', 'prompt="$goal"').replace("{", "{ sub [dot_file=x] ", 1)
     graph = parse_dot(text)
     assert transform.apply(graph) != graph
     assert graph == parse_dot(text)

@@ -18,7 +18,7 @@ from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec, AttrTyp
 from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
 from attractor_nb.model.vocabulary.attributes import attributes_of, literal_text
 from attractor_nb.model.vocabulary.duration import Duration
-from attractor_nb.model.vocabulary.foreign_names import FOREIGN_NAMES
+from attractor_nb.model.vocabulary.foreign_names import CHILD_FILES, FOREIGN_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -270,7 +270,8 @@ def foreign_attribute(survey: Survey) -> Iterator[Finding]:
 
     Files written for other runners bound a loop by `max_visits` on a node, or name a model by `model`. Such a
     name is kept for custom handlers (ruling 5) and has no effect of its own: the loop has no bound. A node
-    whose handler is the caller's own may read it, so it is not reported there.
+    whose handler is the caller's own may read it, so it is not reported there. `dot_file` on a node without a prompt
+    is read as `pipeline.dotfile`: as a model stage it would be asked its own name.
 
     Bad:
 
@@ -287,6 +288,9 @@ def foreign_attribute(survey: Survey) -> Iterator[Finding]:
         place, ours = FOREIGN_NAMES[scope].get(name, (scope, ""))
         if suspect.row is not None or not ours or _has_own_handler(survey, suspect):
             continue
+        if name in CHILD_FILES and thing.attrs.get(ours) == suspect.value:
+            yield _read_as_child(suspect, ours)
+            continue
         where = f'the attribute "{ours}"' if place is scope else f'the {place}\'s attribute "{ours}"'
         message = f'"{name}" has no effect on {_ARTICLES[scope]} {scope}; {where} does that'
         fix = Fix(f'write {ours}={spell(suspect.value)} on the {place}, or remove "{name}"')
@@ -295,6 +299,13 @@ def foreign_attribute(survey: Survey) -> Iterator[Finding]:
         elif place is scope and ours not in thing.attrs and name in _RENAMED_SAFELY:
             fix = renaming(thing, name, ours, f'write "{ours}"')
         yield Finding(message, name_span(thing, name), suspect.node_id, suspect.ends, fix)
+
+
+def _read_as_child(suspect: Suspect, ours: str) -> Finding:
+    """A sub-pipeline in the words of another dialect."""
+    message = f'"{suspect.name}" is read as "{ours}": "{suspect.node_id}" runs that pipeline'
+    fix = renaming(suspect.thing, suspect.name, f"type=pipeline, {ours}", f'write type=pipeline and "{ours}"')
+    return Finding(message, name_span(suspect.thing, suspect.name), suspect.node_id, suspect.ends, fix)
 
 
 def _has_own_handler(survey: Survey, suspect: Suspect) -> bool:

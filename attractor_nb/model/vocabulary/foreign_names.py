@@ -9,6 +9,9 @@ from typing import Final
 
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
 
+CHILD_FILE: Final = "pipeline.dotfile"
+CHILD_FILES: Final = ("dot_file", "dotfile")
+"""Names by which nodes of other dialects name the file of a sub-pipeline: read as ``pipeline.dotfile``."""
 FOREIGN_NAMES: Final[dict[Scope, dict[str, tuple[Scope, str]]]] = {
     Scope.GRAPH: {
         "max_iterations": (Scope.GRAPH, "max_steps"),
@@ -41,6 +44,7 @@ FOREIGN_NAMES: Final[dict[Scope, dict[str, tuple[Scope, str]]]] = {
         "handler": (Scope.NODE, "type"),
         "on_failure": (Scope.NODE, "retry_target"),
         "default_choice": (Scope.NODE, "human.default_choice"),
+        **dict.fromkeys(CHILD_FILES, (Scope.NODE, CHILD_FILE)),
     },
     Scope.EDGE: {
         "cond": (Scope.EDGE, "condition"),
