@@ -75,6 +75,7 @@ def _plain(found: RunDiagnosis) -> dict[str, Any]:
         "run_id": found.run_id or None,
         "pipeline": found.pipeline_name or None,
         "status": found.status,
+        "mark": found.mark,
         "owner": dict(found.owner) or None,
         "stages": found.stages,
         "last_stage": found.last_stage or None,

@@ -171,12 +171,14 @@ def backend_facts(backend: BackendSpec, graph: Graph) -> dict[str, Any]:
 def answers_of(graph: Graph, options: RunOptions) -> Answers:
     """Who answers prompts, and whether commands are run; child runs say it of themselves.
 
-    A recording has real answers. Commands are nobody's answers, but one that is not run is made up.
+    A replay has the answers of the backend that was recorded (``with_cassette``); one that is not known had real
+    ones. Commands are nobody's answers, but one that is not run is made up.
     """
     backend = options.backend
-    if options.cassette_mode == "replay":
+    is_simulator = backend == SIMULATED or isinstance(backend, SimulatedBackend)
+    if options.cassette_mode == "replay" and not is_simulator:
         return "real"
-    is_made_up = backend in (None, SIMULATED) or isinstance(backend, SimulatedBackend)
+    is_made_up = backend is None or is_simulator
     is_asked = any(True for _ in nodes_that_ask(graph))
     asked: Answers = "" if not is_asked else "simulated" if is_made_up else "real"
     has_commands = COMMAND_TYPE in graph.handler_types.values()

@@ -15,6 +15,7 @@ from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.states import RunStatus, as_recorded
+from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle
 from attractor_nb.runtime.handles.kept_options import KeptOptions
 from attractor_nb.runtime.handles.presenters import name_of
@@ -201,12 +202,19 @@ class Execution(Handle[RunResult]):
             is_whole=False,
         )
 
+    @property
+    def mark(self) -> str:
+        """``simulated``, ``partly simulated``, ``pinned: NODE``; empty for a run without a mark (ruling 48)."""
+        return redacted(self.view.marks.marks.words)
+
     def details(self) -> RunDetails:
         """The volatile facts: id, directory, duration, what was consumed; and each node as it stands.
 
         It is a text, and a notebook shows it as tables.
         """
         facts = {"run": self.id, "directory": str(self.logs_root), "status": str(self.status)}
+        if mark := self.mark:
+            facts["mark"] = mark
         if workdir := worktree_changes.place_facts(self.logs_root).get("workdir"):
             facts["works in"] = str(workdir)
         facts["duration"] = summary_line.duration_text(self.view.duration)

@@ -4,9 +4,22 @@ import json
 
 import pytest
 
-from attractor_nb import Outcome, Pipeline, Run, SimulatedBackend, StageStatus, load_pipeline, runs
+from attractor_nb import (
+    Outcome,
+    Pipeline,
+    Run,
+    SimulatedBackend,
+    StageStatus,
+    diagnose_run,
+    lineage,
+    load_pipeline,
+    runs,
+)
 from attractor_nb.storage.run_lists.listing import summarize
 from attractor_nb.storage.run_lists.run_index import forget_lists
+from attractor_nb.studio.compare.compare_runs import diff
+from attractor_nb.studio.timeline.heat_map import heat
+from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.testing import FakeProcesses
 
 SOURCE = """digraph G { start [shape=Mdiamond] plan [prompt=plan] check [prompt=check, goal_gate=true]
@@ -142,6 +155,79 @@ def test_ruling_48_a_map_with_some_simulated_rows_is_partly_simulated(tmp_path):
     assert (result.status, result.mark) == ("success", "partly simulated")
     assert [row.mark for row in result] == ["", "simulated"]
     assert summarize(root).mark == "partly simulated"
+
+
+LOOPING = """digraph G { start [shape=Mdiamond] a [prompt=a] b [prompt=b] done [shape=Msquare]
+    start -> a -> b  b -> done [condition="preferred_label=on"]  b -> a }"""
+VIEWS = {
+    "details": lambda run: run.details(),
+    "timeline": lambda run: run.timeline(),
+    "timeline drawn": lambda run: run.timeline().to_svg(),
+    "timeline of a page": lambda run: timeline_values(run.timeline())["timeline"]["mark"],
+    "heat": lambda run: run.heat(),
+    "heat drawn": lambda run: run.heat().to_svg(),
+    "path": lambda run: run.explain(),
+    "path as JSON": lambda run: run.explain().to_plain()["mark"],
+    "explained stage": lambda run: run.explain("a"),
+    "explained stage as JSON": lambda run: run.explain("a").to_plain()["mark"],
+    "loop": lambda run: run.explain_loop("a"),
+    "loop as JSON": lambda run: run.explain_loop("a").to_plain()["mark"],
+    "stage": lambda run: run.inspect("a"),
+    "stage as JSON": lambda run: run.inspect("a").to_plain()["mark"],
+    "replay": lambda run: run.replay(),
+    "moment": lambda run: run.replay().at(-1),
+    "comparison": lambda run: diff(run, run),
+    "comparison with times": lambda run: diff(run, run).details(),
+    "comparison as HTML": lambda run: diff(run, run).to_html(),
+    "comparison as JSON": lambda run: [diff(run, run).to_plain()[side]["mark"] for side in "ab"],
+    "lineage": lineage,
+    "diagnosis": lambda run: diagnose_run(run.logs_root),
+    "page": lambda run: run.export_html(run.logs_root.parent / "page.html").read_text(),
+}
+
+
+@pytest.fixture(scope="module")
+def marked_runs(tmp_path_factory):
+    """A run of a backend, one that was simulated, and one that was simulated from its second stage on."""
+    base = tmp_path_factory.mktemp("runs")
+    real, made_up = (
+        Pipeline(LOOPING).run(wait=True, logs_root=base / name, backend=backend, max_steps=8)
+        for name, backend in (("real", labelled_on), ("made up", None))
+    )
+    assert (real.mark, made_up.mark) == ("", "simulated")
+    Pipeline(LOOPING).run(wait=True, logs_root=base / "partly", backend=labelled_on, stop_after=2)
+    Pipeline(LOOPING).resume(base / "partly", backend="simulated", max_steps=8).result()
+    return {"": base / "real", "simulated": base / "made up", "partly simulated": base / "partly"}
+
+
+@pytest.mark.parametrize("mark", ["", "simulated", "partly simulated"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_ruling_48_each_view_of_a_run_says_the_mark(view, mark, marked_runs):
+    text = str(VIEWS[view](Run.load(marked_runs[mark])))
+    assert "simulated" in text if mark else "simulated" not in text
+    assert ("partly simulated" in text) == (mark == "partly simulated")
+
+
+@pytest.mark.parametrize("backend", [None, "simulated", SimulatedBackend()], ids=repr)
+def test_ruling_48_a_replay_of_simulated_answers_is_simulated(backend, tmp_path):
+    how = {"wait": True, "durability": "none", "cassette": tmp_path / "answers.json"}
+    Pipeline(SOURCE).run(**how, cassette_mode="record")
+    assert Pipeline(SOURCE).run(**how, cassette_mode="replay", backend=backend).mark == "simulated"
+
+
+def test_a_replay_of_real_answers_has_no_mark(tmp_path):
+    how = {"wait": True, "durability": "none", "cassette": tmp_path / "answers.json"}
+    Pipeline(SOURCE).run(**how, cassette_mode="record", backend=answer)
+    assert Pipeline(SOURCE).run(**how, cassette_mode="replay").mark == ""
+
+
+def test_ruling_48_the_heat_of_a_real_and_a_simulated_run_is_partly_simulated(marked_runs):
+    assert "partly simulated" in str(heat([marked_runs[""], marked_runs["simulated"]]))
+
+
+def test_ruling_48_a_comparison_says_which_of_two_runs_is_simulated(marked_runs):
+    plain = diff(marked_runs[""], marked_runs["simulated"]).to_plain()
+    assert [(plain[side]["is_simulated"], plain[side]["mark"]) for side in "ab"] == [(False, ""), (True, "simulated")]
 
 
 def test_ruling_48_a_manifest_that_is_made_again_from_the_log_has_the_mark(tmp_path):

@@ -23,7 +23,7 @@ OF_A_RUN = {
         "export_html",
         "fork",
     ),
-    *("graph", "heat", "inspect", "journal", "load", "logs_root", "on_event", "outcomes", "read_stage_file"),
+    *("graph", "heat", "inspect", "journal", "load", "logs_root", "mark", "on_event", "outcomes", "read_stage_file"),
     *("replay", "resume", "rewind", "timeline", "to_mermaid", "to_png", "to_svg", "visits", "wait_for_gate"),
     "why",
 }

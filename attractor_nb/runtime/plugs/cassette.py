@@ -48,7 +48,7 @@ def with_cassette(options: RunOptions, *, is_resume: bool = False) -> tuple[RunO
             hint='give it again, backend=…, or replay what is there: cassette_mode="replay"',
         )
     if tape.is_replay:
-        options = replace(options, processes=cassettes.NoProcesses(), executor=None)
+        options = replace(options, processes=cassettes.NoProcesses(), executor=None, cassette_mode=tape.mode)
     elif not tape.backend or tape.mode == cassettes.RECORD:
         tape.name_backend(describe_backend(options.backend))
     return options, tape

@@ -173,7 +173,18 @@ def _side(name: str, run: Execution) -> Side:
     view = run.view
     label = redacted(run.graph.label)
     reason = without_places(run, look_back(run).directories[-1].journal, redacted(view.reason))
-    return Side(name, run.id, label, view.status, reason, view.stages, view.duration, so_far(view))
+    return Side(
+        name,
+        run.id,
+        label,
+        view.status,
+        reason,
+        view.stages,
+        view.duration,
+        so_far(view),
+        run.mark,
+        view.marks.marks.is_simulated,
+    )
 
 
 def _steps(run: Execution) -> Iterator[ComparedVisit]:

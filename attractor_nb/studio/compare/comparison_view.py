@@ -45,6 +45,8 @@ class Side:
         stages: Stages that it committed.
         seconds: Its running time.
         usage: What it consumed.
+        mark: What must be said of its result, or empty (ruling 48).
+        is_simulated: At least a part of it is made up.
     """
 
     name: str
@@ -55,11 +57,14 @@ class Side:
     stages: int
     seconds: float
     usage: Usage
+    mark: str = ""
+    is_simulated: bool = False
 
     @property
     def headline(self) -> str:
         """How it stands, in a line."""
-        text = f"{self.name} {self.status.letter} {self.status}, {self.stages} stages"
+        mark = f", {self.mark}" if self.mark else ""
+        text = f"{self.name} {self.status.letter} {self.status}, {self.stages} stages{mark}"
         return f"{text}: {one_line(self.reason)}" if self.reason else text
 
 
@@ -150,6 +155,8 @@ def totals_table(compared: Compared, *, has_times: bool = False) -> Table:
         ("outcome", f"{a.status.letter} {a.status}", f"{b.status.letter} {b.status}"),
         ("stages", str(a.stages), str(b.stages)),
     ]
+    if a.mark or b.mark:
+        rows.append(("mark", a.mark or NOTHING, b.mark or NOTHING))
     if a.reason or b.reason:
         rows.append(("reason", _short(a.reason), _short(b.reason)))
     if a.usage.total_tokens or b.usage.total_tokens:
@@ -259,6 +266,8 @@ def _side_plain(side: Side) -> dict[str, Any]:
         "run": side.run_id,
         "pipeline": side.pipeline,
         "status": side.status.value,
+        "is_simulated": side.is_simulated,
+        "mark": side.mark,
         **({"reason": side.reason} if side.reason else {}),
         "stages": side.stages,
         "seconds": round(side.seconds, 3),

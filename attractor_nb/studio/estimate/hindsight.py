@@ -185,7 +185,7 @@ def _expected_route(plan: Plan, run: Execution) -> ExpectedRoute:
 
 
 def _ended(run: Execution) -> str:
-    return f"{run.view.status.letter} {run.view.status}"
+    return f"{run.view.status.letter} {run.view.status}" + (f", {run.mark}" if run.mark else "")
 
 
 def _row(found: Verdict, *, has_ids: bool) -> tuple[str, str, str, str, str]:

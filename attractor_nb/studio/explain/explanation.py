@@ -36,7 +36,18 @@ class Explanation:
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
         plain = self.stage.to_plain(with_place=False)
-        wanted = ("node", "handler", "visit", "visits", "branch", "attempt", "attempts", "status", "is_set_aside")
+        wanted = (
+            "node",
+            "handler",
+            "visit",
+            "visits",
+            "branch",
+            "attempt",
+            "attempts",
+            "status",
+            "is_set_aside",
+            "mark",
+        )
         return {name: plain[name] for name in (*wanted, "why_here", "why_next", "problems")}
 
     def __str__(self) -> str:
@@ -83,14 +94,16 @@ class PathExplanation:
     Attributes:
         steps: The stages that count, in the order of their ends.
         ending: How the run ended, or how far it is.
+        mark: What must be said of its result, or empty (ruling 48).
     """
 
     steps: tuple[StepLine, ...]
     ending: str
+    mark: str = ""
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
-        return {"steps": [step.to_plain() for step in self.steps], "ending": self.ending}
+        return {"steps": [step.to_plain() for step in self.steps], "ending": self.ending, "mark": self.mark}
 
     def _table(self) -> Table:
         columns = (
@@ -114,7 +127,7 @@ class PathExplanation:
         notes = [f"{step.node}, visit {step.visit}: {step.mismatch}" for step in self.steps if step.mismatch]
         if len(self.steps) > MAX_LINES:
             notes.insert(0, f"{len(self.steps) - MAX_LINES} stages in between are not shown: .steps has all")
-        return Table("The path of the run", columns, rows, states, notes=(*notes, self.ending))
+        return Table("The path of the run", columns, rows, states, notes=(*notes, _marked(self.ending, self.mark)))
 
     def __str__(self) -> str:
         return table_text(self._table())
@@ -132,9 +145,11 @@ class LoopExplanation:
 
     Attributes:
         found: The node, its rounds, its retries, the ending and the statement.
+        mark: What must be said of the run's result, or empty (ruling 48).
     """
 
     found: Looping
+    mark: str = ""
 
     @property
     def statement(self) -> str:
@@ -151,6 +166,7 @@ class LoopExplanation:
             "retries": list(found.retries),
             "ending": found.ending,
             "statement": self.statement,
+            "mark": self.mark,
         }
 
     def _table(self) -> Table:
@@ -161,7 +177,7 @@ class LoopExplanation:
         ]
         ending = [redacted(found.ending)] if found.ending else []
         columns = (Column("visit", "number"), Column("the way there", "place"), Column("what decided"))
-        notes = (*(redacted(line) for line in found.retries), *ending, self.statement)
+        notes = (*(redacted(line) for line in found.retries), *ending, _marked(self.statement, self.mark))
         return Table(f"Why {found.node} was visited so often", columns, rows, notes=notes)
 
     def __str__(self) -> str:
@@ -199,7 +215,7 @@ def explain(run: Execution, node: str | None = None, visit: int | None = None) -
         )
         for _, commit, reasons in past.explained()
     )
-    return PathExplanation(steps, redacted(_ending(run)))
+    return PathExplanation(steps, redacted(_ending(run)), run.mark)
 
 
 def explain_loop(run: Execution, node: str, branch: str = "") -> LoopExplanation:
@@ -219,7 +235,11 @@ def explain_loop(run: Execution, node: str, branch: str = "") -> LoopExplanation
         visits = [one.record for one in past.visits_of(node) if not one.is_set_aside]
         branch = visits[-1].branch if visits and all(one.branch for one in visits) else ""
     found = explain_looping(past.plan, node, past.counted, past.reasons_by_commit, is_ended=run.is_done, branch=branch)
-    return LoopExplanation(found)
+    return LoopExplanation(found, run.mark)
+
+
+def _marked(sentence: str, mark: str) -> str:
+    return f"{sentence} ({mark})" if mark else sentence
 
 
 def _ending(run: Execution) -> str:

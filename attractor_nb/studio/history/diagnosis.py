@@ -22,6 +22,7 @@ from attractor_nb.model.events import (
     StageEnd,
     StageStarted,
 )
+from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.model.states import ENDED, NodeStatus
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.directory_survey import DirectorySurvey, FileFinding, survey_run
@@ -106,6 +107,7 @@ class RunDiagnosis:
         run_id: The run, or empty.
         pipeline_name: Its pipeline, or empty.
         status: How it stands, as in the list of runs.
+        mark: What must be said of its result, or empty (ruling 48).
         owner: ``pid``, ``host`` and ``since`` of the process that owns it now, if one does.
         stages: Stages that are recorded without a fault.
         last_stage: The last of them, or empty.
@@ -123,6 +125,7 @@ class RunDiagnosis:
     run_id: str
     pipeline_name: str
     status: str
+    mark: str
     owner: Mapping[str, Any]
     stages: int
     last_stage: str
@@ -191,6 +194,7 @@ def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
         run_id=str(facts.get("run_id") or checkpoint.get("run_id", "")),
         pipeline_name=str(facts.get("pipeline_name") or checkpoint.get("pipeline_name", "")),
         status=current.status,
+        mark=ResultMarks.of_facts(facts).words,
         owner=current.owner,
         stages=story.stages,
         last_stage=story.last_stage,
@@ -238,6 +242,7 @@ def diagnosis_text(found: RunDiagnosis) -> str:
         ["pipeline", one_line(found.pipeline_name) or "-"],
         ["run", found.run_id or "-"],
         ["status", found.status + _owner(found)],
+        *([["mark", one_line(found.mark)]] if found.mark else []),
         ["stages", f"{found.stages} recorded" + (f", the last is {found.last_stage}" if found.last_stage else "")],
     ]
     if found.next_node:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.errors import RunError, RunNotFound
 from attractor_nb.model.events import PipelineForked, PipelineRestarted, PipelineRewound
+from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.model.states import RunStatus
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
@@ -279,7 +280,8 @@ def _relative(path: Path, known: Mapping[Path, Mapping[str, Any]], here: Path, d
     current = current_status(path, facts)
     stages = current.manifest.get("stages")
     detail = "" if stages is None else f"{stages} stage{'s' * (stages != 1)}"
-    detail = ", ".join(part for part in (detail, _changes(path) if kind == "fork" else "") if part)
+    mark = ResultMarks.of_facts(current.manifest).words
+    detail = ", ".join(part for part in (detail, mark, _changes(path) if kind == "fork" else "") if part)
     return Relative(kind, words, current.status, detail, path.name, run_id, path == here, tuple(below))
 
 

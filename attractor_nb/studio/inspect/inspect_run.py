@@ -63,14 +63,14 @@ def inspect_stage(
     try:
         past = look_back(run)
     except RunError as error:
-        return replace(stage_from_view(run, spec, error), run=run)
+        return replace(stage_from_view(run, spec, error), run=run, mark=run.mark)
     known = past.visits_of(node)
     if not known:
         if visit is not None:
             raise OptionError(f"{node} was not visited yet, so it has no visit {visit}")
-        return replace(not_reached(run, spec), run=run)
+        return replace(not_reached(run, spec), run=run, mark=run.mark)
     chosen = _chosen(known, node, visit, branch)
-    return replace(read_stage(run, past, spec, known, chosen, attempt), run=run)
+    return replace(read_stage(run, past, spec, known, chosen, attempt), run=run, mark=run.mark)
 
 
 def inspect_visit(run: Execution, past: Lookback, visit: KnownVisit) -> StageInspection:
@@ -80,7 +80,7 @@ def inspect_visit(run: Execution, past: Lookback, visit: KnownVisit) -> StageIns
         OptionError: The graph has no such node any more.
     """
     spec = _node_of(run, visit.record.node_id)
-    return replace(read_stage(run, past, spec, (), visit, None, is_context_whole=False), run=run)
+    return replace(read_stage(run, past, spec, (), visit, None, is_context_whole=False), run=run, mark=run.mark)
 
 
 def inspect_edge(run: Execution, edge: str | int) -> EdgeInspection:

@@ -76,6 +76,7 @@ class StageInspection:
         directory: Where the files are; None when nothing is stored.
         workdir: Where commands, agents and tools of the run work, or empty.
         problems: What could not be read, and why.
+        mark: What must be said of the run's result, or empty (ruling 48).
         run: The run that it is a stage of; None where nobody has it.
     """
 
@@ -108,6 +109,7 @@ class StageInspection:
     directory: Path | None = None
     workdir: str = ""
     problems: tuple[str, ...] = ()
+    mark: str = ""
     run: Execution | None = field(default=None, repr=False, compare=False)
     _read: Reader = field(default=lambda name, most: None, repr=False, compare=False)  # noqa: ARG005 - the interface of readers
     _sizes: dict[str, int] = field(default_factory=dict[str, int], repr=False, compare=False)
@@ -167,6 +169,7 @@ class StageInspection:
             "editor_url": "",
             "workdir": redacted(self.workdir) if with_place else "",
             "problems": [redacted(problem) for problem in self.problems],
+            "mark": self.mark,
             "cut": cut,
         }
 

@@ -126,7 +126,8 @@ def headline(plain: Mapping[str, Any]) -> str:
             where += f", in branch {plain['branch']}"
     status = {"pending": "not reached"}.get(plain["status"], plain["status"].replace("_", " "))
     aside = ", set aside by a rewind" if plain.get("is_set_aside") else ""
-    return one_line(f"{plain['node']}{handler}{where}: {status}{aside}")
+    mark = f" (run: {plain['mark']})" if plain.get("mark") and plain["status"] != "pending" else ""
+    return one_line(f"{plain['node']}{handler}{where}: {status}{aside}{mark}")
 
 
 def _candidates(plain: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -60,6 +60,7 @@ class Moment:
     def __str__(self) -> str:
         event = self.event
         words = f"{event.type} {event.node_id}".rstrip() if event else "before the first"
+        words += f" ({mark})" if (mark := redacted(self.view.marks.marks.words)) else ""
         return f"event {self.number}: {words}\n{run_table(self.view, self.graph)}"
 
     __repr__ = __str__

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.redaction import redacted
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.run_lists.listing import RunSummary
@@ -78,6 +80,7 @@ def heat(runs: Any, by: str = BY) -> HeatMap:
     check_measure(by)
     graph: Graph | None = None
     pasts: list[Journal] = []
+    marks = ResultMarks()
     left_out: list[str] = []
     other_graphs = 0
     for given in _several(runs):
@@ -91,13 +94,14 @@ def heat(runs: Any, by: str = BY) -> HeatMap:
             graph = run.graph
         other_graphs += run.graph.content_hash != graph.content_hash
         pasts.append(journal)
+        marks += run.view.marks.marks
     if graph is None:
         raise OptionError("there is no run to measure", hint="; ".join(left_out[:MAX_NAMED]) or "give a run")
     if len(left_out) > MAX_NAMED:
         left_out[MAX_NAMED:] = [f"left out {len(left_out) - MAX_NAMED} more"]
     if other_graphs:
         left_out.append(f"{other_graphs} of {len(pasts)} runs are of another version of the graph")
-    return HeatMap(heat_of(graph, pasts, by, left_out))
+    return HeatMap(heat_of(graph, pasts, by, left_out, redacted(marks.words)))
 
 
 def check_measure(by: object) -> None:

@@ -91,6 +91,7 @@ class Heat:
         by: Which (``MEASURES``).
         nodes: The nodes that have a value.
         notes: What was left out, in words.
+        mark: What must be said of the results of the runs, or empty (ruling 48).
     """
 
     by: str
@@ -98,6 +99,7 @@ class Heat:
     nodes: Mapping[str, NodeHeat]
     run_count: int = 1
     notes: tuple[str, ...] = field(default=())
+    mark: str = ""
 
     @property
     def most(self) -> float:
@@ -159,7 +161,7 @@ def measure(journal: Journal, by: str) -> dict[str, float]:
     return found
 
 
-def heat_of(graph: Graph, journals: Sequence[Journal], by: str, notes: Sequence[str] = ()) -> Heat:
+def heat_of(graph: Graph, journals: Sequence[Journal], by: str, notes: Sequence[str] = (), mark: str = "") -> Heat:
     """The heat of one run or of many over a graph; nodes that the graph does not have are left out.
 
     Args:
@@ -167,6 +169,7 @@ def heat_of(graph: Graph, journals: Sequence[Journal], by: str, notes: Sequence[
         journals: The pasts of the runs.
         by: One of ``MEASURES``.
         notes: What was left out before.
+        mark: What must be said of the results of the runs.
     """
     values: dict[str, list[float]] = {}
     strangers: set[str] = set()
@@ -178,7 +181,7 @@ def heat_of(graph: Graph, journals: Sequence[Journal], by: str, notes: Sequence[
                 strangers.add(node_id)
     left_out = [f"not in this graph: {', '.join(sorted(strangers)[:8])}"] if strangers else []
     ordered = {name: NodeHeat(tuple(values[name])) for name in graph.nodes if name in values}
-    return Heat(by, graph, ordered, len(journals), (*notes, *left_out))
+    return Heat(by, graph, ordered, len(journals), (*notes, *left_out), mark)
 
 
 def in_words(by: str, value: float) -> str:
@@ -212,7 +215,7 @@ def _table(heat: Heat) -> Table:
     notes = list(heat.notes)
     if not rows:
         notes.insert(0, f"no node has a value: nothing of {runs} says its {heat.by}")
-    headline = f"{heat.by}: {MEASURES[heat.by]}, {runs}"
+    headline = f"{heat.by}: {MEASURES[heat.by]}, {', '.join(part for part in (runs, heat.mark) if part)}"
     return Table("Heat", tuple(columns), rows, headline=headline, notes=notes)
 
 
@@ -246,7 +249,7 @@ def _svg(heat: Heat, theme: Theme) -> str:
 def _legend(heat: Heat) -> tuple[list[Markup], float]:
     """The scale with its ends in numbers, and how wide it is."""
     runs = f"median of {heat.run_count} runs" if heat.run_count > 1 else "one run"
-    what = f"{heat.by}, {runs}"
+    what = ", ".join(part for part in (heat.by, runs, heat.mark) if part)
     x = text_width(what, 11) + 14
     parts = [element("text", {"class": "what", "x": 0, "y": 11}, what)]
     if not heat.most:

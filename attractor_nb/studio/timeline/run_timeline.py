@@ -49,7 +49,7 @@ class RunTimeline:
             CheckpointCorrupt: Its log is damaged.
         """
         now = None if self.run.is_done else self._clock()
-        return timeline_of(self.run.journal(), name=self.run.graph.label, by=self.by, now=now)
+        return timeline_of(self.run.journal(), name=self.run.graph.label, by=self.by, now=now, mark=self.run.mark)
 
     @property
     def table(self) -> Table:
@@ -121,7 +121,7 @@ def timeline_table(timeline: Timeline) -> Table:
             )
             states.append(row_look(bar.status))
     notes = [_cut_words(cut, timeline) for cut in timeline.cuts]
-    ending = ", goes on" if timeline.is_live else ""
+    ending = ", goes on" * timeline.is_live + (f", {timeline.mark}" if timeline.mark else "")
     headline = f"{one_line(timeline.name) or 'run'}: {duration_text(timeline.seconds)}{ending}"
     return Table("Timeline", columns, rows, states=states, headline=headline, notes=notes)
 

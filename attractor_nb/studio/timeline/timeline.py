@@ -143,6 +143,7 @@ class Timeline:
         end: When it ended, or the present.
         cuts: Where it stood still, in order.
         is_live: It goes on.
+        mark: What must be said of its result, or empty (ruling 48).
     """
 
     name: str
@@ -151,6 +152,7 @@ class Timeline:
     end: float
     cuts: tuple[Cut, ...] = ()
     is_live: bool = False
+    mark: str = ""
 
     def shown(self, moment: float) -> float:
         """Seconds from the beginning to a moment, standstills left out."""
@@ -170,7 +172,9 @@ class Timeline:
         return (bar for lane in self.lanes for bar in lane.bars)
 
 
-def timeline_of(journal: Journal, *, name: str = "", by: str = "node", now: float | None = None) -> Timeline:
+def timeline_of(
+    journal: Journal, *, name: str = "", by: str = "node", now: float | None = None, mark: str = ""
+) -> Timeline:
     """The timeline of a run's past.
 
     Args:
@@ -178,10 +182,11 @@ def timeline_of(journal: Journal, *, name: str = "", by: str = "node", now: floa
         name: Of the pipeline.
         by: ``node``: a lane for each node, in each branch; ``branch``: one for each branch.
         now: The present, in seconds since 1970, of a run that goes on; None for one that stands.
+        mark: What must be said of the run's result, or empty.
     """
     counted = journal.counted
     if not counted:
-        return Timeline(name, (), 0.0, 0.0)
+        return Timeline(name, (), 0.0, 0.0, mark=mark)
     cuts = tuple(_cuts(counted))
     last = counted[-1]
     is_live = now is not None and not isinstance(last, PipelineCompleted | PipelineFailed | PipelineInterrupted)
@@ -193,7 +198,7 @@ def timeline_of(journal: Journal, *, name: str = "", by: str = "node", now: floa
         key = path if by == "node" else visit.branch or MAIN_LANE
         lane = lanes.setdefault(key, TimelineLane(key))
         lane.bars += _bars_of(visit, inner, end, is_live=is_live)
-    return Timeline(name, tuple(lanes.values()), counted[0].time, end, cuts, is_live)
+    return Timeline(name, tuple(lanes.values()), counted[0].time, end, cuts, is_live, mark)
 
 
 def _cuts(counted: Sequence[Event]) -> Iterator[Cut]:
@@ -300,4 +305,5 @@ def timeline_plain(timeline: Timeline) -> dict[str, Any]:
             {"node": bar.node, "branch": bar.branch, "words": bar.words, "status": bar.status} for bar in timeline.bars
         ],
         "is_live": timeline.is_live,
+        "mark": timeline.mark,
     }

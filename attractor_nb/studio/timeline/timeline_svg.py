@@ -176,7 +176,7 @@ class _Writer:
         return [], [plain]
 
     def _notes(self) -> list[str]:
-        notes: list[str] = []
+        notes = [self.timeline.mark] if self.timeline.mark else []
         if not self.lanes:
             notes.append("Nothing was started yet.")
         if (more := len(self.timeline.lanes) - len(self.lanes)) > 0:
