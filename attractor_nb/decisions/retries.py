@@ -16,6 +16,7 @@ from attractor_nb.errors import (
     RetryableError,
     SourceError,
     StageError,
+    StorageError,
     TerminalError,
     UntrustedSource,
     ValidationError,
@@ -196,7 +197,7 @@ def _is_unmeasured(error: BaseException) -> bool:
     if isinstance(error, StageError):
         return error.is_unmeasured
     if isinstance(error, AttractorError):
-        return False
+        return isinstance(error, StorageError) and is_shortage(error)
     if status := _http_status(error):
         return status in UNMEASURED_HTTP
     return is_shortage(error) or isinstance(error, ConnectionError) or _is_network_failure(error)

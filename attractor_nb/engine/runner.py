@@ -37,6 +37,7 @@ from attractor_nb.model.events import (
     PipelineStarted,
     RunWarning,
 )
+from attractor_nb.model.shortage import is_shortage
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.effects import Commit, Execute
@@ -85,7 +86,8 @@ class Runner(msgspec.Struct):
         """Run to the end, a pause, or a stop.
 
         Raises:
-            StorageError: The run directory cannot be written; what was committed is safe.
+            StorageError: The run directory cannot be written; what was committed is safe. Not for want of files or
+                memory: then the run is interrupted (ruling 51).
             asyncio.CancelledError: Never: a cancelled run ends as interrupted.
         """
         setup = self.setup
@@ -104,6 +106,8 @@ class Runner(msgspec.Struct):
             except RunStops:
                 return self._interrupted("paused")
             except StorageError as fault:
+                if is_shortage(fault) and setup.store.sequence:
+                    return self._starved(fault)
                 self._note_fault(fault)
                 raise
         finally:
@@ -344,6 +348,25 @@ class Runner(msgspec.Struct):
         end = {"status": status, "reason": reason, "end_time": self._now()}
         totals = {} if self._is_distrusted else self.setup.state.totals()
         self.setup.store.save_manifest({**end, **totals})
+
+    def _starved(self, fault: StorageError) -> RunOutcome:
+        """End for want of files or memory, a reason outside the pipeline (ruling 51), as far as the log takes it.
+
+        The state may be ahead of the log here, so it is kept nowhere. An end that is recorded stays the end.
+        """
+        state = self.setup.state
+        if state.ended:
+            return RunOutcome(state.ended, state.reason, state.elapsed_seconds)
+        self.distrust_state()
+        reason = f"the run directory could not be written: {fault.message}"
+        self.setup.stream.announce(
+            PipelineInterrupted(
+                reason=reason, next_node=state.next_node, duration=state.elapsed_seconds, is_unmeasured=True
+            ),
+            is_synced=True,
+        )
+        self._note_fault(fault)
+        return RunOutcome("interrupted", reason, state.elapsed_seconds)
 
     def _note_fault(self, fault: StorageError) -> None:
         """Say in the manifest that the run stands still, if the disk takes that; the log needs no word.

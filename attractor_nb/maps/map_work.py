@@ -13,7 +13,7 @@ from attractor_nb.decisions.limits.reservations import Account
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.backend_lifetimes import closed
 from attractor_nb.engine.funds import Funds
-from attractor_nb.errors import AttractorError, RunError
+from attractor_nb.errors import AttractorError, RunError, StorageError
 from attractor_nb.logs import own_logger
 from attractor_nb.maps.map_session import RowRecord
 from attractor_nb.maps.row_run import RowPlugs, run_row
@@ -21,6 +21,7 @@ from attractor_nb.maps.row_shipment import lost_before
 from attractor_nb.model.events import Event, StageStarted
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.row_result import RowResult
+from attractor_nb.model.shortage import is_shortage
 from attractor_nb.model.states import as_recorded
 from attractor_nb.protocols import BackendLifetime
 from attractor_nb.storage.run_lists.listing import summarize
@@ -101,7 +102,8 @@ class MapWork:
 
         Raises:
             RunLocked: Another process took the map over.
-            StorageError: The map's directory cannot be written; rows that are recorded are safe.
+            StorageError: The map's directory cannot be written; rows that are recorded are safe. Not for want of files
+                or memory at its end: then the map is interrupted.
         """
         try:
             try:
@@ -258,9 +260,18 @@ class MapWork:
             reason = self._halted or f"{counts['fail'] or counts['interrupted']} of {len(self.tasks)} rows failed"
         else:
             status, reason = "success", ""
+        self.view.end(*self._recorded_end(status, reason))
+
+    def _recorded_end(self, status: str, reason: str) -> tuple[str, str]:
+        """The end as it is recorded; for want of files or memory the map is interrupted (ruling 51)."""
         if self.directory is not None:
-            self.directory.finish(as_recorded(status), reason, self.view.marks)
-        self.view.end(status, reason)
+            try:
+                self.directory.finish(as_recorded(status), reason, self.view.marks)
+            except StorageError as fault:
+                if not is_shortage(fault):
+                    raise
+                return "interrupted", reason or fault.message
+        return status, reason
 
     async def _open_backend(self) -> None:
         """Start what stands behind the stages, once for all rows; without it none is started."""

@@ -107,7 +107,7 @@ async def run_row(pipeline: Definition, task: RowTask, options: RunOptions, plug
         return await _run(pipeline, task, options, plugs)
     except AttractorError as error:
         reason = f"{type(error).__name__}: {error.message}"
-        if error.__cause__ is None or not is_shortage(error.__cause__):
+        if not is_shortage(error):
             return _failed(task, reason)
         reason, place = reason[:REASON_CHARS], _directory_name(task)
         return RowResult(task.row, "interrupted", reason=reason, directory=place, is_unmeasured=True)

@@ -7,9 +7,10 @@ import pytest
 
 from attractor_nb import Pipeline, Run
 from attractor_nb.cli.entry import run_command_line
-from attractor_nb.errors import StageError, TerminalError
+from attractor_nb.errors import StageError, StorageError, TerminalError
 from attractor_nb.model.events import PipelineInterrupted, StageFailed
 from attractor_nb.pipeline.runs import runs
+from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.stored_run import read_run
 
 FRAME = "digraph d {{ {attrs} start [shape=Mdiamond] done [shape=Msquare] {body} }}"
@@ -170,6 +171,106 @@ def test_ruling_51_a_command_that_cannot_be_started_for_want_of_files_leaves_its
         result = Pipeline(source).run(wait=True, logs_root=tmp_path / "run")
     assert (result.status, "too many open files" in result.reason) == ("interrupted", True)
     assert Run.load(tmp_path / "run").resume().result(60).status == "success"
+
+
+class FewFiles(Disk):
+    """From its nth descriptor on, or from a directory of that name on, there are none left.
+
+    Attributes:
+        count: The descriptors that were asked for.
+        refused: The name of what was refused first, or empty.
+    """
+
+    def __init__(self, last=10**9, *, name=""):
+        self.last, self.name, self.count, self.refused = last, name, 0, ""
+
+    def _take(self, name):
+        self.count += 1
+        if self.count > self.last or self.name == str(name):
+            self.last, self.refused = 0, self.refused or str(name)
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(name))
+
+    def open_directory(self, name, parent=None):
+        self._take(name)
+        return super().open_directory(name, parent)
+
+    def create(self, name, parent):
+        self._take(name)
+        return super().create(name, parent)
+
+    def open_update(self, name, parent, *, is_append=False):
+        self._take(name)
+        return super().open_update(name, parent, is_append=is_append)
+
+
+LARGE = FAN_OUT.replace("start -> fan", "big [prompt=big] start -> big -> fan")
+
+
+class Long:
+    """Answers one prompt with a text that becomes an artifact."""
+
+    def run(self, node, prompt, context):
+        return "x" * 150_000 if node.id == "big" else "fine"
+
+
+def test_ruling_51_too_few_files_for_the_directory_of_a_branch_interrupt_the_run(tmp_path):
+    pipeline = Pipeline(FRAME.format(attrs="", body=LARGE.format(policy="")), backend=Long())
+    disk = FewFiles(name="branches")
+    result = pipeline.run(wait=True, logs_root=tmp_path / "run", disk=disk)
+    assert disk.refused == "branches"
+    assert (result.status, result.is_unmeasured) == ("interrupted", True)
+    assert "too many open files" in result.reason
+    (row,) = runs(tmp_path)
+    assert (row.status, row.is_resumable) == ("interrupted", True)
+    again = pipeline.resume(tmp_path / "run").result(60)
+    assert (again.status, again.visits["big"]) == ("success", 1)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 0.95])
+def test_ruling_51_too_few_files_anywhere_in_a_run_raise_nothing_and_a_resume_does_the_rest(tmp_path, share):
+    pipeline = Pipeline(FRAME.format(attrs="", body=LARGE.format(policy="")), backend=Long())
+    counted = FewFiles()
+    pipeline.run(wait=True, logs_root=tmp_path / "counted", durability="fast", disk=counted)
+    root, disk = tmp_path / "run", FewFiles(int(counted.count * share))
+    result = pipeline.run(wait=True, logs_root=root, durability="fast", disk=disk)
+    assert disk.refused
+    if result.status == "interrupted":
+        assert result.is_unmeasured
+        assert pipeline.resume(root).result(60).status == "success"
+    assert (Run.load(root).status, result.status) in {("completed", "interrupted"), ("completed", "success")}
+
+
+def test_ruling_51_an_artifact_that_cannot_be_opened_for_want_of_files_is_not_damaged(tmp_path):
+    source = FRAME.format(attrs="", body="big [prompt=big] a [prompt=a] start -> big -> a -> done")
+    disk = FewFiles()
+
+    class Reading(Long):
+        def run(self, node, prompt, context):
+            if node.id == "a":
+                disk.last = 0
+                return context.get("big.response")[:4]
+            return super().run(node, prompt, context)
+
+    pipeline = Pipeline(source, backend=Reading())
+    result = pipeline.run(wait=True, logs_root=tmp_path / "run", disk=disk)
+    assert (result.status, result.is_unmeasured) == ("interrupted", True), result.reason
+    disk.last = 10**9
+    assert Pipeline(source, backend=Long()).resume(tmp_path / "run").result(60).status == "success"
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.99])
+def test_ruling_51_too_few_files_in_a_map_raise_nothing_and_a_resume_does_the_rest(tmp_path, share):
+    pipeline, rows = Pipeline(LINE, backend=Long()), [{"n": 0}, {"n": 1}]
+    counted = FewFiles()
+    pipeline.map(rows, wait=True, map_dir=tmp_path / "counted", disk=counted)
+    result = pipeline.map(rows, wait=True, map_dir=tmp_path / "map", disk=FewFiles(int(counted.count * share)))
+    assert (result.status, "too many open files" in result.reason) == ("interrupted", True)
+    assert pipeline.resume_map(tmp_path / "map").result(60).status == "success"
+
+
+def test_ruling_51_too_few_files_before_the_first_record_are_an_error_for_there_is_nothing_to_resume(tmp_path):
+    with pytest.raises(StorageError, match="too many open files"):
+        Pipeline(LINE).run(wait=True, backend=Long(), logs_root=tmp_path / "run", disk=FewFiles(2))
 
 
 def test_ruling_51_a_child_that_could_not_be_executed_interrupts_its_parent(tmp_path):

@@ -18,6 +18,7 @@ import msgspec
 from attractor_nb.context import ARTIFACT_THRESHOLD_BYTES
 from attractor_nb.errors import CheckpointCorrupt, StorageError
 from attractor_nb.model.context_values import REFERENCE_TYPE
+from attractor_nb.model.shortage import is_shortage
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.files.disk import Disk, entry_names, storage_error
@@ -159,6 +160,7 @@ class ArtifactStore:
 
         Raises:
             CheckpointCorrupt: The artifact is gone or is not what was stored.
+            StorageError: It cannot be read for want of files or memory (ruling 51): nothing is wrong with it.
         """
         artifact_id = str(reference["artifact_id"])
         text = self._kept.get(artifact_id)
@@ -167,6 +169,8 @@ class ArtifactStore:
                 _check_id(artifact_id)
                 text = self._read_file(artifact_id)
             except StorageError as error:
+                if is_shortage(error):
+                    raise
                 raise CheckpointCorrupt(error.message, hint=error.hint) from error
             if sha256(text).hexdigest() != artifact_id:
                 raise CheckpointCorrupt(
