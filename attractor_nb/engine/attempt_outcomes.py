@@ -19,6 +19,8 @@ from attractor_nb.model.redacted import redacted_outcome
 from attractor_nb.storage.stages.status_file import StatusText, read_status_file, redacted_status
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from attractor_nb.decisions.effects import Execute
     from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.engine.attempt_spending import Spending
@@ -39,11 +41,13 @@ class Returned(msgspec.Struct, frozen=True):
         value: What it returned, or the outcome that its exception or its time limit means.
         is_observed: A failure in it was observed by the engine: no status.json makes a success of it (ruling 42).
         writes_status: The handler runs something that may write a status.json.
+        node_ids: Ids of the graph's nodes, whose responses and verdicts no status.json sets (ruling 50).
     """
 
     value: Any
     is_observed: bool = False
     writes_status: bool = True
+    node_ids: Collection[str] = ()
 
 
 def outcome_that_counts(
@@ -98,7 +102,8 @@ def _arbitrated(planned: PlannedNode, files: StageFiles, returned: Returned) -> 
             text = _without_secrets(files, text)
             if isinstance(value, Outcome):
                 value = checked_outcome(value, planned.id)
-            written = _with_usage(read_status_file(text, targets=targets), value)
+            written = read_status_file(text, targets=targets, node_ids=returned.node_ids)
+            written = _with_usage(written, value)
             if not returned.is_observed or not isinstance(value, Outcome):
                 return written, True
             if (counting := with_observed(written, value)) is not None:

@@ -295,7 +295,8 @@ class Attempts(msgspec.Struct):
         if task is not None and task.cancelling() > before:
             raise asyncio.CancelledError  # also when the handler kept it to itself
         may_write = known.writes_status
-        return Returned(returned, is_observed, may_write(planned.node) if callable(may_write) else may_write)
+        writes_status = may_write(planned.node) if callable(may_write) else may_write
+        return Returned(returned, is_observed, writes_status, setup.plan.nodes)
 
     def _keep_failure(self, node_id: str, files: StageFiles, error: BaseException) -> None:
         """Keep where the user's Python failed, for people."""

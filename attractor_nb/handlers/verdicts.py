@@ -203,7 +203,7 @@ def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | N
 
     value = value_that_counts(json_values(text), complaint_about, has_shape)
     if asks_for_status:
-        return outcome_from_status(cast("dict[str, Any]", value), targets=targets)
+        return outcome_from_status(cast("dict[str, Any]", value), targets=targets, node_ids=graph.nodes)
     kept = value if model is None else validated(model, value)[0]
     return Outcome.success(f"Stage completed: {node.id}").with_updates({f"{node.id}.verdict": kept})
 

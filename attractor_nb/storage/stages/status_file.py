@@ -72,12 +72,13 @@ def redacted_status(text: str) -> str:
     return text if clean is plain else json_page(clean) + "\n"
 
 
-def read_status_file(source: Path | str, *, targets: Collection[str]) -> Outcome:
+def read_status_file(source: Path | str, *, targets: Collection[str], node_ids: Collection[str] = ()) -> Outcome:
     """The outcome that a status.json declares.
 
     Args:
         source: The file, or its text.
         targets: Ids that the node's outgoing edges lead to.
+        node_ids: Ids of the graph's nodes: an object under one of them sets no response and no verdict of it.
 
     Raises:
         StatusFileError: The contract is not kept; the message says in what.
@@ -88,16 +89,16 @@ def read_status_file(source: Path | str, *, targets: Collection[str]) -> Outcome
         raise StatusFileError(f"status.json {problem}") from None
     if not isinstance(plain, dict):
         raise StatusFileError(f"status.json is {_kind(plain)} where an object was expected")
-    return outcome_from_status(cast("dict[str, Any]", plain), targets=targets)
+    return outcome_from_status(cast("dict[str, Any]", plain), targets=targets, node_ids=node_ids)
 
 
-def outcome_from_status(plain: dict[str, Any], *, targets: Collection[str]) -> Outcome:
+def outcome_from_status(plain: dict[str, Any], *, targets: Collection[str], node_ids: Collection[str] = ()) -> Outcome:
     """The outcome that the values of a status.json, or a verdict of the same shape, declare.
 
     Raises:
         StatusFileError: The contract is not kept; the message says in what.
     """
-    updates, ignored = _context_updates(plain)
+    updates, ignored = _context_updates(plain, node_ids)
     notes = _text(plain, "notes")
     if ignored:
         names = ", ".join(" ".join(key.split())[:80] for key in ignored[:MAX_NAMED])
@@ -184,7 +185,7 @@ def _suggested_ids(plain: dict[str, Any], targets: Collection[str]) -> tuple[str
     return tuple(cast("list[str]", value))
 
 
-def _context_updates(plain: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _context_updates(plain: dict[str, Any], node_ids: Collection[str]) -> tuple[dict[str, Any], list[str]]:
     """The updates, and the keys among them that are the engine's: these do not count."""
     value = plain.get("context_updates")
     if value is None:
@@ -202,7 +203,9 @@ def _context_updates(plain: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         Context(updates)
     except ContextValueError as error:
         raise StatusFileError(f"status.json: {error.message}", hint=error.hint) from None
-    ignored = [key for key, value in updates.items() if sets_engine_key(key, value)]
+    ignored = [
+        key for key, value in updates.items() if sets_engine_key(key, value) or sets_engine_key(key, value, node_ids)
+    ]
     return {key: value for key, value in updates.items() if key not in ignored} if ignored else updates, ignored
 
 
