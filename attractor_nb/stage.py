@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from attractor_nb.model.branch import BranchResult
+    from attractor_nb.model.calls.answer_stream import AnswerStream
     from attractor_nb.model.calls.attachment import Attachment
-    from attractor_nb.model.calls.reasoning import AnswerStream
     from attractor_nb.model.child import Children
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Node
@@ -303,7 +303,7 @@ class StageScope(msgspec.Struct):
             self.streams = {}
         if channel == RESPONSE:
             if self.answer is None:
-                from attractor_nb.model.calls.reasoning import AnswerStream  # noqa: PLC0415 - for responses alone
+                from attractor_nb.model.calls.answer_stream import AnswerStream  # noqa: PLC0415 - for responses alone
 
                 self.answer = AnswerStream()
             text = self.answer.feed(text)

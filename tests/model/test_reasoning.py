@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.model.calls.reasoning import AnswerStream, part_reasoning
+from attractor_nb.model.calls.answer_stream import AnswerStream
+from attractor_nb.model.calls.reasoning import part_reasoning
 
 HARMONY = "<|channel|>analysis<|message|>Maybe.<|end|><|start|>assistant<|channel|>final<|message|>It is 4.<|return|>"
 MARKED = {
@@ -25,6 +26,14 @@ MARKED = {
     "unused tokens": "<unused94>thought\nMaybe.<unused95>It is 4.",
     "a final response": "Maybe.\n[BEGIN FINAL RESPONSE]\nIt is 4.\n[END FINAL RESPONSE]\n",
     "a final response behind a block of code": "Maybe.\n```json\n{}\n[BEGIN FINAL RESPONSE]\nIt is 4.",
+    "a scratchpad": "<scratchpad>\nMaybe.\n</scratchpad>\n\nIt is 4.",
+    "an analysis, behind blanks": "\n  <analysis>Maybe.</analysis>It is 4.",
+    "a reflection behind other reasoning": "<think>Hm.</think>\n<reflection>Maybe.</reflection>\nIt is 4.",
+    "a monologue, in capitals, with attributes": '<INNER_MONOLOGUE of="me" hidden>Maybe.</Inner_Monologue >It is 4.',
+    "a scratchpad with its like in it": "<scratchpad>Maybe. <scratchpad> No.</scratchpad>It is 4.",
+    "a lone end of a scratchpad": "Maybe.\n</scratchpad>\nIt is 4.",
+    "a lone end of an analysis within a line": "Maybe.</analysis>It is 4.",
+    "a lone end behind an element of its own": "<p><analysis>a</analysis></p> Maybe.</analysis>\nIt is 4.",
     "a lone end": "Maybe.\n</think>\nIt is 4.",
     "a lone end within a line": "Maybe.</think>It is 4.",
     "a lone end between quotes that are none": 'Maybe. "{"a": "b"}</think>It is 4.',
@@ -55,6 +64,9 @@ UNCLOSED = [
     '<mm:think a="b">Maybe.',
     "<|begin_of_thought|>Maybe.",
     "<unused94>thought\nMaybe.",
+    "<scratchpad>Maybe.",
+    '\n<analysis of="it">\nMaybe.',
+    "<think>a</think><reflection>Maybe.",
     "analysisLet me see.",
     "analysis Let me see.",
     'analysis{"a": 1}',
@@ -65,6 +77,21 @@ MENTIONED = [
     "It begins with <think>",
     "Between <thinking> and <think> there is no difference (<reasoning> too).",
     "analysis of the plan: assistant and final report",
+]
+DOCUMENTS = [
+    "<analysis>It is 4.</analysis>",
+    '<Reflection on="4">\nIt is 4.\n</Reflection>\n',
+    "<report>\n<analysis>It is 4.</analysis>\n</report>",
+    'It is 4.\n\n<analysis depth="2" checked>\nBecause.\n</analysis>\n\nDone.',
+    "It is 4. <scratchpad>kept</scratchpad> <scratchpad/> <reflection>kept</reflection>",
+    "Put it between <analysis> and </analysis>, as always",
+    "It ends with </analysis> always, and <analysis> begins it",
+    '"<analysis>a</analysis>" begins it.',
+    "`<scratchpad>` is a tag.",
+    "```xml\n</analysis>\n```\nIt is 4.",
+    "<analysis/>It is 4.",
+    "<analysis_of_it>4</analysis_of_it>",
+    "<analyst>4</analyst>",
 ]
 TEXTS = [
     "It is 4.",
@@ -79,6 +106,7 @@ TEXTS = [
     "```html\n<think>\nx\n</think>\n```\nDone.",
     "```python\ntext.split('x</think>')\n```",
     "<b>thinking</b>",
+    *DOCUMENTS,
 ]
 
 
@@ -93,6 +121,13 @@ def test_ruling_46_reasoning_in_pieces_is_joined(text, answer, reasoning):
     assert part_reasoning(text) == (answer, reasoning)
 
 
+@pytest.mark.parametrize(
+    "text", ["<scratchpad>Maybe.</scratchpad>\n", "Maybe.</inner_monologue>", "<think>Maybe.</think>"]
+)
+def test_ruling_46_reasoning_alone_is_no_answer(text):
+    assert part_reasoning(text).answer == ""
+
+
 @pytest.mark.parametrize("text", UNCLOSED)
 def test_ruling_46_unclosed_reasoning_means_that_there_is_no_answer(text):
     assert part_reasoning(text).answer == ""
@@ -103,7 +138,21 @@ def test_ruling_46_nothing_is_decided_by_a_text_with_an_unclosed_mark(text):
     assert part_reasoning(f'{text} {{"outcome": "success"}}', is_decision=True).answer == ""
 
 
-@pytest.mark.parametrize("text", [text for text in TEXTS if text not in MENTIONED])
+UNDECIDED = [
+    "It is 4. <scratchpad>But what if not",
+    "<analysis>It is 4.</analysis>",
+    "It ends with </analysis> always",
+    '{"outcome": "success"}</reflection>',
+]
+
+
+@pytest.mark.parametrize("text", UNDECIDED)
+def test_ruling_46_nothing_is_decided_by_reasoning_that_may_be_a_part_of_a_document(text):
+    assert '"success"' not in part_reasoning(text, is_decision=True).answer
+    assert "It is 4" not in part_reasoning(text, is_decision=True).answer
+
+
+@pytest.mark.parametrize("text", [text for text in TEXTS if text not in (*MENTIONED, *DOCUMENTS)])
 def test_ruling_46_a_decision_may_speak_of_marks_in_code_and_between_quotes(text):
     assert part_reasoning(text, is_decision=True) == (text, "")
 
@@ -120,21 +169,79 @@ def pieces_of(text, size):
     return "".join(stream.feed(text[at : at + size]) for at in range(0, len(text), size)) + stream.finish()
 
 
-@pytest.mark.parametrize("name", ["think", "reasoning, in capitals", "brackets", "a channel of one mark"])
+STREAMED = [
+    name for name, text in MARKED.items() if not name.startswith(("a lone end", "an end", "a final", "channels"))
+]
+
+
+@pytest.mark.parametrize("name", STREAMED)
 @pytest.mark.parametrize("size", [1, 2, 5, 1000])
 def test_ruling_46_reasoning_is_not_streamed_however_it_is_cut(name, size):
     assert pieces_of(MARKED[name], size).strip() == "It is 4."
 
 
-@given(st.text("<think/>`\n a", max_size=60), st.integers(1, 7))
+@pytest.mark.parametrize("text", DOCUMENTS)
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_document_is_streamed_as_it_is_however_it_is_cut(text, size):
+    assert pieces_of(text, size) == text
+
+
+@pytest.mark.parametrize(
+    "text", [text for text in UNCLOSED if text.strip("\ufeff\u200b \n").startswith("<") and ">b" not in text]
+)
+@pytest.mark.parametrize("size", [1, 1000])
+def test_ruling_46_of_unclosed_reasoning_nothing_is_streamed(text, size):
+    assert pieces_of(text, size).strip("\ufeff\u200b \n") == ""
+
+
+PIECES = [
+    "<think>",
+    "</think>",
+    "<think a=b>",
+    "<analysis>",
+    "</analysis>",
+    "<scratchpad x",
+    ">",
+    "`",
+    "```",
+    "\n",
+    " ",
+    "a",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=20).map("".join), st.integers(1, 7))
 def test_a_stream_is_the_same_however_it_is_cut(text, size):
     assert pieces_of(text, size).split() == pieces_of(text, 1000).split()
 
 
+@given(st.lists(st.sampled_from(["a", "It is 4. ", "<b>", "\n", "analysis "]), min_size=1, max_size=8).map("".join))
+def test_ruling_46_the_answer_behind_a_scratchpad_is_whole_and_streamed(answer):
+    text = f"<scratchpad>Maybe.</scratchpad>\nIt: {answer}"
+    assert part_reasoning(text).answer == f"It: {answer}".strip()
+    assert pieces_of(text, 5) == f"It: {answer}"
+
+
 @pytest.mark.parametrize(
     "unit",
-    ["a <think> ", "```a\n", "<think a=", "</think        ", "a <think a=b          >, ", f"a <think>{' ' * 40}"],
-    ids=["beginnings without an end", "code without an end", "cut attributes", "cut ends", "attributes", "blanks"],
+    [
+        "a <think> ",
+        "```a\n",
+        "<think a=",
+        "</think        ",
+        "a <think a=b          >, ",
+        f"a <think>{' ' * 40}",
+        "a <analysis> ",
+    ],
+    ids=[
+        "beginnings without an end",
+        "code without an end",
+        "cut attributes",
+        "cut ends",
+        "attributes",
+        "blanks",
+        "elements",
+    ],
 )
 def test_ruling_52_a_hostile_text_is_read_in_linear_time(unit):
     text = unit * 50_000

@@ -7,10 +7,14 @@ be *about* such marks: what stands in code or between quotes is text. The work i
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Final, NamedTuple
 
 _TAGS: Final = ("think", "thinking", "thought", "reasoning", "seed:think", "longcat_think", "mm:think")
-_PAIRS: Final = (
+_ASIDE_TAGS: Final = ("scratchpad", "inner_monologue", "analysis", "reflection")
+CONTENT_NAMES: Final = ("</analysis>", "</reflection>")
+"""Ends of elements that may be the answer, where they are all of it."""
+PAIRS: Final = (
     *((f"<{name}>", f"</{name}>") for name in _TAGS),
     ("[think]", "[/think]"),
     ("◁think▷", "◁/think▷"),
@@ -20,14 +24,18 @@ _PAIRS: Final = (
     ("<unused94>", "<unused95>"),
 )
 """What begins reasoning, and what ends it, in small letters."""
+ASIDES: Final = tuple((f"<{name}>", f"</{name}>") for name in _ASIDE_TAGS)
+"""The same for elements of documents, too: they are reasoning at the beginning of an answer alone."""
 _ANSWER_BEGINS: Final = "[begin final response]"
 """Ends reasoning that nothing began."""
 _ANSWER_ENDS: Final = "[end final response]"
-_OPENINGS: Final = tuple(opening for opening, _ in _PAIRS)
-_CLOSINGS: Final = (*(closing for _, closing in _PAIRS), _ANSWER_BEGINS)
-_CLOSING_OF: Final = dict(_PAIRS)
-_OPENING_OF: Final = {closing: opening for opening, closing in _PAIRS}
-_FINAL_CHANNEL: Final = "<|channel|>final<|message|>"
+_OPENINGS: Final = tuple(opening for opening, _ in PAIRS)
+_CLOSINGS: Final = (*(closing for _, closing in PAIRS), _ANSWER_BEGINS)
+_ASIDE_OPENINGS: Final = tuple(opening for opening, _ in ASIDES)
+_ASIDE_CLOSINGS: Final = tuple(closing for _, closing in ASIDES)
+_CLOSING_OF: Final = dict((*PAIRS, *ASIDES))
+_OPENING_OF: Final = {closing: opening for opening, closing in PAIRS}
+FINAL_CHANNEL: Final = "<|channel|>final<|message|>"
 _CHANNEL: Final = r"<\|channel\|>(?P<channel>[a-z]{1,40}+)[^<>\n]{0,200}+(?:<\|constrain\|>[^<>\n]{0,40})?<\|message\|>"
 
 
@@ -38,6 +46,8 @@ def _written(mark: str) -> str:
     """The pattern of a mark: a tag may have blanks and attributes."""
     if mark[0] == "<" and mark[1:-1] in _TAGS:
         return re.escape(mark[:-1]) + r"(?:\s{1,8}[\w:-]{1,40}=[^<>]{0,200}+)?\s{0,8}>"
+    if mark in _ASIDE_OPENINGS:
+        return re.escape(mark[:-1]) + r"(?:\s[^<>]{0,250}+)?(?<!/)>"
     if mark[:2] == "</":
         return re.escape(mark[:-1]) + r"\s{0,8}>"
     return re.escape(mark)
@@ -58,13 +68,20 @@ _MARK: Final = re.compile(
             r"(?P<fence>^[ ]{0,3}(?:`{3,}|~{3,}))",
             _any_of("opening", _OPENINGS),
             _any_of("closing", _CLOSINGS),
+            _any_of("aside", _ASIDE_OPENINGS),
+            _any_of("aside_end", _ASIDE_CLOSINGS),
             _any_of("end", (_ANSWER_ENDS,)),
             _CHANNEL,
         ]
     ),
     re.IGNORECASE | re.MULTILINE,
 )
-_PATTERNS: Final = {mark: re.compile(_written(mark), re.IGNORECASE) for mark in (*_OPENINGS, *_CLOSINGS)}
+PATTERNS: Final = {
+    mark: re.compile(_written(mark), re.IGNORECASE)
+    for mark in (*_OPENINGS, *_CLOSINGS, *_ASIDE_OPENINGS, *_ASIDE_CLOSINGS)
+}
+BLANKS: Final = re.compile(r"[\s\ufeff\u200b]*+")
+"""What may stand before the beginning of an answer."""
 _LONE_CLOSING: Final = re.compile(rf"^[ \t]*{_any_of('closing', _CLOSINGS)}[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _CHANNELS: Final = re.compile(rf"{_CHANNEL}|<\|(?:end|return|call|start)\|>(?:assistant)?", re.IGNORECASE)
 _WORN_CHANNELS: Final = re.compile(
@@ -125,7 +142,14 @@ class _Scan:
         """Where the piece of the answer that is looked at begins."""
         self._unclosed: set[str] = set()
         """What is known to close nothing any more."""
+        self._elements: Counter[str] = Counter()
+        """Elements of the answer that are open, by their ends."""
+        self._last_ends: dict[str, int] = {}
+        """Where the last end of an element stands, by the end."""
+        self._has_answer = False
         self._line = _Line(text, 0)
+        self._first = 0
+        self._go_on(0)
 
     def parted(self) -> Parted:
         text, position, has_fences = self._text, 0, True
@@ -138,7 +162,7 @@ class _Scan:
                 end = self._end_of_fence(mark) if has_fences else None
                 has_fences = end is not None  # without an end, it is none
                 position = mark.end() if end is None else end
-            elif mark["opening"]:
+            elif mark["opening"] or mark["aside"]:
                 end = self._end_of_reasoning(mark)
                 if end is None:
                     answered = (*self._answers, text[self._began : mark.start()])
@@ -148,7 +172,7 @@ class _Scan:
                 self._end(mark)
         if not self._began and not self._thoughts:
             return Parted(text, "")
-        self._answers.append(text[self._began :])
+        self._keep(len(text))
         return Parted("".join(self._answers).strip(), self._all_thoughts())
 
     def _all_thoughts(self, *last: str) -> str:
@@ -157,37 +181,69 @@ class _Scan:
 
     def _end(self, mark: re.Match[str]) -> None:
         """Take out an end that nothing began: of reasoning, or of the answer behind it."""
-        if mark["closing"]:
+        if mark["aside_end"]:
+            closing = _name_of(mark.group())
+            if self._elements[closing]:
+                self._elements[closing] -= 1
+            elif not self._is_mentioned(mark):
+                self._close(mark.start(), mark.end())
+        elif mark["closing"]:
             self._close(mark.start(), mark.end())
         elif self._thoughts:
-            self._answers.append(self._text[self._began : mark.start()])
+            self._keep(mark.start())
             self._go_on(mark.end())
 
     def _close(self, end: int, after: int) -> None:
         """What was taken for the answer was reasoning: its end came without its beginning."""
         self._thoughts += [*self._answers, self._text[self._began : end]]
-        self._answers = []
+        self._answers, self._has_answer = [], False
+        self._elements.clear()
         self._go_on(after)
 
+    def _keep(self, end: int) -> None:
+        """The piece that ends there is of the answer."""
+        self._answers.append(self._text[self._began : end])
+        self._has_answer = self._has_answer or self._first < end
+
     def _go_on(self, at: int) -> None:
-        self._began = at
+        self._began, self._first = at, _end_of_blanks(self._text, at)
         self._line_at(at).begin(at)
 
     def _end_of_reasoning(self, opening: re.Match[str]) -> int | None:
         """Where the search goes on; None when this reasoning has no end."""
-        closing = _CLOSING_OF[_name_of(opening["opening"])]
+        closing = _CLOSING_OF[_name_of(opening.group())]
         if self._is_text(opening):
             return opening.end()
+        if opening["aside"] and (self._has_answer or self._first < opening.start()):
+            return self._end_of_element(opening, closing)
         end = None
         if closing not in self._unclosed:
-            end = _PATTERNS[closing].search(self._text, opening.end())
+            end = PATTERNS[closing].search(self._text, opening.end())
         if end is None:
             self._unclosed.add(closing)
             return opening.end() if self._is_mentioned(opening) else None
-        self._answers.append(self._text[self._began : opening.start()])
+        if (
+            closing in CONTENT_NAMES
+            and not self._is_decision
+            and _end_of_blanks(self._text, end.end()) == len(self._text)
+        ):
+            return end.end()
+        self._keep(opening.start())
         self._thoughts.append(self._text[opening.end() : end.start()])
         self._go_on(end.end())
         return end.end()
+
+    def _end_of_element(self, opening: re.Match[str], closing: str) -> int | None:
+        """Where the search goes on in an element of the answer; None where a decision would be in an open one."""
+        self._elements[closing] += 1
+        if self._is_decision:
+            last = self._last_ends.get(closing)
+            if last is None:
+                ends = [end.start() for end in PATTERNS[closing].finditer(self._text, opening.end())]
+                last = self._last_ends[closing] = ends[-1] if ends else 0
+            if last < opening.end():
+                return None
+        return opening.end()
 
     def _is_mentioned(self, opening: re.Match[str]) -> bool:
         """Whether a sentence goes on around a mark without an end, so that it only speaks of it."""
@@ -209,7 +265,7 @@ class _Scan:
         lone = _LONE_CLOSING.search(self._text, fence.end(), found.start())
         if lone is not None:
             opening = _OPENING_OF.get(_name_of(lone["closing"]))
-            if opening is None or not _PATTERNS[opening].search(self._text, fence.end(), lone.start()):
+            if opening is None or not PATTERNS[opening].search(self._text, fence.end(), lone.start()):
                 self._close(lone.start(), lone.end())
                 return lone.end()
         return found.end()
@@ -222,6 +278,11 @@ class _Scan:
         if position > self._line.end:
             self._line = _Line(self._text, self._text.rfind("\n", self._line.end, position) + 1)
         return self._line
+
+
+def _end_of_blanks(text: str, at: int) -> int:
+    found = BLANKS.match(text, at)
+    return at if found is None else found.end()
 
 
 class _Line:
@@ -275,74 +336,3 @@ def _of_channels(text: str) -> Parted:
         channel, position = (mark["channel"] or "").lower(), mark.end()
     (answers if channel == "final" else thoughts).append(text[position:].strip())
     return Parted("\n\n".join(filter(None, answers)), "\n\n".join(filter(None, thoughts)))
-
-
-_STREAMED: Final = (*_PAIRS, ("<|channel|>analysis", _FINAL_CHANNEL), ("<|channel|>commentary", _FINAL_CHANNEL))
-_MOST_CHARACTERS: Final = max(len(mark) for pair in _STREAMED for mark in pair)
-
-
-class AnswerStream:
-    r"""Takes an answer in pieces and hands it on without its reasoning, for people who watch.
-
-    What was handed on cannot be taken back: an end of reasoning without a beginning changes nothing here.
-
-    >>> stream = AnswerStream()
-    >>> [stream.feed(piece) for piece in ("<th", "ink>Is it 4?</th", "ink>", "It ", "is 4.")], stream.finish()
-    (['', '', '', 'It ', 'is 4.'], '')
-    """
-
-    def __init__(self) -> None:
-        self._rest = ""
-        self._closing = ""
-        self._fence = ""
-        self._is_line_begun = False
-
-    def feed(self, piece: str) -> str:
-        """Take a piece; what of the answer is known by now."""
-        self._rest += piece
-        answer: list[str] = []
-        while self._rest and (found := self._next()) is not None:
-            answer.append(found)
-        return "".join(answer)
-
-    def finish(self) -> str:
-        """Nothing more comes: what may have been a mark and was none."""
-        rest, self._rest = self._rest, ""
-        return "" if self._closing else rest
-
-    def _next(self) -> str | None:
-        """The next piece of the answer, possibly empty; None when more must come first."""
-        if self._closing:
-            return self._without_reasoning()
-        if self._is_line_begun:
-            line, end, self._rest = self._rest.partition("\n")
-            self._is_line_begun = not end
-            return line + end
-        words = self._rest.lstrip()
-        if not words:
-            return self._handed_on(len(self._rest))
-        blank, lower = len(self._rest) - len(words), words[:_MOST_CHARACTERS].lower()
-        for opening, closing in _STREAMED if not self._fence else ():
-            if lower.startswith(opening):
-                self._closing = closing
-                return self._handed_on(blank, blank + len(opening))
-            if opening.startswith(lower):
-                return None
-        if words[:3] in ("`", "``", "~", "~~"):
-            return None
-        if words.startswith(("```", "~~~")) and words[:3] in (self._fence or words[:3]):
-            self._fence = "" if self._fence else words[:3]
-        self._is_line_begun = True
-        return self._handed_on(blank)
-
-    def _handed_on(self, length: int, after: int | None = None) -> str:
-        piece, self._rest = self._rest[:length], self._rest[length if after is None else after :]
-        return piece
-
-    def _without_reasoning(self) -> str | None:
-        at = self._rest.lower().find(self._closing)
-        if at < 0:
-            self._rest = self._rest[-_MOST_CHARACTERS:]
-            return None
-        self._rest, self._closing = self._rest[at + len(self._closing) :].lstrip(), ""
-        return ""
