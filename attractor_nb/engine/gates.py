@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.answers.gate_choices import check_answer
+from attractor_nb.decisions.answers.gate_choices import answer_problem, check_answer
 from attractor_nb.engine.gate import Gate
 from attractor_nb.engine.handed_in import (
     already_answered,
@@ -198,6 +198,11 @@ class Gates:
                     f"the interviewer answered gate {entry.gate.stage} with {type(answer).__name__}",
                     hint="return an Answer",
                 )
+            if problem := answer_problem(answer):
+                raise TerminalError(
+                    f"the interviewer answered gate {entry.gate.stage} with an Answer {problem}",
+                    hint='return Answer("Y"), with the key or label of a choice',
+                )
             if answer.is_timeout:
                 return self._time_out(entry)
             try:
@@ -208,7 +213,10 @@ class Gates:
                 return None
             else:
                 return None
-        raise TerminalError(f"gate {entry.gate.stage} was given {MAX_REFUSALS} answers that match no choice")
+        raise TerminalError(
+            f"gate {entry.gate.stage} was given {MAX_REFUSALS} answers that match no choice",
+            hint="an interviewer passes a question over with Answer(AnswerValue.SKIPPED), not with the text",
+        )
 
     def _settle(self, entry: _Pending, answer: Answer) -> Gate:
         """Make an answer the answer: durable first, then known. Returns the gate with it."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from attractor_nb.decisions.answers.gate_choices import WORDS, YES_OR_NO, check_answer, find_option
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused
 from attractor_nb.model.form import Form
-from attractor_nb.model.question import Answer, Option, Question, QuestionType, worded_answer
+from attractor_nb.model.question import Answer, Option, Question, QuestionType, recorded_value, worded_answer
 
 if TYPE_CHECKING:
     from attractor_nb.model.events import InterviewCompleted, InterviewStarted
@@ -97,7 +97,7 @@ def recorded_answer(recorded: InterviewCompleted, question: Question) -> Answer:
     option = next(by_label, by_key.get(recorded.answer))  # keys of an older version may differ
     return replace(
         filled,
-        value=option.key if option else recorded.answer,
+        value=option.key if option else recorded_value(recorded.answer),
         selected_option=option,
         selected_options=tuple(by_key[key] for key in recorded.keys if key in by_key),
         text=recorded.text,

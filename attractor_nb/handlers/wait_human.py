@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from attractor_nb.calling import call
 from attractor_nb.decisions.answers.gate_choices import (
     YES_OR_NO,
+    answer_problem,
     check_answer,
     choices_of,
     default_answer,
@@ -116,6 +117,8 @@ class WaitHumanHandler:
             if not isinstance(answer, Answer):
                 kind = type(answer).__name__
                 return Outcome.fail(f"the interviewer returned {kind}, not an Answer", is_terminal=True)
+            if problem := answer_problem(answer):
+                return Outcome.fail(f"the interviewer returned an Answer {problem}", is_terminal=True)
             if answer.is_skipped:
                 return Outcome.fail("human skipped interaction")
             if answer.is_timeout:

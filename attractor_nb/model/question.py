@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
@@ -36,6 +36,10 @@ class AnswerValue(StrEnum):
     TIMEOUT = "timeout"
 
 
+UNANSWERED: Final = frozenset({AnswerValue.SKIPPED.value, AnswerValue.TIMEOUT.value})
+"""Values that stand for no answer. As a text they are none: only the ``AnswerValue`` itself counts."""
+
+
 class Option(Record, frozen=True, array_like=True):
     """One choice: its accelerator key and its text; a pair in JSON."""
 
@@ -47,7 +51,7 @@ class Answer(Record, frozen=True):
     """What came back (spec 6.3).
 
     Attributes:
-        value: An option's key, or an AnswerValue; for free text the text.
+        value: An option's key, or an AnswerValue; for free text the text. The text "timeout" is a text.
         selected_option: The whole option, for a choice.
         selected_options: All of them, for a MULTI_SELECT.
         text: Free text, alone or beside a choice.
@@ -67,12 +71,16 @@ class Answer(Record, frozen=True):
     @property
     def is_timeout(self) -> bool:
         """Nobody answered in time. An answer with a text or an option is never a timeout."""
-        return self.value == AnswerValue.TIMEOUT and not self.text and self.selected_option is None
+        return self.value is AnswerValue.TIMEOUT and not self._has_content
 
     @property
     def is_skipped(self) -> bool:
         """The question was passed over. An answer with a text or an option is never a skip."""
-        return self.value == AnswerValue.SKIPPED and not self.text and self.selected_option is None
+        return self.value is AnswerValue.SKIPPED and not self._has_content
+
+    @property
+    def _has_content(self) -> bool:
+        return bool(self.text or self.selected_option or self.selected_options)
 
 
 def worded_answer(words: str, answered_by: str = "") -> Answer:
@@ -81,9 +89,18 @@ def worded_answer(words: str, answered_by: str = "") -> Answer:
     >>> worded_answer("Y").value, worded_answer("timeout").is_timeout
     ('Y', False)
     """
-    if words.strip() in {AnswerValue.TIMEOUT.value, AnswerValue.SKIPPED.value}:
+    if words.strip() in UNANSWERED:
         return Answer(text=words, answered_by=answered_by)
     return Answer(words, answered_by=answered_by)
+
+
+def recorded_value(word: str) -> str:
+    """The value of an answer that a log or a cassette holds: there a text that says so has gone into ``text``.
+
+    >>> recorded_value("timeout") is AnswerValue.TIMEOUT, recorded_value("Y")
+    (True, 'Y')
+    """
+    return AnswerValue(word) if word in UNANSWERED else word
 
 
 class Question(Struct, frozen=True):

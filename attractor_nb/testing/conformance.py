@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
 from attractor_nb.context import Context
-from attractor_nb.decisions.answers.gate_choices import check_answer
+from attractor_nb.decisions.answers.gate_choices import answer_problem, check_answer
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
@@ -222,6 +222,7 @@ async def verify_interviewer(interviewer: Any, questions: Iterable[Question] = Q
     assert len(several) == len(asked), "ask_multiple gives one answer for each question"
     for question, answer in zip(asked * 2, [*answers, *several], strict=True):
         assert isinstance(answer, Answer), f"an answer to {question.type} is no Answer: {answer!r}"  # pyright: ignore[reportUnnecessaryIsInstance] - it is what is checked
+        assert not (problem := answer_problem(answer)), f"an answer to {question.type} is an Answer {problem}"
         check_answer(question, answer)
     await call(interviewer.inform, "a message", "stage")
     return answers

@@ -19,7 +19,7 @@ from attractor_nb.model.events import (
     StageRetrying,
     StageStarted,
 )
-from attractor_nb.model.question import Answer
+from attractor_nb.model.question import Answer, AnswerValue
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.testing import FakeProcesses, ManualClock
 
@@ -55,7 +55,7 @@ def test_a_person_decides_about_a_command_that_was_cut_off(replay, option, tries
 
 
 def test_a_passed_over_question_is_no_success_and_no_second_run(replay):
-    found = replay(f"m {TOOL.format(more='')}", state=in_flight(), answer=Answer("skipped"))
+    found = replay(f"m {TOOL.format(more='')}", state=in_flight(), answer=Answer(AnswerValue.SKIPPED))
     assert [node for node, _, _ in found.tries] == ["m", "done"]
     assert "the question was passed over" in found.of(StageFailed)[0].error
 

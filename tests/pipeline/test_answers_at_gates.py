@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from attractor_nb import Answer as GateAnswer
-from attractor_nb import Run, gates, runs
+from attractor_nb import AnswerValue, Option, Run, StageStatus, gates, runs
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, RunLocked, StorageError
 from attractor_nb.interviewers import QueueInterviewer
 from attractor_nb.interviewers.unattended import SequentialInterviewer
@@ -81,6 +81,96 @@ def test_a_free_text_that_reads_like_a_timeout_is_the_same_text_after_a_resume(w
     cut_log(root, "InterviewCompleted")
     resumed = pipeline.resume(root, interviewer="refuse").result(LIMIT_SECONDS)
     assert live.context["human.gate.text"] == resumed.context["human.gate.text"] == word
+
+
+class Saying(SequentialInterviewer):
+    """Gives one answer to each question.
+
+    Attributes:
+        refusals: What it was told of its answers.
+    """
+
+    def __init__(self, answer):
+        self.given, self.refusals = answer, []
+
+    async def ask(self, question):
+        return self.given
+
+    async def inform(self, message, stage):
+        self.refusals.append(message)
+
+
+STATUSES = ["timeout", "skipped", StageStatus.SKIPPED, "success", StageStatus.FAIL, "cancelled"]
+WITH_DEFAULT = GATE.replace("shape=hexagon", 'shape=hexagon, human.default_choice="Y"')
+
+
+@pytest.mark.parametrize("status", STATUSES, ids=repr)
+def test_ruling_23_a_status_as_a_text_is_no_timeout_and_no_skip_and_takes_no_default(status):
+    interviewer = Saying(GateAnswer(status))
+    result = Pipeline(WITH_DEFAULT).run(wait=True, interviewer=interviewer, durability="none")
+    assert result.status == "fail"
+    assert "answers that match no choice" in result.reason
+    assert f'"{status}" is none of the choices' in interviewer.refusals[0]
+    assert not {"yes", "no"} & {*result.completed_nodes}
+
+
+@pytest.mark.parametrize("status", ["timeout", "skipped"])
+def test_ruling_23_a_status_as_a_text_chooses_the_option_that_is_called_so(status):
+    source = GATE.replace("[N] No", status)
+    result = Pipeline(source).run(wait=True, interviewer=Saying(GateAnswer(status)), durability="none")
+    assert (result.status, result.context["human.gate.label"]) == ("success", status)
+
+
+@pytest.mark.parametrize("status", ["timeout", "skipped"])
+def test_ruling_23_a_status_as_a_text_answers_a_question_in_words(status):
+    result = Pipeline(WORDS).run(wait=True, interviewer=Saying(GateAnswer(status)), durability="none")
+    assert (result.status, result.context["human.gate.text"]) == ("success", status)
+
+
+def test_ruling_23_a_timeout_and_a_skip_of_an_interviewer_count_when_it_says_so(tmp_path):
+    timed_out = Pipeline(WITH_DEFAULT).run(
+        wait=True, interviewer=Saying(GateAnswer(AnswerValue.TIMEOUT)), durability="none"
+    )
+    assert timed_out.context["human.gate.label"] == "[Y] Yes"
+    skip = Saying(GateAnswer(AnswerValue.SKIPPED))
+    skipped = Pipeline(GATE).run(wait=True, interviewer=skip, logs_root=tmp_path / "run")
+    assert (skipped.status, "human skipped interaction" in skipped.reason) == ("fail", True)
+    cut_log(tmp_path / "run", "InterviewCompleted")
+    again = Pipeline(GATE).resume(tmp_path / "run", interviewer="refuse").result(LIMIT_SECONDS)
+    assert (again.status, "human skipped interaction" in again.reason) == ("fail", True)
+
+
+@pytest.mark.parametrize("value", [AnswerValue.TIMEOUT, AnswerValue.SKIPPED], ids=repr)
+def test_ruling_44_a_replay_knows_a_timeout_and_a_skip_from_a_text(value, tmp_path):
+    how = {"wait": True, "durability": "none", "cassette": tmp_path / "answers.json"}
+    ends = [
+        Pipeline(GATE).run(**how, cassette_mode=mode, interviewer=Saying(GateAnswer(value))).reason
+        for mode in ("record", "replay")
+    ]
+    assert ends[0] == ends[1] != ""
+
+
+MALFORMED = {
+    "a number": GateAnswer(3),
+    "nothing": GateAnswer(None),
+    "true": GateAnswer(True),
+    "a list": GateAnswer(["Y"]),
+    "a number as text": GateAnswer("Y", text=3),
+    "a word as option": GateAnswer(selected_option="Y"),
+    "a number as key": GateAnswer(selected_option=Option(1, "Yes")),
+    "a word as options": GateAnswer(selected_options="Y"),
+    "a form that is a list": GateAnswer("Y", form=[1]),
+    "somebody": GateAnswer("Y", answered_by=object()),
+}
+
+
+@pytest.mark.parametrize("answer", MALFORMED.values(), ids=MALFORMED)
+@pytest.mark.parametrize("source", [WITH_DEFAULT, WORDS], ids=["choices", "words"])
+def test_ruling_44_an_answer_of_the_wrong_types_fails_its_gate_and_says_why(answer, source):
+    result = Pipeline(source).run(wait=True, interviewer=Saying(answer), durability="none")
+    assert result.status == "fail"
+    assert "the interviewer answered gate gate with an Answer whose " in result.reason
+    assert " of type " in result.reason
 
 
 ARGUMENTS = {

@@ -11,7 +11,7 @@ from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
 from attractor_nb.errors import ContextValueError, RetryableError
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.model.question import Answer, Question
+from attractor_nb.model.question import Answer, AnswerValue, Question
 from attractor_nb.protocols import Clock, Interviewer, Processes, Randomness
 from attractor_nb.stage import current_stage
 from attractor_nb.testing import (
@@ -185,7 +185,7 @@ class Lazy:
     """An interviewer that drops questions."""
 
     async def ask(self, question):
-        return Answer("skipped")
+        return Answer(AnswerValue.SKIPPED)
 
     async def ask_multiple(self, questions):
         return []

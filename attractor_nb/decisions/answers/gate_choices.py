@@ -7,8 +7,9 @@ that matches nothing is refused; no choice is ever guessed.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from itertools import chain, count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from attractor_nb.errors import AnswerRefused
 from attractor_nb.languages.condition.parser import parse_condition
 from attractor_nb.languages.condition.syntax import Operator
 from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
+from attractor_nb.model.question import UNANSWERED, Answer, AnswerValue, Option, Question, QuestionType
 from attractor_nb.model.vocabulary.labels import accelerator_key, label_text, normalize_label
 
 if TYPE_CHECKING:
@@ -157,6 +158,33 @@ def default_answer(kind: QuestionType, wanted: str, choices: Sequence[GateChoice
     return Answer(found.key, selected_option=option, selected_options=selected, answered_by="default")
 
 
+def answer_problem(answer: Answer) -> str:
+    """What is wrong with the parts of an answer, whose giver may be untyped; empty for nothing.
+
+    >>> answer_problem(Answer("Y")), answer_problem(Answer(3))
+    ('', 'whose value is of type int, not text')
+    """
+    options = cast("object", answer.selected_options)
+    if not isinstance(options, tuple | list):
+        return f"whose selected_options are of type {type(options).__name__}, not a tuple of Options"
+    parts: list[tuple[str, object, type]] = [
+        ("value", answer.value, str),
+        ("text", answer.text, str),
+        ("answered_by", answer.answered_by, str),
+        ("form", answer.form, Mapping),
+    ]
+    for option in (answer.selected_option, *cast("Sequence[object]", options)):
+        if isinstance(option, Option):
+            parts += [("option's key", option.key, str), ("option's label", option.label, str)]
+        elif option is not None:
+            parts.append(("option", option, Option))
+    wrong = next(((name, value, kind) for name, value, kind in parts if not isinstance(value, kind)), None)
+    if wrong is None:
+        return ""
+    name, value, kind = wrong
+    return f"whose {name} is of type {type(value).__name__}, not {'text' if kind is str else kind.__name__}"
+
+
 def check_answer(question: Question, answer: Answer) -> Answer:
     """The answer in its one form: options filled in, yes and no as values, texts trimmed.
 
@@ -281,7 +309,7 @@ def _checked_text(answer: Answer) -> Answer:
     text = (answer.text or answer.value).strip()
     if not text:
         raise AnswerRefused("the answer is empty", hint="write a text, or skip the question")
-    value = "" if text in {AnswerValue.TIMEOUT.value, AnswerValue.SKIPPED.value} else text
+    value = "" if text in UNANSWERED else text
     return replace(answer, value=value, text=text)
 
 

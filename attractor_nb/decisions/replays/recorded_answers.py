@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from attractor_nb.model.calls.call_content import QUESTION, CallInputs
 from attractor_nb.model.form import Form
-from attractor_nb.model.question import Answer, Option, Question, QuestionType
+from attractor_nb.model.question import Answer, Option, Question, QuestionType, recorded_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,4 +62,5 @@ def answer_of(plain: Mapping[str, Any], answered_by: str) -> Answer:
     """
     if "value" not in plain:
         raise ValueError("has no value")
-    return replace(Answer.from_plain(plain), answered_by=answered_by)
+    answer = Answer.from_plain(plain)
+    return replace(answer, value=recorded_value(answer.value), answered_by=answered_by)
