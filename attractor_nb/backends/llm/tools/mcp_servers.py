@@ -15,6 +15,7 @@ import json
 import math
 import os
 import re
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.backends.llm.tools.catalog import FoundTool
@@ -46,6 +47,7 @@ MAX_PAGES: Final = 20
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 """Of one message of a server; one that writes more without a line's end is dead to us."""
 _MAX_LAST_WORDS: Final = 600
+_LAST_LINES: Final = 5
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -91,7 +93,9 @@ class McpServers:
         for server in running:
             server.end()
         if tasks := [server.task for server in running]:
-            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
+            _, late = await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
+            for task in late:
+                task.cancel()
 
     async def tools(self, server: str) -> Sequence[Mapping[str, Any]]:
         """Its tools; see ``stage.ToolServers``."""
@@ -136,6 +140,7 @@ class _Server:
         self._ready: asyncio.Future[Any] = loop.create_future()
         self._over = asyncio.Event()
         self._talk: Talk | None = None
+        self._lines: _Lines | None = None
         self._problem = ""
         self._tools: list[dict[str, Any]] = []
         self.task = loop.create_task(self._live())
@@ -146,12 +151,14 @@ class _Server:
         return self.task.done() or self._over.is_set()
 
     def end(self) -> None:
-        """Have it end."""
+        """Have it end, also while it is still starting."""
         self._over.set()
+        if not self._ready.done():
+            self.task.cancel()
 
     def exit_report(self) -> str:
         """That it is dead, and what it said last."""
-        words = self._talk.last_words() if self._talk is not None else ""
+        words = (self._talk.last_words() or self._lines.last_words()) if self._talk and self._lines else ""
         code = None if self._talk is None else self._talk.exit_code
         how = "ended" if code is None else f"ended with exit code {code}"
         what = self._problem or how
@@ -207,9 +214,7 @@ class _Server:
             self._problem = "was ended"
             raise
         except Exception as error:  # noqa: BLE001 - whatever the library raises, it is this server's end
-            found = _innermost(error)
-            if not self._over.is_set():  # else it has ended by itself, and the library says so in its way
-                self._problem = f"failed: {type(found).__name__}: {cut(str(found), 200)}"
+            self._problem = _problem(_innermost(error))
 
     async def _exchange(self, limit: asyncio.Timeout) -> None:
         import anyio  # noqa: PLC0415 - slow to import, for graphs with servers alone
@@ -218,7 +223,7 @@ class _Server:
 
         incoming, read = anyio.create_memory_object_stream[Any](math.inf)
         write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
-        lines = _Lines(incoming)
+        lines = self._lines = _Lines(incoming)
         variables = {name: os.environ[name] for name in self._declared.variables if name in os.environ}
         async with talk(self._declared.command, lines.take, cwd=self._directory, env=variables) as talking:
             self._talk = talking
@@ -248,6 +253,12 @@ class _Lines:
     def __init__(self, incoming: Any) -> None:
         self._incoming = incoming
         self._rest = bytearray()
+        self._others: deque[bytes] = deque(maxlen=_LAST_LINES)
+
+    def last_words(self) -> str:
+        """The last lines that were no message: some programs print there why they end."""
+        rest = (*self._others, bytes(self._rest[:_MAX_LAST_WORDS]))
+        return "\n".join(text for line in rest if (text := line.decode("utf-8", "replace").strip()))
 
     def take(self, data: bytes) -> None:
         """Take the next piece; a message that nobody waits for any more is dropped."""
@@ -265,6 +276,7 @@ class _Lines:
             try:
                 message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
             except ValueError:
+                self._others.append(line[:_MAX_LAST_WORDS])
                 continue  # a server that prints what is no message
             try:
                 self._incoming.send_nowait(message)
@@ -302,13 +314,41 @@ async def _listed(session: Any) -> list[dict[str, Any]]:
 
 def _result_text(result: Any) -> tuple[str, bool]:
     """A result as the model is told it: its texts, and what else there is by its kind and size."""
-    parts = [
-        part.text if part.type == "text" else f"[{part.type} of {len(part.model_dump_json())} characters]"
-        for part in result.content
-    ]
+    parts = [_part_text(part) for part in result.content]
     if not parts and result.structured_content is not None:
         parts = [json.dumps(result.structured_content, ensure_ascii=False)]
     return "\n".join(parts), bool(result.is_error)
+
+
+def _part_text(part: Any) -> str:
+    """A part of a result; of one that is no text the model is told the kind and size, and where it can be had."""
+    if part.type == "resource":
+        text = getattr(part.resource, "text", None)
+        if text is not None:
+            return text
+    elif part.type == "text":
+        return part.text
+    place = getattr(getattr(part, "resource", part), "uri", "")
+    return f"[{part.type}{f' {place}' if place else ''} of {len(part.model_dump_json())} characters]"
+
+
+def _problem(error: BaseException) -> str:
+    """What ended a server, in its own words where it refused; empty where it just closed its output."""
+    from anyio import BrokenResourceError, ClosedResourceError  # noqa: PLC0415 - slow to import
+    from mcp import MCPError  # noqa: PLC0415 - as above
+    from pydantic import ValidationError  # noqa: PLC0415 - as above
+
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        return cut(f"broke the protocol: {error.title} {place}: {first['msg']}", _MAX_LAST_WORDS)
+    if isinstance(error, (BrokenResourceError, ClosedResourceError)):
+        return ""
+    if not isinstance(error, MCPError):
+        return f"failed: {type(error).__name__}: {cut(str(error), _MAX_LAST_WORDS)}"
+    if error.message == "Connection closed":  # the library's words for no answer at all
+        return ""
+    return f"refused to start: {cut(error.message, _MAX_LAST_WORDS)}"
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -19,6 +19,7 @@ from tests.waiting import is_alive, wait_for_end, wait_until
 pytest.importorskip("mcp")
 SERVER = Path(__file__).with_name("mcp_server.py")
 COMMAND = f"{sys.executable} {SERVER}"
+ODD = f"{sys.executable} {Path(__file__).with_name('odd_mcp_server.py')}"
 SOURCE = """digraph g {{ graph [mcp.files.command="{}", mcp.files.env="SERVER_PIDS, A_NAME, SOME_API_KEY" {}]
     start [shape=Mdiamond]; exit [shape=Msquare]
     work [prompt="Do it.", allowed_tools="{}" {}]
@@ -111,6 +112,25 @@ def test_what_a_server_answers_is_bounded(tool_user, pids):
     assert "characters left out" in said
 
 
+CONTENTS = {
+    "resource": "Found:\nremember the milk",
+    "blob": "[resource file:///logo.png of ",
+    "link": "[resource_link https://example.org/report.pdf of ",
+}
+
+
+@pytest.mark.parametrize("mode", CONTENTS)
+def test_the_text_of_a_resource_reaches_the_model_and_of_what_is_no_text_where_it_is(mode, tool_user):
+    (said,) = told(tool_user, ("files_get", {}), command=f"{ODD} {mode}")
+    assert said.startswith(CONTENTS[mode])
+
+
+def test_the_text_of_a_resource_is_bounded(tool_user):
+    (said,) = told(tool_user, ("files_get", {}), command=f"{ODD} large")
+    assert len(said) < 51_000
+    assert "characters left out" in said
+
+
 def test_a_tool_that_takes_too_long_is_told_to_the_model(tool_user, pids):
     (said,) = told(tool_user, ("files_slow", {}), graph=', mcp.files.timeout="300ms"')
     assert said == "files/slow: no answer within 0.3 s"
@@ -150,6 +170,11 @@ STARTS = {
     "echo no such module >&2; exit 1": "no such module",
     "/no/such/program": "not found",
     "cat": "the MCP server 'files'",
+    "echo no licence >&2; exit 0": "ended with exit code 0; it said last:\nno licence",
+    "echo no licence; exit 0": "ended with exit code 0; it said last:\nno licence",
+    f"{ODD} refuses": "the MCP server 'files' refused to start: the licence has expired",
+    f"{ODD} old": "Unsupported protocol version from the server: 1999-01-01",
+    f"{ODD} schemaless": "the MCP server 'files' broke the protocol: ListToolsResult tools.0.inputSchema.type: Field",
 }
 
 
@@ -183,6 +208,13 @@ def test_a_cancelled_run_ends_the_server_and_what_it_started(tool_user, pids):
     run.cancel()
     assert run.result(30).status == "interrupted"
     wait_for_end(*pids(), int(user.told[0]))
+
+
+def test_a_server_that_still_starts_when_its_run_ends_is_ended_at_once(tool_user, pids, monkeypatch):
+    monkeypatch.setattr(servers, "CLOSE_SECONDS", 1000.0)
+    result, _ = run(tool_user([]), command=f"{ODD} slow", attributes=", timeout=500ms, max_retries=0")
+    assert (result.status, "took more than" in result.reason) == ("fail", True)
+    wait_for_end(*pids())
 
 
 PROGRAM = """
