@@ -134,7 +134,7 @@ class ToolServers(Protocol):
         ...
 
     def cache_inputs(self, server: str) -> Mapping[str, Any]:
-        """What decides the answers of its tools, as JSON values: its command, hashes of what its variables hold."""
+        """What decides the answers of its tools, as JSON values: command or address, hashes of what variables hold."""
         ...
 
     async def tools(self, server: str) -> Sequence[Mapping[str, Any]]:

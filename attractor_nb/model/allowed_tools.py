@@ -18,12 +18,19 @@ if TYPE_CHECKING:
 
 SERVER_PREFIX: Final = "mcp:"
 ALL_TOOLS: Final = "*"
-SERVER_FIELDS: Final = ("command", "env", "timeout")
+SERVER_FIELDS: Final = ("command", "env", "url", "headers", "timeout")
 """What `mcp.NAME.…` of a graph may say of a server."""
+SERVER_AUTHORITY: Final = ("command", "env", "url", "headers")
+"""What of it decides which program is started, which server is asked, and what of the environment they get."""
 DEFAULT_SECONDS: Final = 120.0
 """How long a tool of a server may take, where the graph does not say."""
 TOOL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 """What a function may be called as a tool: providers take no other names."""
+_HEADER: Final = re.compile(r"([A-Za-z0-9!#%&'*+.^_`|~-]+)\s*:\s*([^$]*)\$(?:\{(\w+)\}|(\w+))([^$]*)\Z")
+_OWN_HEADERS: Final = frozenset(
+    {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
+)
+"""What the client says itself, next to all that begins with `mcp-`."""
 _SERVER_ATTRIBUTE: Final = re.compile(r"mcp\.([A-Za-z_][A-Za-z0-9_]*)\.(\w+)\Z")
 
 
@@ -70,19 +77,70 @@ def _served(word: str) -> tuple[str, str] | None:
 
 
 class ServerDeclaration(msgspec.Struct, frozen=True):
-    """An MCP server as a graph declares it.
+    """An MCP server as a graph declares it: with a command or with an address.
 
     Attributes:
         name: Its name, the middle of `mcp.NAME.command`.
-        command: The command that starts it, for the shell.
-        variables: Names of environment variables that it gets beside those of every command.
+        command: The command that starts it, for the shell; empty for a server that has an address.
+        variables: Names of environment variables that its command gets beside those of every command.
         timeout_seconds: How long one of its tools may take.
+        url: The address at which it answers over HTTP.
+        headers: The headers that it gets, as they are written.
     """
 
     name: str
     command: str
     variables: tuple[str, ...]
     timeout_seconds: float
+    url: str = ""
+    headers: str = ""
+
+
+class ServerHeader(msgspec.Struct, frozen=True):
+    """A header of HTTP whose value comes from an environment variable.
+
+    Attributes:
+        name: Its name.
+        before: What stands before the variable's value.
+        variable: The name of the variable.
+        after: What stands behind it.
+    """
+
+    name: str
+    before: str
+    variable: str
+    after: str = ""
+
+
+def read_headers(text: str) -> tuple[ServerHeader, ...]:
+    """The headers that a graph says, with commas between.
+
+    >>> read_headers("Authorization: Bearer $FILES_TOKEN")
+    (ServerHeader(name='Authorization', before='Bearer ', variable='FILES_TOKEN', after=''),)
+
+    Raises:
+        ValueError: One is none: it names no variable, or is one that the client writes itself.
+    """
+    made: dict[str, ServerHeader] = {}
+    for entry in comma_list(text):
+        found = _HEADER.match(entry)
+        if found is None or not entry.isascii() or not entry.isprintable():
+            raise ValueError(f'has "{entry}", which is not a header with one variable')
+        name = found[1].lower()
+        if name in _OWN_HEADERS or name.startswith("mcp-"):
+            raise ValueError(f'has the header "{found[1]}", which the client writes itself')
+        if name in made:
+            raise ValueError(f'has the header "{found[1]}" twice')
+        made[name] = ServerHeader(found[1], found[2], found[3] or found[4], found[5].rstrip())
+    return tuple(made.values())
+
+
+def header_variables(text: str) -> tuple[str, ...]:
+    """The environment variables that headers name; of headers that are wrong, none."""
+    try:
+        return tuple(dict.fromkeys(header.variable for header in read_headers(text)))
+    except ValueError:
+        return ()
 
 
 def server_attribute(name: str) -> tuple[str, str] | None:
@@ -97,15 +155,16 @@ def server_attribute(name: str) -> tuple[str, str] | None:
 
 def declared_servers(graph: Graph) -> Mapping[str, ServerDeclaration]:
     """The MCP servers that a graph declares, by name, in the order of its text."""
-    names = [found[0] for name in graph.attrs if (found := server_attribute(name)) and found[1] == "command"]
-    made: dict[str, ServerDeclaration] = {}
-    for name in names:
-        given = graph.get(f"mcp.{name}.env", str, "")
-        timeout = parse_duration(graph.get(f"mcp.{name}.timeout", str, ""))
-        made[name] = ServerDeclaration(
-            name,
-            graph.get(f"mcp.{name}.command", str, "").strip(),
-            comma_list(given),
-            DEFAULT_SECONDS if timeout is None else timeout.seconds,
-        )
-    return {name: server for name, server in made.items() if server.command}
+    declaring = ("command", "url")
+    names = [found[0] for name in graph.attrs if (found := server_attribute(name)) and found[1] in declaring]
+    made = {name: _declared(graph, name) for name in names}
+    return {name: server for name, server in made.items() if server.command or server.url}
+
+
+def _declared(graph: Graph, name: str) -> ServerDeclaration:
+    command, url, headers, given, time = (
+        graph.get(f"mcp.{name}.{field}", str, "").strip() for field in ("command", "url", "headers", "env", "timeout")
+    )
+    timeout = parse_duration(time)
+    seconds = DEFAULT_SECONDS if timeout is None else timeout.seconds
+    return ServerDeclaration(name, command, comma_list(given), seconds, url, headers)

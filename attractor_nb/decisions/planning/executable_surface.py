@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from attractor_nb.model.allowed_tools import read_allowed_tools, server_attribute
+from attractor_nb.model.allowed_tools import SERVER_AUTHORITY, read_allowed_tools, server_attribute
 from attractor_nb.model.calls.model_endpoints import PREFIX
 from attractor_nb.model.calls.rates import RATE_FIELDS
 from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
@@ -166,8 +166,8 @@ def _steering_of(graph: Graph, node: Node, node_id: str) -> Iterator[Command]:
 
 
 def _is_of_server(name: str) -> bool:
-    """Whether an attribute says which MCP server is started, or which variables it gets."""
-    return (found := server_attribute(name)) is not None and found[1] in ("command", "env")
+    """Whether an attribute says which MCP server is started or asked, or which variables it gets."""
+    return (found := server_attribute(name)) is not None and found[1] in SERVER_AUTHORITY
 
 
 def _commands_of(holder: Attributed, node_id: str, names: tuple[str, ...]) -> Iterator[Command]:

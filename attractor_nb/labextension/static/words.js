@@ -657,12 +657,28 @@ export const ATTRIBUTES = {
       "meaning": "Names of environment variables that the server NAME gets beside those of commands, with commas."
     }
   ],
+  "mcp.NAME.headers": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "Headers that the server NAME gets, with commas: `Authorization: Bearer $A_TOKEN`; one variable in each."
+    }
+  ],
   "mcp.NAME.timeout": [
     {
       "of": "the graph",
       "value": "duration",
       "default": "2m",
       "meaning": "How long one tool of the server NAME may take."
+    }
+  ],
+  "mcp.NAME.url": [
+    {
+      "of": "the graph",
+      "value": "string",
+      "default": "",
+      "meaning": "Address of the MCP server NAME, over streamable HTTP; in place of a command."
     }
   ],
   "merge": [
@@ -1050,7 +1066,7 @@ export const RULES = {
   "unused_class": "Stylesheet and nodes use the same classes.",
   "attach_unused": "attach stands on a node that asks a model, and names what can be attached.",
   "tools_known": "allowed_tools names tools that there are.",
-  "servers_declared": "mcp.NAME.… of the graph says of an MCP server how it is started, and nothing that nobody reads.",
+  "servers_declared": "mcp.NAME.… of the graph says of an MCP server how it is started or where it is, and nothing that nobody reads.",
   "extra_valid": "llm.extra.* passes on what a provider is known to take, with the type that it has to have.",
   "cache_files_inside": "cache.files names files of the working directory: paths and patterns, with commas between.",
   "carry_known": "carry names values that something in the graph can set.",

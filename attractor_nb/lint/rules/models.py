@@ -14,9 +14,11 @@ from attractor_nb.model.allowed_tools import (
     TOOL_NAME,
     declared_servers,
     read_allowed_tools,
+    read_headers,
     server_attribute,
 )
 from attractor_nb.model.calls.attachment import ATTACH, attached_names
+from attractor_nb.model.calls.model_endpoints import address_problem
 from attractor_nb.model.calls.model_options import PREFIX as OPTION_PREFIX
 from attractor_nb.model.calls.model_options import read_option, written_options
 from attractor_nb.model.diagnostic import Fix, Severity
@@ -28,6 +30,7 @@ from attractor_nb.model.vocabulary.attributes import literal_text
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.duration import parse_duration
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, DEFAULT_TYPE
+from attractor_nb.network import is_local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -149,9 +152,11 @@ def _tool_meant(word: str, names: Sequence[str], servers: Mapping[str, Any]) -> 
 
 @rule(Severity.ERROR)
 def servers_declared(survey: Survey) -> Iterator[Finding]:
-    """`mcp.NAME.…` of the graph says of an MCP server how it is started, and nothing that nobody reads.
+    """`mcp.NAME.…` of the graph says of an MCP server how it is started or where it is, and nothing that nobody reads.
 
-    A misspelt `command` leaves a server undeclared, and a time that is none has the default in its place.
+    A server has a `command` or a `url`. Headers go to an address; each has the value of one environment variable, so
+    that no key stands in a source. A misspelt `command` leaves a server undeclared, and a time that is none has the
+    default in its place. An address that travels unencrypted over a network is a WARNING.
 
     Bad:
 
@@ -164,22 +169,52 @@ def servers_declared(survey: Survey) -> Iterator[Finding]:
             work [prompt="Do it", allowed_tools="mcp:files/read_file"]  exit [shape=Msquare]
             start -> work -> exit }
     """
-    for name in survey.graph.attrs:
-        found = server_attribute(name)
-        if found is not None and found[1] == "timeout":
-            text = survey.graph.get(name, str, "")
-            duration = parse_duration(text)
-            if duration is None or duration.milliseconds < 1:
-                message = f'"{name}" is "{text}", which is not a duration'
-                yield Finding(message, value_span(survey.graph, name), fix=Fix("write a duration such as 60s"))
-        if found is None or found[1] in SERVER_FIELDS:
-            continue
-        near = nearest(found[1], SERVER_FIELDS)
-        message = f'"{name}" is not a setting of a server; the settings are {", ".join(SERVER_FIELDS)}'
-        if near:
-            message += f'; did you mean "mcp.{found[0]}.{near}"?'
-        fix = Fix(f"write mcp.{found[0]}.{near or SERVER_FIELDS[0]}")
-        yield Finding(message, value_span(survey.graph, name), fix=fix)
+    graph = survey.graph
+    for name in graph.attrs:
+        if (found := server_attribute(name)) is not None:
+            for message, fix, severity in _server_problems(graph, name, *found):
+                yield Finding(message, value_span(graph, name), fix=Fix(fix), severity=severity)
+
+
+def _server_problems(
+    graph: Graph, attribute: str, server: str, field: str
+) -> Iterator[tuple[str, str, Severity | None]]:
+    """What is wrong with one attribute of a server: message, fix, and a severity of its own."""
+    text = graph.get(attribute, str, "").strip()
+    has = {name: bool(graph.get(f"mcp.{server}.{name}", str, "").strip()) for name in SERVER_FIELDS}
+    if field not in SERVER_FIELDS:
+        near = nearest(field, SERVER_FIELDS)
+        message = f'"{attribute}" is not a setting of a server; the settings are {", ".join(SERVER_FIELDS)}'
+        message += f'; did you mean "mcp.{server}.{near}"?' if near else ""
+        yield message, f"write mcp.{server}.{near or SERVER_FIELDS[0]}", None
+    elif field == "timeout":
+        duration = parse_duration(text)
+        if duration is None or duration.milliseconds < 1:
+            yield f'"{attribute}" is "{text}", which is not a duration', "write a duration such as 60s", None
+    elif field == "url":
+        yield from _address_problems(attribute, server, text, has_command=has["command"])
+    elif field == "headers":
+        try:
+            read_headers(text)
+        except ValueError as error:
+            yield f'"{attribute}" {error}', f'such as "Authorization: Bearer ${server.upper()}_TOKEN"', None
+    owner = {"headers": "url", "env": "command"}.get(field)
+    if owner and has[field] and not has[owner]:
+        yield f'"{attribute}" belongs to a server that has a {owner}', f"write mcp.{server}.{owner}, or remove it", None
+
+
+def _address_problems(
+    attribute: str, server: str, text: str, *, has_command: bool
+) -> Iterator[tuple[str, str, Severity | None]]:
+    """What is wrong with the address of a server."""
+    if has_command:
+        yield f'the MCP server "{server}" has a command and an address', "remove one of both", None
+    if problem := address_problem(text):
+        shown = f' is "{text}", which' if "password" not in problem else ""
+        yield f'"{attribute}"{shown} {problem}', 'write it whole, such as "https://mcp.example.org/mcp"', None
+    elif text.startswith("http://") and not is_local(text):
+        message = f'"{attribute}" sends what tools are called with, and their headers, unencrypted'
+        yield message, "use https://, or a server on this machine", Severity.WARNING
 
 
 @rule(Severity.ERROR)

@@ -129,6 +129,13 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "",
             "Names of environment variables that the server NAME gets beside those of commands, with commas.",
         ),
+        ("mcp.NAME.url", _S, "", "Address of the MCP server NAME, over streamable HTTP; in place of a command."),
+        (
+            "mcp.NAME.headers",
+            _S,
+            "",
+            "Headers that the server NAME gets, with commas: `Authorization: Bearer $A_TOKEN`; one variable in each.",
+        ),
         AttributeSpec(
             "mcp.NAME.timeout", _G, _D, Duration(120_000), "How long one tool of the server NAME may take.", minimum=1
         ),

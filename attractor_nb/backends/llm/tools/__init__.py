@@ -7,13 +7,15 @@ to the model; what it did is in the stage's ``tool_calls.jsonl`` and in a ``Tool
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends.llm.tools.functions import checked_functions, function_inputs, function_tool
-from attractor_nb.backends.llm.tools.mcp_servers import McpServers, served_tools
+from attractor_nb.backends.llm.tools.mcp_servers import McpServers
+from attractor_nb.backends.llm.tools.tool_problems import ToolProblem
 from attractor_nb.errors import TerminalError
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.allowed_tools import read_allowed_tools
+from attractor_nb.model.allowed_tools import ALL_TOOLS, read_allowed_tools
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
 from attractor_nb.stage import stage_or_none
@@ -26,11 +28,14 @@ if TYPE_CHECKING:
     from attractor_nb.backends.llm.tools import catalog
     from attractor_nb.backends.llm.tools.catalog import CallableTool
     from attractor_nb.model.graph import Node
-    from attractor_nb.stage import StageScope
+    from attractor_nb.stage import StageScope, ToolServers
 else:
     catalog = later("attractor_nb.backends.llm.tools.catalog")
 
 __all__ = ["McpServers", "check_tools", "checked_functions", "tool_inputs", "tools_for"]
+
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]")
+"""What no provider takes in a tool's name."""
 
 
 def tools_for(node: Node, scope: StageScope) -> AbstractToolset[Any] | None:
@@ -58,7 +63,11 @@ def tools_for(node: Node, scope: StageScope) -> AbstractToolset[Any] | None:
 
     async def find() -> Sequence[CallableTool]:
         own = [function_tool(name, workplace.functions[name]) for name in allowed.own]
-        return [*catalog.built_in_tools(allowed.built_in), *own, *await served_tools(workplace.servers, allowed.served)]
+        return [
+            *catalog.built_in_tools(allowed.built_in),
+            *own,
+            *await _served_tools(workplace.servers, allowed.served),
+        ]
 
     return StageToolset(find, ToolCalls(node, scope, workplace))
 
@@ -87,7 +96,7 @@ def check_tools(node: Node, functions: Collection[str], servers: Collection[str]
         near = did_you_mean(undeclared[0], servers)
         raise TerminalError(
             f"allowed_tools of node {node.id!r} names the MCP server {undeclared[0]!r}{near}",
-            hint=f'declare it on the graph: mcp.{undeclared[0]}.command="…"',
+            hint=f'declare it on the graph: mcp.{undeclared[0]}.command="…", or .url',
         )
 
 
@@ -119,3 +128,38 @@ def tool_inputs(node: Node) -> list[dict[str, Any]]:
         *(function_inputs(name, functions[name]) if name in functions else {"name": name} for name in allowed.own),
         *({"name": f"mcp:{server}/{tool}"} for server, tool in allowed.served),
     ]
+
+
+async def _served_tools(servers: ToolServers, served: Sequence[tuple[str, str]]) -> list[catalog.FoundTool]:
+    """The tools of servers that a node allows.
+
+    Args:
+        servers: The servers of the run.
+        served: Server and tool, ``*`` for all of it.
+
+    Raises:
+        StageError: A server does not start, or has no such tool.
+    """
+    found: dict[str, catalog.FoundTool] = {}
+    for server, wanted in served:
+        offered = {str(tool["name"]): tool for tool in await servers.tools(server)}
+        if wanted != ALL_TOOLS and wanted not in offered:
+            raise TerminalError(
+                f"the MCP server {server!r} has no tool {wanted!r}{did_you_mean(wanted, offered)}",
+                hint=f"it has {', '.join(offered) or 'none at all'}",
+            )
+        for name in offered if wanted == ALL_TOOLS else (wanted,):
+            made = _found(servers, server, name, offered[name])
+            found[made.name] = made
+    return list(found.values())
+
+
+def _found(servers: ToolServers, server: str, name: str, offered: Mapping[str, Any]) -> catalog.FoundTool:
+    async def run(arguments: Mapping[str, Any]) -> str:
+        text, is_error = await servers.call(server, name, arguments)
+        if is_error:
+            raise ToolProblem(f"{server}/{name}: {text}")
+        return text
+
+    shown = _UNFIT.sub("_", f"{server}_{name}")[:64]
+    return catalog.FoundTool(shown, offered["description"], offered["schema"], run)

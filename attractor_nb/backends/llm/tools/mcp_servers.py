@@ -1,8 +1,7 @@
 """MCP servers of a run: started when a stage first needs one, ended with the run.
 
-A server is a command of the graph that speaks over stdin and stdout, as the ``mcp`` package (extra ``mcp``)
-does. Each has a task of its own, in which it begins and ends: a stage that is cancelled cancels a call, never
-the server.
+A server is a command of the graph or has an address; the ``mcp`` package (extra ``mcp``) speaks to both. Each
+has a task of its own, in which it begins and ends: a stage that is cancelled cancels a call, never the server.
 """
 
 from __future__ import annotations
@@ -12,28 +11,23 @@ import hashlib
 import importlib
 import importlib.util
 import json
-import math
+import logging
 import os
-import re
-from collections import deque
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from attractor_nb.backends.llm.tools.catalog import FoundTool
-from attractor_nb.backends.llm.tools.tool_problems import ToolProblem, cut
+from attractor_nb.backends.llm.tools.mcp_stdio import StdioConnection
+from attractor_nb.backends.llm.tools.tool_problems import cut
 from attractor_nb.calling import call
 from attractor_nb.errors import RetryableError, StageError, TerminalError
-from attractor_nb.model.allowed_tools import ALL_TOOLS
-from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.processes.talk import talk
+from attractor_nb.model.allowed_tools import header_variables
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from attractor_nb.model.allowed_tools import ServerDeclaration
-    from attractor_nb.processes.talk import Talk
-    from attractor_nb.stage import ToolServers
 
 INSTALL: Final = "pip install 'attractor-nb[mcp]'"
 START_SECONDS: Final = 60.0
@@ -44,11 +38,11 @@ MAX_STARTS: Final = 3
 """How often a run starts a server that dies."""
 MAX_TOOLS: Final = 200
 MAX_PAGES: Final = 20
-MAX_LINE_BYTES: Final = 16 * 1024 * 1024
-"""Of one message of a server; one that writes more without a line's end is dead to us."""
 _MAX_LAST_WORDS: Final = 600
-_LAST_LINES: Final = 5
-_UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]")
+_LOGGERS: Final = ("mcp", "client")
+"""Those of the library; the second is what its session calls its own."""
+_CLOSED: Final = "Connection closed"
+"""What the library says where there is no answer any more."""
 
 
 class McpServers:
@@ -69,6 +63,7 @@ class McpServers:
         self._directory = directory
         self._running: dict[str, _Server] = {}
         self._starts: dict[str, int] = {}
+        self._renewed: list[_Server] = []
 
     @property
     def names(self) -> Sequence[str]:
@@ -78,18 +73,19 @@ class McpServers:
     def cache_inputs(self, server: str) -> Mapping[str, Any]:
         """What decides the answers of a server's tools; see ``stage.ToolServers``."""
         declared = self._declared[server]
-        values = {name: os.environ.get(name, "") for name in declared.variables}
+        values = {name: os.environ.get(name, "") for name in (*declared.variables, *header_variables(declared.headers))}
         hashes = {
             name: hashlib.sha256(value.encode("utf-8", "surrogateescape")).hexdigest() for name, value in values.items()
         }
-        return {"command": declared.command, "environment": hashes}
+        way = {"url": declared.url, "headers": declared.headers} if declared.url else {"command": declared.command}
+        return {**way, "environment": hashes}
 
     async def open(self) -> None:
         """Nothing is started before a stage needs it."""
 
     async def close(self) -> None:
         """End all of them, at the same time."""
-        running, self._running = list(self._running.values()), {}
+        running, self._running = [*self._renewed, *self._running.values()], {}
         for server in running:
             server.end()
         if tasks := [server.task for server in running]:
@@ -108,7 +104,23 @@ class McpServers:
             raise RetryableError(f"the MCP server {server!r} does not run any more")
         if running.is_dead:
             raise RetryableError(running.exit_report())
-        return await running.call(tool, arguments)
+        try:
+            return await running.call(tool, arguments)
+        except _SessionExpired:
+            return await (await self._renew(server, running)).call(tool, arguments, is_new=True)
+
+    async def _renew(self, name: str, expired: _Server) -> _Server:
+        """A new session in place of one that the server has forgotten; the call was not made."""
+        if self._running.get(name) is expired:  # else another call has done it
+            expired.retire()
+            self._renewed.append(expired)
+            self._running[name] = self._made(name)
+        renewed = self._running[name]
+        await renewed.tools()
+        return renewed
+
+    def _made(self, name: str) -> _Server:
+        return _Server(self._declared[name], self._directory() if self._directory else None)
 
     async def _server(self, name: str) -> _Server:
         """The server, started where it does not run.
@@ -125,9 +137,38 @@ class McpServers:
                 why = running.exit_report() if running else f"the MCP server {name!r} does not stay alive"
                 raise TerminalError(f"{why}; it was started {MAX_STARTS} times")
             self._starts[name] = self._starts.get(name, 0) + 1
-            running = _Server(self._declared[name], self._directory() if self._directory else None)
-            self._running[name] = running
+            running = self._running[name] = self._made(name)
         return running
+
+
+class _SessionExpired(Exception):
+    """The server has forgotten the session of a call, and has not made it."""
+
+
+class _Connection(Protocol):
+    """The way to a server."""
+
+    @property
+    def hint(self) -> str:
+        """What to try where it does not start."""
+        ...
+
+    @property
+    def ending(self) -> str:
+        """How it ended."""
+        ...
+
+    def last_words(self) -> str:
+        """What it said last, outside of its messages."""
+        ...
+
+    def has_expired(self, error: Any) -> bool:
+        """Whether a call was not made because the server has forgotten the session: a new one may ask again."""
+        ...
+
+    def connect(self, ended: Callable[[], None]) -> AbstractAsyncContextManager[tuple[Any, Any]]:
+        """Connect, and end with the block; ``ended`` is called where it ends before."""
+        ...
 
 
 class _Server:
@@ -135,13 +176,13 @@ class _Server:
 
     def __init__(self, declared: ServerDeclaration, directory: Path | None) -> None:
         self._declared = declared
-        self._directory = directory
+        self._connection = _connection(declared, directory)
         loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[Any] = loop.create_future()
         self._over = asyncio.Event()
-        self._talk: Talk | None = None
-        self._lines: _Lines | None = None
         self._problem = ""
+        self._calls = 0
+        self._is_retired = False
         self._tools: list[dict[str, Any]] = []
         self.task = loop.create_task(self._live())
 
@@ -156,12 +197,16 @@ class _Server:
         if not self._ready.done():
             self.task.cancel()
 
+    def retire(self) -> None:
+        """Have it end as soon as no call waits for it."""
+        self._is_retired = True
+        if not self._calls:
+            self.end()
+
     def exit_report(self) -> str:
         """That it is dead, and what it said last."""
-        words = (self._talk.last_words() or self._lines.last_words()) if self._talk and self._lines else ""
-        code = None if self._talk is None else self._talk.exit_code
-        how = "ended" if code is None else f"ended with exit code {code}"
-        what = self._problem or how
+        words = self._connection.last_words()
+        what = self._problem or self._connection.ending
         last_words = f"; it said last:\n{words[-_MAX_LAST_WORDS:]}" if words else ""
         return redacted(f"the MCP server {self._declared.name!r} {what}{last_words}")
 
@@ -173,14 +218,19 @@ class _Server:
         """
         await asyncio.wait({self._ready, self.task}, return_when=asyncio.FIRST_COMPLETED)
         if not self._ready.done():
-            raise TerminalError(self.exit_report(), hint=f"try its command in a terminal: {self._declared.command}")
+            raise TerminalError(self.exit_report(), hint=redacted(self._connection.hint))
         return self._tools
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """What came of a tool, and whether that is an error."""
+    async def call(self, tool: str, arguments: Mapping[str, Any], *, is_new: bool = False) -> tuple[str, bool]:
+        """What came of a tool, and whether that is an error.
+
+        Raises:
+            _SessionExpired: The server has forgotten the session, which is not a new one.
+        """
         from mcp import MCPError  # noqa: PLC0415 - slow to import
 
         session = self._ready.result()
+        self._calls += 1
         answer = asyncio.ensure_future(session.call_tool(tool, dict(arguments)))
         try:
             await asyncio.wait(
@@ -189,12 +239,18 @@ class _Server:
             if answer.done():
                 return _result_text(answer.result())
         except MCPError as error:
-            if not self.is_dead:
+            if not self.is_dead and error.message != _CLOSED:
+                if not is_new and self._connection.has_expired(error):
+                    raise _SessionExpired from None
                 return f"{type(error).__name__}: {error}", True
+            self._over.set()
         except (ValueError, RuntimeError) as error:  # a result that breaks its own schema
             return f"the server answered with something that is no answer: {error}", True
         finally:
             answer.cancel()
+            self._calls -= 1
+            if self._is_retired:
+                self.retire()
         if self.is_dead:
             await asyncio.wait({self.task}, timeout=CLOSE_SECONDS)
             return self.exit_report(), True
@@ -217,81 +273,14 @@ class _Server:
             self._problem = _problem(_innermost(error))
 
     async def _exchange(self, limit: asyncio.Timeout) -> None:
-        import anyio  # noqa: PLC0415 - slow to import, for graphs with servers alone
-        from mcp import ClientSession  # noqa: PLC0415 - as above
-        from mcp.shared.message import SessionMessage  # noqa: PLC0415 - as above
+        from mcp import ClientSession  # noqa: PLC0415 - slow to import, for graphs with servers alone
 
-        incoming, read = anyio.create_memory_object_stream[Any](math.inf)
-        write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
-        lines = self._lines = _Lines(incoming)
-        variables = {name: os.environ[name] for name in self._declared.variables if name in os.environ}
-        async with talk(self._declared.command, lines.take, cwd=self._directory, env=variables) as talking:
-            self._talk = talking
-            talking.ended.add_done_callback(lambda _: self._stopped(incoming))
-            speaking = asyncio.ensure_future(_speak(outgoing, talking))
-            try:
-                async with ClientSession(read, write) as session:
-                    await session.initialize()
-                    self._tools = await _listed(session)
-                    limit.reschedule(None)
-                    self._ready.set_result(session)
-                    await self._over.wait()
-            finally:
-                speaking.cancel()
-                for stream in (incoming, read, write, outgoing):
-                    stream.close()
-
-    def _stopped(self, incoming: Any) -> None:
-        """It says no more: whoever waits for an answer is told."""
-        self._over.set()
-        incoming.close()
-
-
-class _Lines:
-    """Messages out of what a server writes, a line each; what is none is passed on as what it is."""
-
-    def __init__(self, incoming: Any) -> None:
-        self._incoming = incoming
-        self._rest = bytearray()
-        self._others: deque[bytes] = deque(maxlen=_LAST_LINES)
-
-    def last_words(self) -> str:
-        """The last lines that were no message: some programs print there why they end."""
-        rest = (*self._others, bytes(self._rest[:_MAX_LAST_WORDS]))
-        return "\n".join(text for line in rest if (text := line.decode("utf-8", "replace").strip()))
-
-    def take(self, data: bytes) -> None:
-        """Take the next piece; a message that nobody waits for any more is dropped."""
-        from anyio import BrokenResourceError, ClosedResourceError  # noqa: PLC0415 - loaded by now
-        from mcp.shared.message import SessionMessage  # noqa: PLC0415 - as above
-        from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415 - as above
-
-        self._rest += data
-        if b"\n" not in data:
-            del self._rest[MAX_LINE_BYTES:]
-            return
-        *lines, rest = bytes(self._rest).split(b"\n")
-        self._rest = bytearray(rest[:MAX_LINE_BYTES])
-        for line in lines:
-            try:
-                message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-            except ValueError:
-                self._others.append(line[:_MAX_LAST_WORDS])
-                continue  # a server that prints what is no message
-            try:
-                self._incoming.send_nowait(message)
-            except (BrokenResourceError, ClosedResourceError):
-                return
-
-
-async def _speak(outgoing: Any, talking: Talk) -> None:
-    """Write what the session says."""
-    try:
-        async for message in outgoing:
-            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-            await talking.write(text.encode() + b"\n")
-    except OSError:
-        return  # it reads no more; that it has ended is told by its stdout
+        async with self._connection.connect(self._over.set) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+            self._tools = await _listed(session)
+            limit.reschedule(None)
+            self._ready.set_result(session)
+            await self._over.wait()
 
 
 async def _listed(session: Any) -> list[dict[str, Any]]:
@@ -346,7 +335,7 @@ def _problem(error: BaseException) -> str:
         return ""
     if not isinstance(error, MCPError):
         return f"failed: {type(error).__name__}: {cut(str(error), _MAX_LAST_WORDS)}"
-    if error.message == "Connection closed":  # the library's words for no answer at all
+    if error.message == _CLOSED:
         return ""
     return f"refused to start: {cut(error.message, _MAX_LAST_WORDS)}"
 
@@ -358,41 +347,18 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
+def _connection(declared: ServerDeclaration, directory: Path | None) -> _Connection:
+    if not declared.url:
+        return StdioConnection(declared, directory)
+    from attractor_nb.backends.llm.tools.mcp_http import HttpConnection  # noqa: PLC0415 - loads clients, for servers alone
+
+    return HttpConnection(declared)
+
+
 def _load() -> None:
-    """Import what takes a second."""
+    """Import what takes a second, and keep its tracebacks from the terminal where nobody has set up logging."""
     importlib.import_module("mcp")
-
-
-async def served_tools(servers: ToolServers, served: Sequence[tuple[str, str]]) -> list[FoundTool]:
-    """The tools of servers that a node allows.
-
-    Args:
-        servers: The servers of the run.
-        served: Server and tool, ``*`` for all of it.
-
-    Raises:
-        StageError: A server does not start, or has no such tool.
-    """
-    found: dict[str, FoundTool] = {}
-    for server, wanted in served:
-        offered = {str(tool["name"]): tool for tool in await servers.tools(server)}
-        if wanted != ALL_TOOLS and wanted not in offered:
-            raise TerminalError(
-                f"the MCP server {server!r} has no tool {wanted!r}{did_you_mean(wanted, offered)}",
-                hint=f"it has {', '.join(offered) or 'none at all'}",
-            )
-        for name in offered if wanted == ALL_TOOLS else (wanted,):
-            made = _found(servers, server, name, offered[name])
-            found[made.name] = made
-    return list(found.values())
-
-
-def _found(servers: ToolServers, server: str, name: str, offered: Mapping[str, Any]) -> FoundTool:
-    async def run(arguments: Mapping[str, Any]) -> str:
-        text, is_error = await servers.call(server, name, arguments)
-        if is_error:
-            raise ToolProblem(f"{server}/{name}: {text}")
-        return text
-
-    shown = _UNFIT.sub("_", f"{server}_{name}")[:64]
-    return FoundTool(shown, offered["description"], offered["schema"], run)
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())

@@ -10,6 +10,7 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.backends.llm.tools import mcp_servers as servers
+from attractor_nb.backends.llm.tools.mcp_stdio import _Lines
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError, RetryableError, TerminalError, UntrustedSource
 from attractor_nb.model.allowed_tools import ServerDeclaration
@@ -401,8 +402,8 @@ def test_a_message_that_nobody_waits_for_any_more_is_dropped():
     async def main():
         incoming, read = anyio.create_memory_object_stream(1)
         read.close()
-        servers._Lines(incoming).take(b'{"jsonrpc": "2.0", "method": "ping"}\n' * 2)
+        _Lines(incoming).take(b'{"jsonrpc": "2.0", "method": "ping"}\n' * 2)
         incoming.close()
-        servers._Lines(incoming).take(b'{"jsonrpc": "2.0", "method": "ping"}\n')
+        _Lines(incoming).take(b'{"jsonrpc": "2.0", "method": "ping"}\n')
 
     asyncio.run(main())

@@ -330,7 +330,7 @@ def test_a_server_that_is_not_declared_fails_the_stage_for_good_and_says_where_t
     node = Node("work", {"allowed_tools": "mcp:files/*"})
     with pytest.raises(TerminalError, match="allowed_tools of node 'work' names the MCP server 'files'") as told:
         asyncio.run(try_stage(CodergenHandler(tool_user([])), node, tmp_path))
-    assert told.value.hint == 'declare it on the graph: mcp.files.command="…"'
+    assert told.value.hint == 'declare it on the graph: mcp.files.command="…", or .url'
 
 
 def test_a_command_that_cannot_be_started_is_told_to_the_model_and_ends_nothing(tmp_path, run):

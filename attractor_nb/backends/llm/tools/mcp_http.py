@@ -1,0 +1,204 @@
+"""The way to an MCP server that has an address: streamable HTTP, as the specification of 2025-03-26 and later has it.
+
+The ``mcp`` package sends and reads the messages. What is decided here is what goes there: headers with what the
+named environment variables hold, past every proxy where the server is on this machine; and what of an answer is
+believed: a refusal becomes an error in the server's own words, and no answer is read for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlsplit
+
+import httpx2
+
+from attractor_nb.backends.llm.clients import UnusableNetwork, http_client
+from attractor_nb.backends.llm.tools.mcp_stdio import MAX_MESSAGE_BYTES
+from attractor_nb.errors import TerminalError
+from attractor_nb.model.allowed_tools import header_variables, read_headers
+from attractor_nb.network import is_local, proxy_variables
+from attractor_nb.redaction import learn
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+
+    from attractor_nb.model.allowed_tools import ServerDeclaration
+
+CONNECT_SECONDS: Final = 15.0
+END_SECONDS: Final = 2.0
+"""How long the end of a session may take; the server forgets it by itself."""
+_MAX_REFUSAL_BYTES: Final = 64 * 1024
+_MAX_WORDS: Final = 600
+_SESSION: Final = "mcp-session-id"
+_EXPIRED: Final = "is_expired"
+_REFUSAL: Final = -32000
+"""The code of an error that is a status of HTTP; servers are free to choose it."""
+
+
+class HttpConnection:
+    """A server at an address; what is opened here is a session of it."""
+
+    def __init__(self, declared: ServerDeclaration) -> None:
+        """Ask nothing yet."""
+        self._declared = declared
+
+    @property
+    def hint(self) -> str:
+        """What to look at where it does not answer as an MCP server does."""
+        declared = self._declared
+        names = ", ".join(header_variables(declared.headers))
+        key = f"what {names} holds" if names else f'whether it needs mcp.{declared.name}.headers="Authorization: …"'
+        scheme = urlsplit(declared.url).scheme
+        proxies = [] if is_local(declared.url) else proxy_variables(os.environ, (scheme, "all"))
+        way = f"; requests go through the proxy that {proxies[0][0]} names" if proxies else ""
+        return f"check its address, {declared.url}, and {key}{way}"
+
+    @property
+    def ending(self) -> str:
+        """How it ended."""
+        return "closed the connection"
+
+    def last_words(self) -> str:
+        """Nothing: what it says is in its answers."""
+        return ""
+
+    def has_expired(self, error: Any) -> bool:
+        """Whether a call was not made because the server has forgotten the session."""
+        return isinstance(error.data, dict) and cast("dict[str, Any]", error.data).get(_EXPIRED) is True
+
+    @asynccontextmanager
+    async def connect(self, ended: Callable[[], None]) -> AsyncGenerator[tuple[Any, Any]]:  # noqa: ARG002 - it has no process to end
+        """Open connections, and end its session with the block: the streams for what it says, and is told.
+
+        Raises:
+            TerminalError: A variable is not set, or the environment keeps requests from leaving.
+        """
+        from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - slow to import
+
+        url = self._declared.url
+        headers = filled_headers(self._declared)
+        timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)  # how long an answer may take is decided above
+        try:
+            client = http_client(timeout, is_here=is_local(url), is_encrypted=not url.startswith("http://"))
+        except UnusableNetwork as unusable:
+            raise TerminalError(unusable.fault.message, hint=unusable.fault.hint) from None
+        client.headers.update({**headers, "Accept-Encoding": "identity"})
+        client.event_hooks["request"].append(_in_time)
+        client.event_hooks["response"].append(_checked)
+        async with (
+            client,
+            streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
+        ):
+            yield streams
+
+
+def filled_headers(declared: ServerDeclaration) -> dict[str, str]:
+    """The headers that a server gets, with the values of their variables, which are secrets from now on.
+
+    Raises:
+        TerminalError: The graph does not say them right, or a variable is not set or holds no header's value.
+    """
+    where = f"mcp.{declared.name}.headers"
+    try:
+        written = read_headers(declared.headers)
+    except ValueError as error:
+        raise TerminalError(f"{where} {error}", hint="Authorization: Bearer $FILES_TOKEN") from None
+    found: dict[str, str] = {}
+    for header in written:
+        value = os.environ.get(header.variable, "").strip()
+        if not value:
+            raise TerminalError(
+                f"the MCP server {declared.name!r} needs the environment variable {header.variable}, which is not set",
+                hint=f"{where} names it; set it before the run",
+            )
+        if not (value.isascii() and value.isprintable()):
+            raise TerminalError(
+                f"the environment variable {header.variable} holds a character that no header of HTTP can have",
+                hint="a key is one line of ASCII letters, digits and signs",
+            )
+        learn([value])
+        found[header.name] = f"{header.before}{value}{header.after}"
+    return found
+
+
+async def _in_time(request: httpx2.Request) -> None:
+    """Have the end of a session not wait for a server that hangs."""
+    if request.method == "DELETE":
+        request.extensions["timeout"] = httpx2.Timeout(END_SECONDS).as_dict()
+
+
+async def _checked(response: httpx2.Response) -> None:
+    """Have a refusal be an error of MCP, and an answer end that is longer than any may be."""
+    if response.request.method != "POST":
+        return
+    if response.status_code >= HTTPStatus.BAD_REQUEST:
+        response.stream = _Refusal(response, response.stream)
+        response.headers["content-type"] = "application/json"
+        response.headers.pop("content-length", None)
+    elif response.headers.get("content-type", "").lower().startswith("application/json"):
+        response.stream = _Bounded(response.stream)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A stream of bytes that breaks off when there are too many."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MAX_MESSAGE_BYTES
+        async for chunk in self._stream:
+            left -= len(chunk)
+            if left < 0:
+                raise httpx2.StreamError(f"the answer is over {MAX_MESSAGE_BYTES} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Refusal(httpx2.AsyncByteStream):
+    """An error of JSON-RPC in place of a refusal of HTTP: its status, and the server's own words."""
+
+    def __init__(self, response: httpx2.Response, stream: Any) -> None:
+        self._stream = stream
+        self._status = response.status_code
+        self._has_session = _SESSION in response.request.headers
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        body = bytearray()
+        async for chunk in self._stream:
+            body += chunk
+            if len(body) > _MAX_REFUSAL_BYTES:
+                break
+        yield json.dumps({"jsonrpc": "2.0", "id": None, "error": self._error(bytes(body))}).encode()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def _error(self, body: bytes) -> dict[str, Any]:
+        try:
+            phrase = HTTPStatus(self._status).phrase
+        except ValueError:
+            phrase = ""
+        words = _own_words(body)
+        text = f"answered {self._status} {phrase}".rstrip() + (f": {words}" if words else "")
+        is_expired = self._has_session and self._status == HTTPStatus.NOT_FOUND
+        return {"code": _REFUSAL, "message": text, "data": {_EXPIRED: is_expired}}
+
+
+def _own_words(body: bytes) -> str:
+    """What a refusal says: the message of its JSON, or its text; nothing of a page for people."""
+    text = body.decode("utf-8", "replace").strip()
+    try:
+        said: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return "" if text.startswith("<") else " ".join(text[:_MAX_WORDS].split())
+    for name in ("error", "message", "error_description", "detail"):
+        if isinstance(said, dict) and name in said:
+            said = cast("dict[str, Any]", said)[name]
+    return " ".join(str(cast("object", said))[:_MAX_WORDS].split()) if said else ""
