@@ -57,6 +57,11 @@ _HELD: list[HeldInterrupt] = []
 """Those of the main thread, innermost last; all have noted an interrupt, or none has."""
 
 
+def is_from_keyboard(error: BaseException) -> bool:
+    """Whether somebody pressed Ctrl-C. Python says so in the main thread; elsewhere what was called raised it."""
+    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
+
+
 @contextlib.contextmanager
 def held_interrupts(act: Callable[[], object] | None = None) -> Generator[HeldInterrupt]:
     """Hold back the first interrupt until the end of the block; a second one is raised at once.

@@ -35,13 +35,13 @@ from attractor_nb.engine.handler_calls import (
     contained,
     handler_call,
     ignore,
-    is_from_keyboard,
 )
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
 from attractor_nb.engine.tracebacks import keep_traceback
 from attractor_nb.engine.walking import RunStops
 from attractor_nb.engine.worktree_commits import keep_changes
 from attractor_nb.errors import CassetteMiss, RunLocked, StorageError, WorkerLost
+from attractor_nb.interrupts import is_from_keyboard
 from attractor_nb.model.calls.cached import CachedStage
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Outcome

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 
 from attractor_nb.calling import awaitable
 from attractor_nb.errors import TerminalError
+from attractor_nb.interrupts import is_from_keyboard
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -74,11 +74,6 @@ class Late(msgspec.Struct, frozen=True):
     """The outcome of a handler that its time limit ended."""
 
     outcome: Outcome
-
-
-def is_from_keyboard(error: BaseException) -> bool:
-    """Whether somebody pressed Ctrl-C. Python says so in the main thread; elsewhere a handler did."""
-    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
 
 
 class _ClosedFiles:

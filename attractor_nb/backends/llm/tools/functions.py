@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends.llm.tools.catalog import TOOLS, FoundTool
+from attractor_nb.backends.llm.tools.returned_values import returned_text
 from attractor_nb.backends.llm.tools.tool_problems import ToolProblem, cut
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.interrupts import is_from_keyboard
 from attractor_nb.model.allowed_tools import TOOL_NAME
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
 from attractor_nb.stage import stage_or_none
@@ -94,19 +97,24 @@ async def _called(name: str, function: Callable[..., Any], validator: Any, argum
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise ToolProblem(f"{name}: {place or 'the arguments'}: {first['msg']}") from None
+    except BaseException as error:  # noqa: BLE001 - of a validator of the caller's own, as below
+        raise _failed(name, error) from None
     try:
-        return _text(await call(partial(function, **values)))
-    except Exception as error:  # noqa: BLE001 - the model is told, and may do it another way
-        if (scope := stage_or_none()) is not None:
-            scope.failed(error)
-        reason = (str(error).strip().splitlines() or [""])[0]
-        raise ToolProblem(f"{name} failed: {type(error).__name__}{f': {reason}' if reason else ''}") from None
+        return returned_text(await call(partial(function, **values)))
+    except BaseException as error:  # noqa: BLE001 - SystemExit and the like, too, end neither program nor stage
+        raise _failed(name, error) from None
 
 
-def _text(value: Any) -> str:
-    """A result as the model is told it: a text as it is, anything else as JSON."""
-    from pydantic_core import to_json  # noqa: PLC0415 - as above
+def _failed(name: str, error: BaseException) -> ToolProblem:
+    """What the model is told of an exception, which is kept with the stage.
 
-    if isinstance(value, str):
-        return value
-    return to_json(value, fallback=str, bytes_mode="base64", inf_nan_mode="constants").decode()
+    Raises:
+        BaseException: It is no failure of the function: somebody ends the attempt.
+    """
+    task = asyncio.current_task()
+    if is_from_keyboard(error) or (isinstance(error, asyncio.CancelledError) and task and task.cancelling()):
+        raise error
+    if (scope := stage_or_none()) is not None:
+        scope.failed(error)
+    reason = (str(error).strip().splitlines() or [""])[0]
+    return ToolProblem(f"{name} failed: {type(error).__name__}{f': {reason}' if reason else ''}")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
+import re
 from collections import deque
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.model.surrogates import whole
 from attractor_nb.processes.talk import talk
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 """Of one message of a server; one that writes more without a line's end is dead to us."""
 _MAX_LINE_SHOWN: Final = 600
 _LAST_LINES: Final = 5
+_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+"""What escapes half a character; two of them may be a whole one."""
 
 
 class StdioConnection:
@@ -121,7 +126,7 @@ class _Lines:
         self._rest = bytearray(rest[:MAX_MESSAGE_BYTES])
         for line in lines:
             try:
-                message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+                message = SessionMessage(jsonrpc_message_adapter.validate_json(_readable(line), by_name=False))
             except ValueError:
                 self._others.append(line[:_MAX_LINE_SHOWN])
                 continue  # a server that prints what is no message
@@ -129,6 +134,16 @@ class _Lines:
                 self._incoming.send_nowait(message)
             except (BrokenResourceError, ClosedResourceError):
                 return
+
+
+def _readable(line: bytes) -> bytes:
+    """A message with half a character in it, which nothing reads, without the half."""
+    if not _HALF.search(line):
+        return line
+    try:
+        return whole(json.dumps(json.loads(line), ensure_ascii=False)).encode()
+    except (ValueError, RecursionError):
+        return line
 
 
 async def _speak(outgoing: Any, talking: Talk) -> None:

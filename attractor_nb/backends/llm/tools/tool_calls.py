@@ -32,6 +32,7 @@ from attractor_nb.backends.llm.tools.tool_problems import (
 from attractor_nb.calling import call
 from attractor_nb.errors import AttractorError, StageError, TerminalError
 from attractor_nb.model.events.call_events import ToolCallEnded
+from attractor_nb.model.surrogates import whole
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
@@ -217,10 +218,10 @@ class ToolCalls:
                 return
         try:
             tool.check(record.arguments)
-            answer = redacted(await self._done(tool, record.arguments))
+            answer = redacted(whole(await self._done(tool, record.arguments)))
             record.result = cut(answer, MAX_RESULT_CHARACTERS + MAX_SHOWN_CHARACTERS)
         except ToolProblem as problem:
-            record.error = cut(redacted(str(problem)), MAX_SHOWN_CHARACTERS)
+            record.error = cut(redacted(whole(str(problem))), MAX_SHOWN_CHARACTERS)
         after = await self._hooks.run(
             POST,
             tool.name,

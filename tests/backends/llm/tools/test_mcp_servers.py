@@ -116,6 +116,7 @@ def test_what_a_server_answers_is_bounded(tool_user, pids):
 CONTENTS = {
     "resource": "Found:\nremember the milk",
     "blob": "[resource file:///logo.png of ",
+    "surrogate": "a\ufffdb",
     "link": "[resource_link https://example.org/report.pdf of ",
 }
 

@@ -5,9 +5,10 @@ import json
 import threading
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
 from attractor_nb import Pipeline
+from attractor_nb.engine.tracebacks import TRACEBACK_FILE
 from attractor_nb.errors import OptionError, ValidationError
 
 SOURCE = """digraph g {{ start [shape=Mdiamond]; exit [shape=Msquare]
@@ -116,6 +117,106 @@ def test_a_function_that_fails_is_told_to_the_model_and_fails_no_stage(order, to
     assert len(said) < 1200
     assert "second line" not in said
     assert "Traceback" not in said
+
+
+def leave():
+    """It wants to end the program."""
+    raise SystemExit("leaving")
+
+
+def interrupt():
+    """It says what only a keyboard says."""
+    raise KeyboardInterrupt("stop")
+
+
+async def leave_slowly():
+    """It wants to end the program, from the loop."""
+    raise SystemExit(3)
+
+
+async def cancel():
+    """It says that it was cancelled, and nobody did."""
+    raise asyncio.CancelledError
+
+
+class Odd(BaseException):
+    """No ordinary exception."""
+
+
+def odd():
+    """It raises one."""
+    raise Odd("unusual")
+
+
+ENDINGS = {
+    leave: "leave failed: SystemExit: leaving",
+    interrupt: "interrupt failed: KeyboardInterrupt: stop",
+    leave_slowly: "leave_slowly failed: SystemExit: 3",
+    cancel: "cancel failed: CancelledError",
+    odd: "odd failed: Odd: unusual",
+}
+
+
+@pytest.mark.parametrize("function", ENDINGS, ids=lambda function: function.__name__)
+def test_what_ends_programs_is_told_to_the_model_and_ends_neither_program_nor_stage(function, tool_user, kept, capfd):
+    name = function.__name__
+    user = tool_user([(name, {})])
+    result, _ = run(user, {name: function}, name)
+    assert result.status == "success", result.reason
+    assert user.told == [ENDINGS[function]]
+    assert kept(result.logs_root)[0]["error"] == ENDINGS[function]
+    if function is not cancel:  # of which Python keeps no frame of the function's own
+        assert f"in {name}" in (result.logs_root / "work" / TRACEBACK_FILE).read_text()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_validator_that_ends_programs_is_told_to_the_model(tool_user):
+    class Order(BaseModel):
+        number: int
+
+        @field_validator("number")
+        @classmethod
+        def leaving(cls, value):
+            raise SystemExit("leaving")
+
+    def find(order: Order) -> str:
+        return str(order)
+
+    find.__annotations__["order"] = Order
+    assert told(tool_user, {"find": find}, "find", {"order": {"number": 1}}) == "find failed: SystemExit: leaving"
+
+
+def test_a_call_whose_stage_is_cancelled_is_no_failure_of_the_function(tool_user):
+    async def for_ever() -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    result, _ = run(tool_user([("wait", {})]), {"wait": for_ever}, "wait", ", timeout=200ms, max_retries=0")
+    assert (result.status, "took more than" in result.reason) == ("fail", True)
+
+
+HALVES = {
+    "text": (lambda: "a\ud800b", "a\ufffdb"),
+    "value": (lambda: {"x": "a\ud800b"}, '{"x":"a\ufffdb"}'),
+    "whole in two": (lambda: "a\ud83d\ude00b", "a\U0001f600b"),
+}
+
+
+@pytest.mark.parametrize("case", HALVES)
+def test_half_a_character_is_replaced_in_what_a_model_is_told(case, tool_user, kept):
+    function, expected = HALVES[case]
+    user = tool_user([("get", {})])
+    result, _ = run(user, {"get": function}, "get")
+    assert result.status == "success", result.reason
+    assert user.told == [expected]
+    assert kept(result.logs_root)[0]["result"] == expected
+
+
+def test_half_a_character_in_an_error_is_replaced(tool_user):
+    def fail() -> str:
+        raise ValueError("a\ud800b")
+
+    assert told(tool_user, {"fail": fail}, "fail", {}) == "fail failed: ValueError: a\ufffdb"
 
 
 def test_a_result_that_is_too_long_is_cut_and_that_is_said(tool_user):
