@@ -74,7 +74,7 @@ def test_an_async_function_is_awaited_and_a_method_is_bound():
         ({"run_id": "x"}, "fail", "work() returned work.run_id, which the engine sets"),
         ({"file": object()}, "fail", "work.file"),
     ],
-    ids=repr,
+    ids=lambda value: "file" if isinstance(value, dict) and "file" in value else repr(value),
 )
 def test_what_a_return_value_means(returned, status, reason):
     result = run(lambda: returned)
