@@ -31,6 +31,12 @@ _OWN_HEADERS: Final = frozenset(
     {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
 )
 """What the client says itself, next to all that begins with `mcp-`."""
+CLAUDE_TOOLS: Final = frozenset(
+    {"Bash", "Edit", "Glob", "Grep", "LS", "MultiEdit", "NotebookEdit", "NotebookRead", "Read", "Task", "TodoWrite"}
+    | {"WebFetch", "WebSearch", "Write"}
+)
+"""What the agent `claude` calls its tools: graphs written for it name them, also with a pattern, `Bash(git:*)`."""
+_PATTERN: Final = re.compile(r"([A-Za-z]+)(?:\([^()\x00-\x1f]*\))?\Z")
 _SERVER_ATTRIBUTE: Final = re.compile(r"mcp\.([A-Za-z_][A-Za-z0-9_]*)\.(\w+)\Z")
 
 
@@ -42,24 +48,29 @@ class AllowedTools(msgspec.Struct, frozen=True):
         own: Names that can only be those of the caller's own functions.
         served: Of each MCP server the tools, in their order; `*` for all of it.
         wrong: Words that name nothing at all, such as `mcp:files`.
+        agents: Names of tools of an agent of the command line, such as `Read` and `Bash(git:*)`.
     """
 
     built_in: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     served: tuple[tuple[str, str], ...] = ()
     wrong: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
 
 
 def read_allowed_tools(text: str) -> AllowedTools:
     """The words of an `allowed_tools`.
 
     >>> read_allowed_tools("read, lookup, mcp:files/*")
-    AllowedTools(built_in=('read',), own=('lookup',), served=(('files', '*'),), wrong=())
+    AllowedTools(built_in=('read',), own=('lookup',), served=(('files', '*'),), wrong=(), agents=())
+    >>> read_allowed_tools("Read, Bash(git:*)").agents
+    ('Read', 'Bash(git:*)')
     """
     words = list(dict.fromkeys(comma_list(text)))
     served = {word: _served(word) for word in words if word.startswith(SERVER_PREFIX)}
     others = [word for word in words if not word.startswith(SERVER_PREFIX)]
-    own = [word for word in others if word not in AGENT_TOOLS]
+    agents = [word for word in others if agent_tool(word) in CLAUDE_TOOLS]
+    own = [word for word in others if word not in AGENT_TOOLS and word not in agents]
     return AllowedTools(
         tuple(word for word in others if word in AGENT_TOOLS),
         tuple(word for word in own if TOOL_NAME.match(word)),
@@ -68,7 +79,18 @@ def read_allowed_tools(text: str) -> AllowedTools:
             *(word for word in own if not TOOL_NAME.match(word)),
             *(word for word, entry in served.items() if entry is None),
         ),
+        tuple(agents),
     )
+
+
+def agent_tool(word: str) -> str:
+    """The tool of an agent that a word names, without its pattern; empty for another word.
+
+    >>> agent_tool("Bash(git:*)"), agent_tool("mcp:files/*")
+    ('Bash', '')
+    """
+    found = _PATTERN.match(word)
+    return found[1] if found else ""
 
 
 def _served(word: str) -> tuple[str, str] | None:

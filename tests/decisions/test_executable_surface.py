@@ -45,7 +45,7 @@ def test_a_command_is_found_wherever_it_stands(body, expected):
 WRITER = 'goal=Ship a [prompt="Tidy up", llm.system_prompt="Be brief", allowed_tools="%s"]'
 
 
-@pytest.mark.parametrize("tools", ["run", "read, write", "lookup", "mcp:files/*"])
+@pytest.mark.parametrize("tools", ["run", "read, write", "lookup", "mcp:files/*", "Bash(git:*)"])
 def test_what_steers_a_model_that_may_write_or_execute_is_listed_ruling_43(tools):
     assert surface(WRITER % tools).commands == (
         Command("", "goal", "Ship"),

@@ -910,17 +910,28 @@ def test_a_foreign_name_is_unknown_and_ours_is_known(scope, name):
     ("tools", "message", "title"),
     [
         (
-            "Read,Grep,Bash(git:*)",
-            'allowed_tools "Read", "Grep", "Bash(git:*)" are not of read, write, list, run',
+            "READ,Grap,Bish(git:*)",
+            'allowed_tools "READ", "Grap", "Bish(git:*)" are not of read, write, list, run',
             "use read, write, list, run, with commas between",
         ),
-        ("Read,wirte", 'allowed_tools "Read", "wirte" are not of read, write, list, run', 'write "read,write"'),
+        ("READ,wirte", 'allowed_tools "READ", "wirte" are not of read, write, list, run', 'write "read,write"'),
+        (
+            "Grep,wirte",
+            'allowed_tools "wirte" is not one of read, write, list, run; did you mean "write"?',
+            'write "Grep,write"',
+        ),
     ],
 )
 def test_a_fix_of_allowed_tools_is_valid_or_no_edit(tools, message, title):
     found = one(f'{ENDS} work [prompt=x, allowed_tools="{tools}"] start -> work -> exit', "tools_known")
     assert (found.message, found.fix.title) == (message, title)
     assert bool(found.fix.edits) == title.startswith("write ")
+
+
+def test_tools_of_an_agent_are_a_warning_for_other_backends():
+    found = one(f'{ENDS} work [prompt=x, allowed_tools="Read, Bash(git:*), read"] start -> work -> exit', "tools_known")
+    assert found.severity is Severity.WARNING
+    assert found.message == "allowed_tools Read, Bash(git:*): only the agent claude knows these names"
 
 
 CARRYING = f"""{ENDS} plan [prompt=x] test [shape=parallelogram, tool_command=true]

@@ -24,14 +24,13 @@ from attractor_nb.calling import call as call_in_thread
 from attractor_nb.decisions.answers.response_schemas import native_schema
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, RetryableError, StageError
-from attractor_nb.model.allowed_tools import read_allowed_tools
+from attractor_nb.model.allowed_tools import agent_tool, read_allowed_tools
 from attractor_nb.model.calls.call_content import AGENT_TASK_FILE
 from attractor_nb.model.calls.providers import read_model
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS, REASONING_EFFORTS
-from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.processes.local import SESSION_MARKS
 from attractor_nb.stage import current_stage
@@ -156,6 +155,11 @@ class AgentBackend:
                     hint='remove llm.base_url, or call the model directly: backend="llm"',
                 )
             allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
+            if unknown := [word for word in allowed.agents if agent_tool(word) not in self.dialect.tool_names]:
+                raise OptionError(
+                    f"{node.id} allows {unknown[0]}, which {self.dialect.name} does not know",
+                    hint=f"use {', '.join(AGENT_TOOLS)}, or the agent that has the tool",
+                )
             if allowed.own or allowed.served:
                 raise OptionError(
                     f"{node.id} allows your functions or MCP servers; {self.dialect.name} has its own",
@@ -171,7 +175,7 @@ class AgentBackend:
             "model": call.model,
             "effort": call.effort,
             "system_prompt": call.system_prompt,
-            "tools": sorted(call.tools),
+            "tools": sorted((*call.tools, *call.named)),
             "is_unrestricted": call.is_unrestricted,
             "arguments": list(call.more),
         }
@@ -181,14 +185,15 @@ class AgentBackend:
         return {}
 
     def _call(self, node: Node, prompt: str, scope: StageScope | None, session: str) -> AgentCall:
-        words = set(comma_list(node.get("allowed_tools", str, "")))
+        allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
         effort = node.get("reasoning_effort", str, "") if "reasoning_effort" in node.attrs else ""
         call = AgentCall(
             task="",
             model=read_model(node.llm_model).model,
             effort=effort if effort in REASONING_EFFORTS else "",
             system_prompt=node.get("llm.system_prompt", str, ""),
-            tools=frozenset(words & set(AGENT_TOOLS)),
+            tools=frozenset(allowed.built_in),
+            named=allowed.agents,
             session=session,
             directory=None if scope is None else scope.files.directory.absolute(),
             schema="" if native_schema(node) is None else node.get("response_schema", str, ""),

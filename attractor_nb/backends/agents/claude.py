@@ -35,6 +35,7 @@ from attractor_nb.backends.agents.agent_events import (
     texts_at,
 )
 from attractor_nb.backends.agents.agent_failures import FailureKind
+from attractor_nb.model.allowed_tools import CLAUDE_TOOLS, agent_tool
 from attractor_nb.model.outcome import Usage
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
 
 MAX_SCHEMA_BYTES: Final = 100_000
 """Linux takes no longer argument than 128 KiB; a larger schema stands in the prompt alone."""
-_COMMAND_TOOLS: Final = "Bash"
-_WRITING_TOOLS: Final = "Edit,MultiEdit,Write,NotebookEdit"
+_COMMAND_TOOL: Final = "Bash"
+_WRITING_TOOLS: Final = ("Edit", "MultiEdit", "Write", "NotebookEdit")
 _STATUS_OF_ERROR: Final = {
     "authentication_failed": 401,
     "billing_error": 402,
@@ -82,6 +83,7 @@ class Claude:
     tells_price: ClassVar[bool] = True
     price_provider: ClassVar[str] = "anthropic"
     takes_schema_file: ClassVar[bool] = False
+    tool_names: ClassVar[frozenset[str]] = CLAUDE_TOOLS
 
     def arguments(self, call: AgentCall) -> list[str]:
         """Values stand behind ``=``, so that none of them can be read as a flag.
@@ -132,14 +134,14 @@ def _permissions(call: AgentCall) -> list[str]:
     """What is not allowed is denied by name: a denial wins over whatever the user's settings allow."""
     if call.is_unrestricted:
         return ["--permission-mode=bypassPermissions"]
-    denied: list[str] = []
-    flags = [f"--permission-mode={'acceptEdits' if call.may_write else 'default'}"]
-    if "run" in call.tools:
-        flags.append(f"--allowedTools={_COMMAND_TOOLS}")
-    else:
-        denied.append(_COMMAND_TOOLS)
+    named = set(map(agent_tool, call.named))
+    allowed = [*((_COMMAND_TOOL,) if "run" in call.tools else ()), *call.named]
+    denied = [] if "run" in call.tools or _COMMAND_TOOL in named else [_COMMAND_TOOL]
     if not call.may_write:
-        denied.append(_WRITING_TOOLS)
+        denied += [name for name in _WRITING_TOOLS if name not in named]
+    flags = [f"--permission-mode={'acceptEdits' if call.may_write else 'default'}"]
+    if allowed:
+        flags.append(f"--allowedTools={','.join(allowed)}")
     return [*flags, f"--disallowedTools={','.join(denied)}"] if denied else flags
 
 

@@ -64,6 +64,7 @@ class Codex:
     tells_price: ClassVar[bool] = False
     price_provider: ClassVar[str] = "openai"
     takes_schema_file: ClassVar[bool] = True
+    tool_names: ClassVar[frozenset[str]] = frozenset()
 
     def arguments(self, call: AgentCall) -> list[str]:
         """Flags of ``exec`` stand before ``resume``, which has few of its own.

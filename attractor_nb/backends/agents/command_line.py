@@ -51,6 +51,7 @@ class CommandLine:
     tells_price: ClassVar[bool] = False
     price_provider: ClassVar[str] = ""
     takes_schema_file: ClassVar[bool] = False
+    tool_names: ClassVar[frozenset[str]] = frozenset()
 
     def arguments(self, call: AgentCall) -> list[str]:
         """The words with what stands for them. One that names the model is left out where nobody names one.

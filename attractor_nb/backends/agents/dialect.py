@@ -23,6 +23,7 @@ class AgentCall:
         effort: ``low``, ``medium`` or ``high``; empty for the agent's own choice.
         system_prompt: Text for the system prompt, or empty.
         tools: Of ``read``, ``write``, ``list`` and ``run``: what it may do. Reading it always may.
+        named: Its own tools by their names, such as ``Bash(git:*)``: what it may do besides.
         session: The session to go on with; empty for a fresh one.
         directory: A directory beside its working directory in which it may write, if it may write at all.
         schema: JSON Schema of the object that its answer has to be, as text; empty for none.
@@ -36,6 +37,7 @@ class AgentCall:
     effort: str = ""
     system_prompt: str = ""
     tools: frozenset[str] = field(default_factory=frozenset[str])
+    named: tuple[str, ...] = ()
     session: str = ""
     directory: Path | None = None
     schema: str = ""
@@ -69,6 +71,7 @@ class Dialect(Protocol):
         tells_price: It says what a call cost.
         price_provider: Whose list prices hold for its tokens where it tells no price; empty for nobody's.
         takes_schema_file: It is told by a file what its answer has to be, in OpenAI's strict form.
+        tool_names: The names of its own tools that `allowed_tools` may use, with patterns; empty for none.
     """
 
     name: ClassVar[str]
@@ -81,6 +84,7 @@ class Dialect(Protocol):
     tells_price: ClassVar[bool]
     price_provider: ClassVar[str]
     takes_schema_file: ClassVar[bool]
+    tool_names: ClassVar[frozenset[str]]
 
     def arguments(self, call: AgentCall) -> list[str]:
         """Its command line without the program."""

@@ -61,6 +61,7 @@ class Gemini:
     tells_price: ClassVar[bool] = False
     price_provider: ClassVar[str] = "google"
     takes_schema_file: ClassVar[bool] = False
+    tool_names: ClassVar[frozenset[str]] = frozenset()
 
     def arguments(self, call: AgentCall) -> list[str]:
         """It has no flag for reasoning effort, so none is passed."""

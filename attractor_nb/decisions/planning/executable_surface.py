@@ -142,7 +142,7 @@ def _all_commands(graph: Graph, within: str) -> Iterator[Command]:
 def _may_execute(node: Node) -> bool:
     """Whether the model of a node gets tools that write or execute: all but those that only look."""
     tools = read_allowed_tools(node.get("allowed_tools", str, ""))
-    return bool(tools.own or tools.served or tools.wrong or not _LOOKING.issuperset(tools.built_in))
+    return bool(tools.own or tools.served or tools.wrong or tools.agents or not _LOOKING.issuperset(tools.built_in))
 
 
 def is_steered(graph: Graph) -> bool:

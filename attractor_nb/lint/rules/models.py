@@ -99,7 +99,8 @@ def tools_known(survey: Survey) -> Iterator[Finding]:
     These are `read`, `write`, `list` and `run`, functions of `Pipeline(…, tools=…)`, and tools of MCP servers
     that the graph declares (`mcp:files/read_file`). A model that does not get a tool it was meant to have
     reports work that it cannot have done. Where nobody has given functions, a name that may be that of one is
-    a warning; a run with it is refused.
+    a warning; a run with it is refused. Names of claude's own tools (`Read`, `Bash(git:*)`) reach that agent as they
+    are; other backends refuse them, so they are a warning, too.
 
     Bad:
 
@@ -117,8 +118,13 @@ def tools_known(survey: Survey) -> Iterator[Finding]:
     listed = ", ".join((*names, *(f"mcp:{name}/…" for name in servers)))
     for written in attributes(survey, "allowed_tools"):
         words = [word.strip() for word in written.text.split(",")]
-        unknown = [word for word in words if not _is_tool(word, names, servers)]
+        of_agents = read_allowed_tools(written.text).agents
+        unknown = [word for word in words if not _is_tool(word, names, servers) and word not in of_agents]
         if not unknown:
+            if of_agents:
+                message = f"allowed_tools {', '.join(of_agents)}: only the agent claude knows these names"
+                fix = Fix(f"use {listed} for other backends")
+                yield Finding(message, written.span, written.node_id, fix=fix, severity=Severity.WARNING)
             continue
         quoted = ", ".join(f'"{word}"' for word in unknown)
         message = f"allowed_tools {quoted} {'is not one' if len(unknown) == 1 else 'are not'} of {listed}"

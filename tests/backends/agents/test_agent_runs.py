@@ -157,6 +157,16 @@ PERMISSIONS = {
         "--disallowedTools=Edit,MultiEdit,Write,NotebookEdit",
     ],
     ("claude", "write, run"): ["--permission-mode=acceptEdits", "--allowedTools=Bash"],
+    ("claude", "Read, Grep, Bash(git:*)"): [
+        "--permission-mode=default",
+        "--allowedTools=Read,Grep,Bash(git:*)",
+        "--disallowedTools=Edit,MultiEdit,Write,NotebookEdit",
+    ],
+    ("claude", "run, Edit"): [
+        "--permission-mode=default",
+        "--allowedTools=Bash,Edit",
+        "--disallowedTools=MultiEdit,Write,NotebookEdit",
+    ],
     ("codex", ""): ["--sandbox=read-only", "--skip-git-repo-check"],
     ("codex", "read,list"): ["--sandbox=read-only", "--skip-git-repo-check"],
     ("codex", "write"): ["--sandbox=workspace-write"],
@@ -179,6 +189,13 @@ def test_allowed_tools_are_what_the_agent_may_do_and_the_default_changes_nothing
     backend = CLASSES[agent_name]()
     arguments = backend.dialect.arguments(backend._call(Node("work", {"allowed_tools": tools}), "", None, ""))
     assert [word for word in arguments if word.split("=")[0] in NAMES] == PERMISSIONS[agent_name, tools]
+
+
+@pytest.mark.parametrize("agent_name", ["codex", "gemini"])
+def test_tools_of_claude_are_refused_for_another_agent(stubs, agent_name):
+    graph = Pipeline(line().replace('allowed_tools=""', 'allowed_tools="Read"')).graph
+    with pytest.raises(OptionError, match=f"work allows Read, which {agent_name} does not know"):
+        CLASSES[agent_name]().check_graph(graph)
 
 
 def test_without_allowed_tools_a_node_may_change_nothing(stubs, agent):

@@ -86,11 +86,17 @@ def check_tools(node: Node, functions: Collection[str], servers: Collection[str]
     allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
     names = (*AGENT_TOOLS, *functions)
     undeclared = [server for server, _ in allowed.served if server not in servers]
+    listed = ", ".join(names)
+    if allowed.agents:
+        raise TerminalError(
+            f"allowed_tools of node {node.id!r} names {allowed.agents[0]}, a tool of the agent claude",
+            hint=f'backend="claude", or use {", ".join(names)}, with commas',
+        )
     unknown = [*allowed.wrong, *(word for word in allowed.own if word not in functions)]
     if unknown:
         raise TerminalError(
             f"allowed_tools of node {node.id!r} names {unknown[0]!r}{did_you_mean(unknown[0], names)}",
-            hint=f"use {', '.join(names)}, with commas, or give the function: Pipeline(…, tools=…)",
+            hint=f"use {listed}, with commas, or give the function: Pipeline(…, tools=…)",
         )
     if undeclared:
         near = did_you_mean(undeclared[0], servers)

@@ -315,7 +315,7 @@ def test_whole_rows_with_functions_stay_here():
     pipeline = Pipeline(SOURCE.format("lookup", ""), tools={"lookup": lookup})
     from attractor_nb.decisions.planning.plan_compiling import compile_plan
 
-    assert "functions that models may call stay here" in _why_not(
+    assert "functions that models or stages call stay here" in _why_not(
         pipeline, RunOptions(cache=False), compile_plan(pipeline.graph)
     )
 
