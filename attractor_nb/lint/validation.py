@@ -21,6 +21,7 @@ from attractor_nb.lint.rules import (
     structure,
     targets,
     values,
+    variable_forms,
     variable_rules,
 )
 from attractor_nb.lint.survey import LintOptions, Survey
@@ -49,6 +50,7 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
     *answer_rules.RULES,
     *child_rules.RULES,
     *variable_rules.RULES,
+    *variable_forms.RULES,
     *secrets.RULES,
 )
 """All rules, in the order in which they run."""

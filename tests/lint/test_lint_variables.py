@@ -114,12 +114,41 @@ def test_a_prompt_that_a_transform_has_changed_is_judged_too():
         ("close ${ticket}", True),
         ("echo ${work.response}", False),
         ("ticket=4; echo ${ticket}", False),
-        ("echo $ticket ${HOME}", False),
+        ("echo $ticket", True),
+        ("echo ${HOME} $USER {{.Names}} $10", False),
+        ("echo $goal", True),
+        ("echo {{goal}}", True),
+        ("echo $context.story", True),
+        ("echo $plan.response", True),
+        ("for ticket in 1 2; do echo $ticket; done", False),
+        ("while read -r ticket; do echo $ticket; done", False),
+        ("goal=1 make $goal", False),
     ],
 )
 def test_ruling_25_a_command_that_names_an_input_is_a_warning(command, is_told):
     body = f'work [shape=parallelogram, tool_command="{command}"]'
-    assert bool(findings(body, 'inputs="ticket"', "command_variable")) is is_told
+    assert bool(findings(body, 'inputs="ticket" goal="Ship"', "command_variable")) is is_told
+
+
+@pytest.mark.parametrize(
+    ("prompt", "written", "fixed"),
+    [
+        ("Do $plan.response now", "$plan.response", "Do ${plan.response} now"),
+        ("Do {{goal}}", "{{goal}}", "Do ${goal}"),
+        ("Do {{ ticket }}", "{{ ticket }}", "Do ${ticket}"),
+        ("Do $context.story", "$context.story", "Do ${context.story}"),
+        ("See $ticket.Then go on", "", ""),
+        ("Render {{name}} and {{#each}}", "", ""),
+        ("It costs $$context.x", "", ""),
+    ],
+)
+def test_a_variable_in_a_form_that_nothing_replaces_is_named_with_its_braces(prompt, written, fixed):
+    body = f'plan [prompt=Plan] work [prompt="{prompt}"] start -> plan -> work -> done'
+    found = findings(body, 'inputs="ticket" goal="Ship"', "variable_form")
+    assert [each.message.partition('" in the')[0].lstrip('"') for each in found] == ([written] if written else [])
+    if fixed:
+        pipeline = Pipeline(SHELL % ('inputs="ticket" goal="Ship"', body))
+        assert f'prompt="{fixed}"' in pipeline.fixed().to_dot()
 
 
 CHILD = SHELL % ('inputs="ticket, tone=plain"', "start -> done")

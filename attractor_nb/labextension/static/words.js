@@ -1088,8 +1088,9 @@ export const RULES = {
   "inputs_valid": "inputs is a list of names, some with defaults; inputs_schema names a registered model.",
   "variable_unknown": "A variable in a prompt names an input, the goal, or what a stage leaves.",
   "condition_key": "A condition asks for a key that something sets.",
-  "command_variable": "A command has no variables of the pipeline: nothing of a run is ever put into it (ruling 25).",
   "text_file": "A text that begins with @ names a file below the folder of the pipeline's file.",
+  "variable_form": "A variable with a dot in its name has braces, and no variable has two of them.",
+  "command_variable": "A command has no variables of the pipeline: nothing of a run is ever put into it (ruling 25).",
   "secret_in_source": "No key, token or password stands in a pipeline.",
   "secret_in_id": "No node is called like a key."
 };

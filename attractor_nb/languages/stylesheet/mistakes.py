@@ -103,7 +103,13 @@ _MISTAKES: Final = tuple(
         ),
         ((_State.END,), r"!\s*\w*", '"{found}" has no meaning here', "a more specific selector wins: `#id`"),
         ((_State.END,), r",", "a property has only one value", 'end the declaration with ";"'),
-        ((_State.END,), r"[*=:]", 'a value cannot contain "{found}" without quotes', "quote the value"),
+        (
+            (_State.END,),
+            r"\*",
+            'a value is no pattern: it cannot contain "{found}"',
+            "write one value, such as the name of one model; selectors choose the nodes",
+        ),
+        ((_State.END,), r"[=:]", 'a value cannot contain "{found}" without quotes', "quote the value"),
         (
             (_State.END,),
             r"""[^\s;{}"']+""",

@@ -44,7 +44,7 @@ _ELSEWHERE: Final = {
     **dict.fromkeys(("human.gate.response", "human.gate.comment", "human.gate.feedback"), "human.gate.text"),
 }
 """The engine's keys by the names that other tools have for them."""
-_RESPONSE: Final = ".response"
+RESPONSE: Final = ".response"
 _MOST_FIELDS: Final = 500
 _MOST_LEVELS: Final = 5
 
@@ -108,12 +108,12 @@ def variable_unknown(survey: Survey) -> Iterator[Finding]:
         digraph { inputs="ticket" start [shape=Mdiamond] sort [prompt="Which team is $ticket for?"]
             exit [shape=Msquare]  start -> sort -> exit }
     """
-    names: _Names | None = None
-    for node, name in _texts_with_variables(survey):
-        names = names or _Names(survey)
+    names: VariableNames | None = None
+    for node, name in texts_with_variables(survey):
+        names = names or VariableNames(survey)
         if not any(_complaint(survey, node, each.name, names) for each in variables(node.get(name, str, ""))):
             continue
-        text = _written(survey, node, name)
+        text = written_text(survey, node, name)
         for variable in variables(text.text):
             if message := _complaint(survey, node, variable.name, names):
                 near = names.meant(variable.name) or names.likely.nearest(variable.name)
@@ -149,7 +149,7 @@ def condition_key(survey: Survey) -> Iterator[Finding]:
     """
     if not survey.conditional_edges:
         return
-    names = _Names(survey)
+    names = VariableNames(survey)
     for edge, text in survey.conditional_edges:
         condition = survey.conditions[text]
         for clause in condition.clauses if condition is not None else ():
@@ -191,42 +191,6 @@ def _unknown_key(edge: Edge, text: str, place: int, key: str, near: str) -> Find
     )
 
 
-@rule(Severity.WARNING)
-def command_variable(survey: Survey) -> Iterator[Finding]:
-    """A command has no variables of the pipeline: nothing of a run is ever put into it (ruling 25).
-
-    `${ticket}` in a command is a variable of the shell. The values of the context reach a command as JSON: on
-    stdin, and in the file that `ATTRACTOR_CONTEXT_FILE` names. It is said of what names a declared input or
-    the response of a stage, unless the command sets a variable of that name.
-
-    Bad:
-
-        digraph { inputs="ticket" start [shape=Mdiamond] exit [shape=Msquare]
-            close [shape=parallelogram, tool_command="close ${ticket}"]
-            start -> close -> exit }
-
-    Good:
-
-        digraph { inputs="ticket" start [shape=Mdiamond] exit [shape=Msquare]
-            close [shape=parallelogram, tool_command="jq -r .ticket | xargs close"]
-            start -> close -> exit }
-    """
-    names: _Names | None = None
-    for node in survey.having("tool_command"):
-        command = node.tool_command
-        if "${" not in command:
-            continue
-        names = names or _Names(survey)
-        for variable in variables(command):
-            name = variable.name
-            is_ours = name in names.inputs or (name in names.likely and name.endswith(_RESPONSE))
-            if variable.is_braced and is_ours and f"{name}=" not in command:
-                message = f'the command of "{node.id}" has ${{{name}}}, but variables are not replaced in commands'
-                fix = Fix("read it from the JSON on stdin, or from the file $ATTRACTOR_CONTEXT_FILE")
-                yield Finding(message, value_span(node, "tool_command"), node.id, fix=fix)
-                break
-
-
 @rule(Severity.ERROR)
 def text_file(survey: Survey) -> Iterator[Finding]:
     """A text that begins with `@` names a file below the folder of the pipeline's file.
@@ -256,7 +220,7 @@ def text_file(survey: Survey) -> Iterator[Finding]:
         yield Finding(message, value_span(node, problem.attribute), node.id, fix=fix)
 
 
-class _Names:
+class VariableNames:
     """The names that variables may have.
 
     Attributes:
@@ -287,7 +251,7 @@ def _known_names(survey: Survey, inputs: Iterable[str]) -> list[str]:
     known = [*inputs, GOAL, *sorted(ENGINE_KEYS), *STAGE_KEYS, *(f"graph.{name}" for name in graph.attrs)]
     for node_id, kind in survey.types.items():
         if kind == DEFAULT_TYPE or kind not in BUILT_IN_TYPES:
-            known.append(f"{node_id}{_RESPONSE}")
+            known.append(f"{node_id}{RESPONSE}")
         if kind in CHILD_TYPES:
             known.append(f"{node_id}.run_id")
             known.extend(_outputs(graph.nodes[node_id]))
@@ -332,7 +296,7 @@ def _outputs(node: Node) -> list[str]:
         return []
 
 
-def _texts_with_variables(survey: Survey) -> Iterator[tuple[Node, str]]:
+def texts_with_variables(survey: Survey) -> Iterator[tuple[Node, str]]:
     """The nodes and their attributes that may have variables and are read."""
     for name in NAMING_ATTRIBUTES:
         for node in survey.having(name):
@@ -346,7 +310,7 @@ def _is_label_asked(survey: Survey, node: Node) -> bool:
     return kind == HUMAN_TYPE or (kind == DEFAULT_TYPE and not node.prompt)
 
 
-def _written(survey: Survey, node: Node, name: str) -> SourceText:
+def written_text(survey: Survey, node: Node, name: str) -> SourceText:
     """A text as it stands in the source; the text alone where a transform has changed it."""
     text, found = node.get(name, str, ""), node.attr_spans.get(name)
     if found is not None:
@@ -356,14 +320,14 @@ def _written(survey: Survey, node: Node, name: str) -> SourceText:
     return SourceText(text, f"<{name}>")
 
 
-def _complaint(survey: Survey, node: Node, name: str, names: _Names) -> str:
+def _complaint(survey: Survey, node: Node, name: str, names: VariableNames) -> str:
     """What is wrong with a variable of that name; empty for nothing, or for what nobody can tell."""
     plain = name.removeprefix(CONTEXT_PREFIX)
     if name in names.likely or plain in names.likely:
         return ""
     if plain.startswith(_OPEN_PREFIXES) and not _meant_key(plain):
         return ""
-    stage, is_response = plain.removesuffix(_RESPONSE), plain.endswith(_RESPONSE)
+    stage, is_response = plain.removesuffix(RESPONSE), plain.endswith(RESPONSE)
     if near := names.meant(name):
         return f'${{{name}}} names nothing; did you mean "{near}"?'
     if is_response and "." not in stage and stage not in survey.graph.nodes:
@@ -386,4 +350,4 @@ def _respelled(text: SourceText, variable: Variable, near: str) -> Fix:
     return (outward(fix) if text.host else Fix(fix.title)) or Fix(fix.title)
 
 
-RULES: Final = (inputs_valid, variable_unknown, condition_key, command_variable, text_file)
+RULES: Final = (inputs_valid, variable_unknown, condition_key, text_file)
