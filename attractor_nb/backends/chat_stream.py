@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import RetryableError, TerminalError
-from attractor_nb.model.outcome import Usage
+from attractor_nb.model.outcome import Usage, usage_problem
 from attractor_nb.model.surrogates import whole
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ READ_SECONDS = 300.0
 """A small model on a busy machine may think for minutes about a long prompt before its first word."""
 TRANSIENT = frozenset({408, 409, 425, 429})
 """Refusals that may pass (Appendix D); every 5xx may too."""
+_REFUSALS: Final = frozenset({"content_filter", "refusal", "refused", "safety"})
+_FAILURES: Final = frozenset({"error", "abort", "aborted", "cancelled", "timeout"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +109,41 @@ async def _read_stream(response: httpx2.Response, on_text: Callable[[str], None]
         if "error" in event:
             raise _refusal(event, 500)
         if counted := event.get("usage"):
-            usage = Usage(counted.get("prompt_tokens", 0), counted.get("completion_tokens", 0), 0.0, 1)
+            usage = _counted(counted)
         for choice in event.get("choices", ()):
             finish_reason = choice.get("finish_reason") or finish_reason
             delta: dict[str, Any] = choice.get("delta") or {}
+            if refusal := delta.get("refusal"):
+                raise _refused(refusal)
             if text := delta.get("content"):
                 if not isinstance(text, str):
                     raise ValueError("its content is not text")
                 parts.append(text)
                 on_text(text)
-    if not finish_reason:
-        raise EOFError("the answer has no end")
+    _check_end(finish_reason)
     return Completion(whole("".join(parts)), finish_reason == "length", usage)
+
+
+def _check_end(reason: object) -> None:
+    """Refuse an answer that is none, by why its server says that it ended (ruling 47)."""
+    if not reason or not isinstance(reason, str):
+        raise EOFError("the answer has no end")
+    word = reason.strip().lower()
+    if word in _REFUSALS:
+        raise _refused(reason)
+    if word in _FAILURES:
+        raise EOFError(f"the answer ended with {reason}")
+
+
+def _refused(words: object) -> TerminalError:
+    return TerminalError(f"the model refused to answer: {words}", hint="change the prompt, or use another model")
+
+
+def _counted(counted: Mapping[str, Any]) -> Usage:
+    """What a server says of its tokens; what counts nothing is none."""
+    sent, received = (counted.get(name) for name in ("prompt_tokens", "completion_tokens"))
+    usage = Usage(sent or 0, received or 0, 0.0, 1)
+    return Usage(calls=1) if usage_problem(usage) else usage
 
 
 async def _events(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:

@@ -149,6 +149,36 @@ def test_a_prompt_that_does_not_fit_is_terminal_with_a_remedy():
     assert "fidelity=truncate" in caught.value.hint
 
 
+REFUSALS = {
+    "a reason": delta("No.", "content_filter"),
+    "a reason in capitals": delta("No.", "REFUSAL"),
+    "words": event(choices=[{"delta": {"content": "Hm", "refusal": "I cannot."}, "finish_reason": "stop"}]),
+    "a list": event(choices=[{"delta": {"content": "Hm", "refusal": ["no"]}, "finish_reason": "stop"}]),
+    "true": event(choices=[{"delta": {"content": "Hm", "refusal": True}, "finish_reason": "stop"}]),
+}
+
+
+@pytest.mark.parametrize("said", REFUSALS.values(), ids=REFUSALS)
+def test_ruling_47_a_refusal_of_a_server_is_no_answer(said):
+    with pytest.raises(TerminalError, match="the model refused to answer"):
+        complete(chunked([delta("Hel"), said, b"data: [DONE]\n\n"]))
+
+
+@pytest.mark.parametrize(
+    "reason", [["refusal"], {"type": "refusal"}, 7, True, "error", "aborted", "", [], None], ids=repr
+)
+def test_ruling_47_an_end_that_is_no_word_or_a_failure_is_no_answer(reason):
+    with pytest.raises(RetryableError, match="broke off"):
+        complete(chunked([delta("Hel"), delta(finish=reason), b"data: [DONE]\n\n"]))
+
+
+@pytest.mark.parametrize("count", ["12", -1, 1.5, [3], 10**30], ids=repr)
+def test_tokens_that_count_nothing_are_none(count):
+    ending = event(choices=[], usage={"prompt_tokens": count, "completion_tokens": 2})
+    completion = complete(chunked([*ANSWER[:4], ending]))[0]
+    assert (completion.text, completion.usage) == ("Hello", Usage(calls=1))
+
+
 def test_a_refused_request_is_terminal():
     with pytest.raises(TerminalError, match=r"refused the request \(400\): bad"):
         complete(refused(400, message="bad"))

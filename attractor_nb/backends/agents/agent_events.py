@@ -1,10 +1,12 @@
 """What an agent's stream says, whichever agent it is, and how its JSON is read without believing it.
 
-A line may hold anything: a value of another type than the documented one counts as missing.
+A line may hold anything: a value of another type than the documented one counts as missing. What an agent reports
+against itself counts whatever its type is (``words_at``, ``is_said_at``; ruling 47).
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass, field
@@ -240,6 +242,30 @@ def error_at(values: Mapping[str, Any], name: str) -> str:
     if not value or value is True:
         return "an error" if value else ""
     return text_at(values, name) or text_at(mapping_at(values, name), "message") or plain_text(str(value))
+
+
+def words_at(values: Mapping[str, Any], name: str) -> str:
+    """What the value under a name says, whatever its type, in small letters: a text, or the JSON of anything else.
+
+    >>> words_at({"stop_reason": ["Refusal"]}, "stop_reason"), words_at({}, "stop_reason")
+    ('["refusal"]', '')
+    """
+    value = values.get(name)
+    if value is None or isinstance(value, str):
+        return text_at(values, name).strip().lower()
+    try:
+        return plain_text(json.dumps(value, ensure_ascii=False)).lower()
+    except (ValueError, RecursionError):
+        return ""
+
+
+def is_said_at(values: Mapping[str, Any], name: str) -> bool:
+    """Whether the value under a name says yes: anything but null, false, 0 and what is empty.
+
+    >>> [is_said_at({"is_error": value}, "is_error") for value in (True, 1, "true", [0], False, "false", None, {})]
+    [True, True, True, True, False, False, False, False]
+    """
+    return bool(values.get(name)) and words_at(values, name) not in {"false", "0", "no", "null", "none"}
 
 
 def cost_at(values: Mapping[str, Any], name: str) -> float | None:

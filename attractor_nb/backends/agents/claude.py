@@ -27,12 +27,14 @@ from attractor_nb.backends.agents.agent_events import (
     cost_at,
     count_at,
     error_at,
+    is_said_at,
     mapping_at,
     mappings_at,
     plain_text,
     session_at,
     text_at,
     texts_at,
+    words_at,
 )
 from attractor_nb.backends.agents.agent_failures import FailureKind
 from attractor_nb.model.allowed_tools import CLAUDE_TOOLS, agent_tool
@@ -169,13 +171,13 @@ def _assistant(line: Mapping[str, Any]) -> list[AgentEvent]:
     blocks = _blocks(line)
     text = "".join(text_at(block, "text") for block in blocks if block.get("type") == "text")
     is_own = not line.get("parent_tool_use_id")
-    if (error := line.get("error")) or line.get("is_api_error_message") is True:
+    if (error := line.get("error")) or is_said_at(line, "is_api_error_message"):
         status = _STATUS_OF_ERROR.get(error, 0) if isinstance(error, str) else 0
         return [Complained(text or error_at(line, "error") or "an error of the API", status, is_final=is_own)]
     events = _consumed(mapping_at(line, "message"))
     if text and is_own:
         events.append(TextWritten(text))
-    if is_own and mapping_at(line, "message").get("stop_reason") == _REFUSAL:
+    if is_own and _REFUSAL in words_at(mapping_at(line, "message"), "stop_reason"):
         events.append(Complained(_refused(text), is_final=True, kind=FailureKind.REFUSAL))
     return [*events, *(_called(block) for block in blocks if block.get("type") == "tool_use")]
 
@@ -195,7 +197,7 @@ def _consumed(message: Mapping[str, Any]) -> list[AgentEvent]:
 def _called(call: Mapping[str, Any]) -> ToolCalled:
     tool, given = text_at(call, "name"), mapping_at(call, "input")
     ends = next((id_ for name in _WORK_IDS if (id_ := text_at(given, name))), "") if tool in _ENDING_TOOLS else ""
-    return ToolCalled(text_at(call, "id"), tool, given, given.get("run_in_background") is True, ends)
+    return ToolCalled(text_at(call, "id"), tool, given, is_said_at(given, "run_in_background"), ends)
 
 
 def _work(line: Mapping[str, Any]) -> list[AgentEvent]:
@@ -204,7 +206,7 @@ def _work(line: Mapping[str, Any]) -> list[AgentEvent]:
     told = line
     match line.get("subtype"):
         case "task_started":
-            is_background = line.get("is_backgrounded") is True
+            is_background = is_said_at(line, "is_backgrounded")
             return [WorkBegan(work_id, what, text_at(line, "tool_use_id"), is_background)]
         case "task_updated":
             told = mapping_at(line, "patch")
@@ -214,7 +216,7 @@ def _work(line: Mapping[str, Any]) -> list[AgentEvent]:
             return []
     if (status := text_at(told, "status")) in _DONE | _STOPPED:
         return [WorkEnded(work_id, status in _STOPPED, what)]
-    return [WorkBegan(work_id, what, is_background=True)] if told.get("is_backgrounded") is True else []
+    return [WorkBegan(work_id, what, is_background=True)] if is_said_at(told, "is_backgrounded") else []
 
 
 def _refused(text: str) -> str:
@@ -235,7 +237,8 @@ def _answered(block: Mapping[str, Any]) -> ToolAnswered:
 def _ended(line: Mapping[str, Any]) -> Ended:
     usage, text = _usage(line), text_at(line, "result")
     denied = tuple(text_at(entry, "tool_name") or "a tool" for entry in mappings_at(line, "permission_denials"))
-    if line.get("stop_reason") == _REFUSAL:
+    stop_reason = words_at(line, "stop_reason")
+    if _REFUSAL in stop_reason:
         return Ended(is_failure=True, error=_refused(text), usage=usage, denied=denied, kind=FailureKind.REFUSAL)
     if _says_failure(line):
         kinds = [word for word in (text_at(line, "subtype"), text_at(line, "terminal_reason")) if word not in _WELL]
@@ -246,15 +249,16 @@ def _ended(line: Mapping[str, Any]) -> Ended:
     answer = text or None
     if isinstance(line.get("structured_output"), dict):
         answer = plain_text(json.dumps(line["structured_output"], ensure_ascii=False))
-    is_truncated = line.get("stop_reason") == "max_tokens"
-    return Ended(answer, usage=usage, is_truncated=is_truncated, denied=denied)
+    return Ended(answer, usage=usage, is_truncated="max_tokens" in stop_reason, denied=denied)
 
 
 def _says_failure(line: Mapping[str, Any]) -> bool:
     """Whether any field of a result says that it is none, whatever the others say (ruling 47)."""
-    is_error = line.get("is_error") is True or text_at(line, "subtype") != "success"
-    has_error = bool(line.get("errors") or line.get("error") or count_at(line, "api_error_status") >= 400)
-    return is_error or has_error or _BAD_END.search(text_at(line, "terminal_reason")) is not None
+    status = line.get("api_error_status")
+    has_status = status >= 400 if type(status) is int else is_said_at(line, "api_error_status")
+    is_error = has_status or is_said_at(line, "is_error") or text_at(line, "subtype") != "success"
+    has_error = bool(line.get("errors") or line.get("error"))
+    return is_error or has_error or _BAD_END.search(words_at(line, "terminal_reason")) is not None
 
 
 def _usage(line: Mapping[str, Any]) -> Usage | None:

@@ -98,11 +98,10 @@ class Codex:
             case "item.completed":
                 return _completed(mapping_at(line, "item"))
             case "turn.completed":
-                usage = mapping_at(line, "usage")
-                return [Ended(usage=_usage(usage), tokens=_tokens(usage))]
+                usage, error = mapping_at(line, "usage"), error_at(line, "error")
+                return [Ended(is_failure=bool(error), error=error, usage=_usage(usage), tokens=_tokens(usage))]
             case "turn.failed":
-                message = text_at(mapping_at(line, "error"), "message")
-                return [Ended(is_failure=True, error=message)]
+                return [Ended(is_failure=True, error=error_at(line, "error"))]
             case "error":
                 message = error_at(line, "message")
                 return [Complained(message, is_final=_PASSING.search(message) is None)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 
 from attractor_nb.backends.agents.agent_backend import AgentBackend, texts
-from attractor_nb.backends.agents.agent_events import AgentEvent, Ended, TextWritten, error_at, plain_text
+from attractor_nb.backends.agents.agent_events import AgentEvent, Ended, TextWritten, error_at, is_said_at, plain_text
 from attractor_nb.backends.agents.output_reader import Listener
 from attractor_nb.backends.agents.transcript import MAX_ANSWER_CHARACTERS
 from attractor_nb.errors import OptionError, TerminalError
@@ -208,7 +208,7 @@ def _answer_in(text: str, path: tuple[str, ...]) -> tuple[str | None, str]:
         for name in path:
             values = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
             value = values.get(name)
-            error = error or error_at(values, "error") or ("an error" if values.get("is_error") is True else "")
+            error = error or error_at(values, "error") or ("an error" if is_said_at(values, "is_error") else "")
         if isinstance(value, str) or error:
             answer = value if isinstance(value, str) else None
             return answer, f"{error}: {plain_text(answer)}" if answer and error == "an error" else error

@@ -25,6 +25,7 @@ from attractor_nb.backends.agents.agent_events import (
     plain_text,
     session_at,
     text_at,
+    words_at,
 )
 from attractor_nb.backends.agents.agent_failures import FailureKind
 from attractor_nb.model.outcome import Usage
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _DENIALS: Final = frozenset({"policy_violation", "tool_not_registered"})
 """What the error of a tool is called that was not made: what would have to be approved is not offered."""
 _STOPPED: Final = re.compile(r"loop detected|stopping execution|execution stopped", re.IGNORECASE)
+_HARMLESS: Final = frozenset({"warning", "warn", "info"})
 _PROMPT: Final = "Do the task above."
 """``--prompt`` keeps it from asking, whatever the version; it is put behind what stdin holds."""
 
@@ -119,7 +121,7 @@ def _answered(line: Mapping[str, Any]) -> ToolAnswered:
 def _complained(line: Mapping[str, Any]) -> list[AgentEvent]:
     """An error is the end, though a result follows that says otherwise; so is what stopped it as a warning."""
     message = error_at(line, "message")
-    is_final = line.get("severity") == "error" or _STOPPED.search(message) is not None
+    is_final = words_at(line, "severity") not in _HARMLESS or _STOPPED.search(message) is not None
     return [Complained(message, is_final=True)] if is_final else []
 
 

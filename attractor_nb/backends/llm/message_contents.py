@@ -46,7 +46,12 @@ def tokens_of(messages: Sequence[ModelMessage]) -> int:
 
 def answer_ending(response: ModelResponse) -> Ending:
     """Why an answer ended, in our own words."""
-    if response.state != "complete":
+    details = response.provider_details or {}
+    if details.get("refusal"):
+        return Ending.REFUSED
+    reason = details.get("finish_reason")
+    is_unreadable = response.finish_reason is None and reason is not None and not isinstance(reason, str)
+    if response.state != "complete" or is_unreadable:
         return Ending.BROKEN
     return ending_of(response.finish_reason, raw_reason(response))
 

@@ -3,8 +3,11 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from attractor_nb import ClaudeBackend, CodexBackend, CommandLineBackend, GeminiBackend, Pipeline
+from attractor_nb.backends.agents.agent_events import Ended
 from attractor_nb.backends.agents.agent_task import TURN
 from attractor_nb.processes import command_environment
 
@@ -132,6 +135,111 @@ AGAINST = {
     ),
     "an error of gemini's result": ("gemini", [SAID, {**FINE, "error": {"message": "boom"}}], "gemini failed: boom"),
 }
+ODD_REFUSALS = [["refusal"], {"type": "refusal"}, "Refusal", " refusal "]
+YES = [1, "true", ["yes"], {"is": True}]
+ODD = {
+    **{f"claude's result refuses with {odd}": ("claude", [result(stop_reason=odd)]) for odd in ODD_REFUSALS},
+    **{
+        f"claude's message refuses with {odd}": (
+            "claude",
+            [{"type": "assistant", "message": {"stop_reason": odd, "content": []}}, DONE],
+        )
+        for odd in ODD_REFUSALS
+    },
+    **{f"claude's result is an error, {yes}": ("claude", [result(is_error=yes)]) for yes in YES},
+    **{f"claude's message is an error, {yes}": ("claude", [wrote("x", is_api_error_message=yes), DONE]) for yes in YES},
+    **{f"claude's status is {odd}": ("claude", [result(api_error_status=odd)]) for odd in ("529", 529.0, [529], 529)},
+    **{
+        f"claude's reason is {odd}": ("claude", [result(terminal_reason=odd)])
+        for odd in (["max_turns"], {"a": "error"})
+    },
+    **{f"claude's subtype is {odd}": ("claude", [result(subtype=odd)]) for odd in (None, ["success"], 1, {})},
+    **{
+        f"claude's work is in the background, {yes}": (
+            "claude",
+            [task("task_started", description="make", is_backgrounded=yes), DONE],
+        )
+        for yes in YES
+    },
+    **{
+        f"claude starts work in the background, {yes}": (
+            "claude",
+            [called("c1", "Bash", run_in_background=yes), task("task_started", tool_use_id="c1"), DONE],
+        )
+        for yes in YES
+    },
+    **{
+        f"codex's turn has the error {odd}": ("codex", [MESSAGE, {**TURN_DONE, "error": odd}])
+        for odd in ("x", ["x"], 7)
+    },
+    **{
+        f"codex fails with {odd}": ("codex", [MESSAGE, {"type": "turn.failed", "error": odd}])
+        for odd in ("x", [], None)
+    },
+    **{f"gemini's status is {odd}": ("gemini", [SAID, {**FINE, "status": odd}]) for odd in (["success"], True, None)},
+    **{
+        f"gemini's error is of severity {odd}": (
+            "gemini",
+            [{"type": "error", "severity": odd, "message": "x"}, SAID, FINE],
+        )
+        for odd in (["error"], "ERROR", 3, None, {})
+    },
+    **{
+        f"gemini's result has the error {odd}": ("gemini", [SAID, {**FINE, "error": odd}])
+        for odd in ("x", ["x"], 7, True)
+    },
+}
+
+
+@pytest.mark.parametrize(("agent", "lines"), ODD.values(), ids=ODD)
+def test_ruling_47_a_report_against_itself_counts_whatever_its_type(said, agent, lines):
+    ended = said(agent, *lines)
+    assert ended.status == "fail"
+    assert agent in ended.outcomes["work"].failure_reason
+
+
+@pytest.mark.parametrize("odd", [["max_tokens"], {"why": "max_tokens"}, "MAX_TOKENS"], ids=repr)
+def test_ruling_47_a_limit_that_cut_the_answer_off_counts_whatever_its_type(said, odd):
+    assert said("claude", result(stop_reason=odd)).outcomes["work"].status.value == "partial_success"
+
+
+NOTHING = [None, False, 0, "", "false", [], {}]
+
+
+@pytest.mark.parametrize("value", NOTHING, ids=repr)
+def test_a_report_that_says_no_is_none_against_it(said, value):
+    facts = {"is_error": value, "stop_reason": value, "terminal_reason": value, "api_error_status": value}
+    ended = said("claude", wrote("Hello.", is_api_error_message=value), result(**facts))
+    assert ended.status == "success", ended.reason
+
+
+STRANGE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.sampled_from(["refusal", "error", "x"]),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["type", "message"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+REPORTS = {
+    "claude": (
+        "result",
+        ["stop_reason", "is_error", "error", "errors", "subtype", "terminal_reason", "api_error_status"],
+    ),
+    "codex": ("turn.completed", ["error", "usage"]),
+    "gemini": ("result", ["status", "error", "stats"]),
+}
+
+
+@given(st.data())
+def test_ruling_47_no_type_of_a_report_is_a_crash(data):
+    agent = data.draw(st.sampled_from(sorted(REPORTS)))
+    kind, names = REPORTS[agent]
+    line = {"type": kind} | {name: data.draw(STRANGE) for name in names}
+    (ended,) = [event for event in BACKENDS[agent].dialect.read(line) if isinstance(event, Ended)]
+    said_against = any("refusal" in json.dumps(line.get(name, "")) for name in ("stop_reason", "error", "errors"))
+    assert ended.is_failure or not said_against
+
+
 NOT_AGAINST = {
     "claude's background work is done": ("claude", [STARTED, task("task_notification", status="completed"), DONE]),
     "claude ends its background work itself": (
@@ -180,6 +288,9 @@ def test_a_result_without_text_leaves_what_claude_wrote(said, text):
     ("facts", "reason"),
     [
         ({"is_error": True}, "an error: Fine."),
+        ({"is_error": 1}, "an error: Fine."),
+        ({"is_error": "true"}, "an error: Fine."),
+        ({"error": ["rate limit"]}, "rate limit"),
         ({"error": "rate limit exceeded"}, "rate limit exceeded"),
         ({"error": {"message": "no credit"}}, "no credit"),
     ],

@@ -4,8 +4,10 @@ import json
 
 import pytest
 from pydantic import BaseModel, Field
+from pydantic_ai.messages import ModelResponse, TextPart
 
 from attractor_nb import Pipeline, ProviderBackend, Usage
+from attractor_nb.backends.llm.message_contents import answer_ending
 from attractor_nb.backends.llm.prices import price_of
 from attractor_nb.backends.llm.provider_failures import Ending, ending_of
 from attractor_nb.backends.llm.request_settings import bound_object, is_closed
@@ -109,6 +111,18 @@ def test_every_word_for_the_limit_is_truncation(word, serve, reply, backend_for,
 def test_a_stream_that_ends_with_a_failure_is_no_answer(word, kind, said, serve, reply, backend_for, asked):
     with pytest.raises(kind, match=said):
         asked(backend_for(serve(reply("Half of it", finish=word))))
+
+
+@pytest.mark.parametrize("odd", [["refusal"], {"type": "refusal"}, 7, True], ids=repr)
+def test_ruling_47_an_end_that_is_no_word_is_no_answer(odd):
+    said = ModelResponse([TextPart("All of it")], provider_details={"finish_reason": odd})
+    assert answer_ending(said) is Ending.BROKEN
+
+
+@pytest.mark.parametrize("odd", ["I cannot.", ["no"], {"why": "no"}, True], ids=repr)
+def test_ruling_47_a_refusal_beside_an_answer_is_a_refusal(odd):
+    said = ModelResponse([TextPart("All of it")], finish_reason="stop", provider_details={"refusal": odd})
+    assert answer_ending(said) is Ending.REFUSED
 
 
 def test_a_word_of_the_library_that_we_do_not_know_is_unknown():
