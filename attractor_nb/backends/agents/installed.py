@@ -23,7 +23,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (Claude(), Codex(), Gemini())
 """All agents that we know."""
 VERSION_SECONDS: Final = 10.0
 """How long an agent may take to say its version: its first start takes a while."""
-_VERSION: Final = re.compile(r"\d+\.\d+[\w.+-]*")
+_VERSION: Final = re.compile(r"(?<!\d)\d+\.\d+[\w.+-]*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,12 @@ MAX_DAYS: Final = 31
 _SLACK: Final = timedelta(minutes=10)
 """A time of day that is over since so long has just been, and is not tomorrow's."""
 _TIMESTAMP: Final = re.compile(r"\|\s*(1\d{9})(?:\d{3})?\b")
-_BEGINNING: Final = r"(?:reset|try again|retry|available again)\w*(?: it)?(?: \w+)?? *"
-_IN: Final = re.compile(_BEGINNING + r"(?:in|after):? *((?:\d+(?:\.\d+)? *[a-z]+(?:,? and |,? )?)+)", re.IGNORECASE)
+_BEGINNING: Final = r"(?:reset|try again|retry|available again)\w{0,12}(?: it)?(?: \w{1,20})?? {0,4}"
+"""All repeats have a limit: the words are an agent's, and as long as it likes (ruling 52)."""
+_IN: Final = re.compile(
+    _BEGINNING + r"(?:in|after):? {0,4}((?:\d{1,9}(?:\.\d{1,9})? {0,4}[a-z]{1,20}(?:,? and |,? )?){1,9}+)",
+    re.IGNORECASE,
+)
 _PART: Final = re.compile(
     r"(\d+(?:\.\d+)?) *(ms|milliseconds?|d|days?|h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?)(?![a-z])",
     re.IGNORECASE,
@@ -25,11 +29,11 @@ _UNITS: Final = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _AT: Final = re.compile(
     _BEGINNING
-    + r"(?:at|on)? *"
-    + r"(?:(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* (?P<day>\d{1,2})(?:st|nd|rd|th)?"
-    + r"(?:,? (?P<year>20\d\d))?,? *(?:at )?)?"
-    + r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?(?::\d\d)? *(?P<half>[ap]\.?m\b)?"
-    + r"(?:[^\S\n]*\((?P<zone>[A-Za-z0-9_+/-]{1,40})\)|[^\S\n]*(?P<utc>UTC|GMT)\b)?",
+    + r"(?:at|on)? {0,4}"
+    + r"(?:(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,9} (?P<day>\d{1,2})(?:st|nd|rd|th)?"
+    + r"(?:,? (?P<year>20\d\d))?,? {0,4}(?:at )?)?"
+    + r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?(?::\d\d)? {0,4}(?P<half>[ap]\.?m\b)?"
+    + r"(?:[^\S\n]{0,4}\((?P<zone>[A-Za-z0-9_+/-]{1,40})\)|[^\S\n]{0,4}(?P<utc>UTC|GMT)\b)?",
     re.IGNORECASE,
 )
 

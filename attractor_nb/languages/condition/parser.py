@@ -166,7 +166,7 @@ _REPAIRS = (
     (re.compile(r"(?<==)(\s*+)'([^'\"\\]*+)'"), r'\1"\2"'),
     (re.compile(r"\A\s*+&&|&&(?=\s*+\Z)"), ""),
 )
-_QUOTED_SIGN = re.compile(r"\"[^\"]*(?:[&=<!']|\band\b)[^\"]*\"", re.IGNORECASE)
+_SIGN = re.compile(r"[&=<!']|\band\b", re.IGNORECASE)
 
 
 def mend_condition(text: str) -> str | None:
@@ -179,7 +179,7 @@ def mend_condition(text: str) -> str | None:
     """
     if len(text) > MAX_CHARACTERS:
         return None
-    if _QUOTED_SIGN.search(text):
+    if any(_SIGN.search(between) for between in text.split('"')[1:-1]):
         return None  # a repair could change quoted data
     mended = text
     for pattern, replacement in _REPAIRS:

@@ -30,7 +30,8 @@ ATTACHMENT_TOKENS: Final = 1600
 _PAGE_BYTES: Final = 50_000
 """A guess at a page of a document."""
 _SHOWN_DIGITS: Final = 16
-_SEPARATOR: Final = re.compile(r",(?![^{}]*\})")
+_PARTS: Final = re.compile(r"(?:\{[^{}]*\}|[^,])++")
+"""What stands between commas; those within braces separate nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def attached_names(text: str) -> list[str]:
     >>> attached_names("${photo}, report.pdf,")
     ['${photo}', 'report.pdf']
     """
-    return [part for each in _SEPARATOR.split(text) if (part := each.strip())]
+    return [part for each in _PARTS.findall(text) if (part := each.strip())]
 
 
 def attachment_tokens(media_type: str, size_bytes: int) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _INDEX: Final = {(row.scope, row.name): row for row in TABLE}
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
-_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)\Z")
+_FLOAT = re.compile(r"[+-]?([0-9]++(?:\.[0-9]*)?|\.[0-9]+)\Z")
 
 
 def attribute(scope: Scope, name: str) -> AttributeSpec | None:

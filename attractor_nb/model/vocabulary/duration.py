@@ -12,7 +12,7 @@ _DURATION = re.compile(r"(-?[0-9]+)(ms|s|m|h|d)\Z")
 _MAX_DIGITS = 18
 _MAX_MILLISECONDS = 10**15
 """Some 30,000 years: beyond it a number is a slip, and its digits would not survive writing."""
-_NUMBER = re.compile(r"-?[0-9]*\.?[0-9]+\Z")
+_NUMBER = re.compile(r"-?(?:[0-9]++(?:\.[0-9]+)?|\.[0-9]+)\Z")
 
 
 class Duration(msgspec.Struct, frozen=True, order=True):
