@@ -17,6 +17,7 @@ from attractor_nb.maps.map_result import MapRun, drive, work_of_map
 from attractor_nb.maps.map_session import session_of
 from attractor_nb.maps.map_view import MapView
 from attractor_nb.maps.map_work import MapWork
+from attractor_nb.maps.row_check import RowCheck
 from attractor_nb.maps.row_run import RowTask
 from attractor_nb.maps.row_shipment import ROWS, STAGES, shipment_of, ships_rows
 from attractor_nb.redaction import redacted
@@ -78,7 +79,7 @@ def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapR
     request = _checked(pipeline, request)
     own, options = request.own, request.of_rows
     check_trust(pipeline.graph, pipeline.origin, options)
-    rows = read_rows(params, {**pipeline.params, **options.params}, partial(checked_inputs, pipeline))
+    rows = read_rows(params, {**pipeline.params, **options.params}, RowCheck(pipeline))
     seams = seams_of(options)
     if options.durability == "none":
         return _launch(pipeline, rows, request, seams.randomness.new_id(), None)
@@ -144,7 +145,7 @@ def continue_map(
     check_trust(pipeline.graph, pipeline.origin, request.of_rows, path, recorded)
     rows = read_inputs(path, facts) if params is None else _same_rows(pipeline, params, facts)
     if pipeline.graph.content_hash != facts.get("graph_hash"):  # it may ask for other inputs
-        rows = read_rows(rows, {}, partial(checked_inputs, pipeline))
+        rows = read_rows(rows, {}, RowCheck(pipeline))
     seams = seams_of(request.of_rows)
     directory = MapDirectory.open(
         path,

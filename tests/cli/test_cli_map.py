@@ -50,6 +50,23 @@ def test_values_of_csv_are_text(command, tickets):
     assert said["counts"] == {"success": 2, "fail": 0, "interrupted": 0, "not_started": 0}
 
 
+def test_a_missing_value_and_the_text_null_stay_apart(command, sources, tickets):
+    texts = {
+        "r.jsonl": '{"ticket": null}\n{"ticket": "null"}\n{"ticket": ""}\n',
+        "r.csv": 'ticket,n\nnull,1\n,2\n"null",3\n',
+    }
+    found = {}
+    for name, text in texts.items():
+        (sources / name).write_text(text)
+        assert (
+            command("map", "straight.dot", "--params", name, "--output", "ticket", "--out", "o.jsonl", "-q").code == 0
+        )
+        lines = (tickets / "o.jsonl").read_text().splitlines()
+        found[name] = [json.loads(line)["outputs"]["ticket"] for line in lines]
+        (tickets / "o.jsonl").unlink()
+    assert found == {"r.jsonl": [None, "null", ""], "r.csv": ["null", "", "null"]}
+
+
 @pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c"])
 def test_only_line_breaks_end_a_row_of_csv(command, sources, mark):
     """RFC 4180. What `str.splitlines` takes for line breaks stands within values that Word and Excel wrote."""

@@ -39,8 +39,14 @@ def test_issue_16_the_prompt_of_a_row_holds_the_ticket(backend, tmp_path):
 
 
 def test_a_row_without_a_declaration_has_its_values_too(backend, tmp_path):
-    Pipeline(GRAPH % "", backend=backend).map([{"ticket": "41"}], wait=True, runs_dir=tmp_path)
-    assert backend.prompts == ["Which team is 41 for? Be ${tone}."]
+    Pipeline(GRAPH % "", backend=backend).map([{"ticket": "41", "tone": "brief"}], wait=True, runs_dir=tmp_path)
+    assert backend.prompts == ["Which team is 41 for? Be brief."]
+
+
+def test_a_row_without_a_declaration_that_leaves_a_variable_as_it_is_written_is_refused(backend, tmp_path):
+    with pytest.raises(OptionError, match=r'params\[0\]: no value for \$tone in prompt of "classify"'):
+        Pipeline(GRAPH % "", backend=backend).map([{"ticket": "41"}], wait=True, runs_dir=tmp_path / "runs")
+    assert (backend.prompts, (tmp_path / "runs").exists()) == ([], False)
 
 
 @pytest.mark.parametrize(
@@ -194,8 +200,9 @@ def test_a_fork_or_resume_into_a_graph_with_another_default_has_it(finished, bac
 
 
 def test_a_map_that_goes_on_with_a_graph_that_asks_for_more_is_refused(backend, tmp_path):
-    Pipeline(GRAPH % "", backend=backend).map([{"ticket": "41"}], wait=True, map_dir=tmp_path / "map")
-    asking = Pipeline(GRAPH % 'inputs="ticket, product"', backend=backend)
+    rows = [{"ticket": "41", "tone": "brief"}]
+    Pipeline(GRAPH % "", backend=backend).map(rows, wait=True, map_dir=tmp_path / "map")
+    asking = Pipeline(GRAPH % 'inputs="ticket, tone, product"', backend=backend)
     with pytest.raises(OptionError, match=r'params\[0\]: inputs of Triage: the input "product" is missing'):
         asking.resume_map(tmp_path / "map", on_graph_change="accept")
     assert (
@@ -223,7 +230,7 @@ def test_ruling_34_no_input_says_what_the_engine_says_of_a_stage(backend, tmp_pa
     with pytest.raises(OptionError, match=f"parameter '{key}' .* what the engine says"):
         pipeline.run(wait=True, params={"ticket": "41", key: value}, runs_dir=tmp_path / "runs")
     with pytest.raises(OptionError, match=rf"params\[1\]: parameter '{key}'"):
-        pipeline.map([{"ticket": "41"}, {key: value}], wait=True, runs_dir=tmp_path / "runs")
+        pipeline.map([{"ticket": "41", "tone": "brief"}, {key: value}], wait=True, runs_dir=tmp_path / "runs")
     assert (backend.prompts, (tmp_path / "runs").exists()) == ([], False)
 
 

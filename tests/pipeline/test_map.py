@@ -241,6 +241,81 @@ def test_bad_rows_are_refused_before_anything_runs(params, error, words, tmp_pat
     assert not (tmp_path / ".attractor").exists()
 
 
+OPEN = """digraph Open {{ start [shape=Mdiamond] done [shape=Msquare]
+    {}
+}}"""
+FIRST = 'read [prompt="Read {}."] start -> read -> done'
+SECOND = 'work [prompt="Do it."] read [prompt="Read {}."] start -> work -> read -> done'
+BEHIND_GATE = """ask [shape=hexagon, label="Which?"] read [prompt="Read {}."]
+    start -> ask; ask -> read [label="One"]; ask -> done [label="None"]; read -> done"""
+
+UNFILLED = {
+    "a slip": (FIRST, "$ticket", ["tikcet", "n"], 'no value for $ticket in prompt of "read"; did you mean "tikcet"?'),
+    "another case": (FIRST, "$ticket", ["Ticket"], 'did you mean "Ticket"?'),
+    "nothing like it": (FIRST, "$ticket", ["subject"], 'no value for $ticket in prompt of "read"'),
+    "braces": (FIRST, "${ticket:head 9}", ["subject"], "no value for $ticket"),
+    "the context's": (FIRST, "${context.ticket}", ["subject"], "no value for $ticket"),
+    "a field": (FIRST, "${ticket.title}", ["tikcet"], "no value for ${ticket.title}"),
+    "behind a gate": (BEHIND_GATE, "$ticket", ["subject"], "no value for $ticket"),
+    "a slip behind a stage": (SECOND, "$ticket", ["tikcet"], 'did you mean "tikcet"?'),
+}
+
+
+@pytest.mark.parametrize("case", UNFILLED)
+def test_a_variable_that_no_column_fills_is_refused_before_the_first_row(case, tmp_path):
+    body, variable, columns, words = UNFILLED[case]
+    calls = []
+    pipeline = Pipeline(OPEN.format(body.format(variable)), backend=lambda prompt: calls.append(prompt) or "x")
+    with pytest.raises(OptionError) as refused:
+        pipeline.map([dict.fromkeys(columns, "x")] * 2, wait=True, interviewer="auto")
+    assert words in refused.value.message
+    assert refused.value.message.startswith("params[0]: ")
+    assert calls == []
+    assert not (tmp_path / ".attractor").exists()
+
+
+def test_the_row_that_lacks_a_value_is_named():
+    pipeline = Pipeline(OPEN.format(FIRST.format("$ticket")))
+    with pytest.raises(OptionError, match=r"params\[2\]: no value for \$ticket"):
+        pipeline.map([{"ticket": 1}, {"ticket": None}, {"tic": 3}], wait=True)
+
+
+FILLED = {
+    "a column": (FIRST, "$ticket", {"ticket": "x"}),
+    "a missing value": (FIRST, "$ticket", {"ticket": None}),
+    "a field": (FIRST, "${ticket.title}", {"ticket": {"title": "x"}}),
+    "a name with a dot": (FIRST, "${ticket.title}", {"ticket.title": "x"}),
+    "a default": (FIRST, "${ticket:default none}", {"n": 1}),
+    "a dollar sign": (FIRST, "$$ticket for $5", {"n": 1}),
+    "what the engine sets": (FIRST, "$goal $outcome ${graph.label}", {"n": 1}),
+    "what a stage may set": (SECOND, "$ticket ${work.response}", {"n": 1}),
+}
+
+
+@pytest.mark.parametrize("case", FILLED)
+def test_a_variable_that_something_fills_is_no_error(case):
+    body, variable, row = FILLED[case]
+    assert Pipeline(OPEN.format(body.format(variable))).map([row], wait=True, durability="none").is_success
+
+
+def test_values_for_all_rows_fill_variables():
+    text = OPEN.format(FIRST.format("$ticket $team"))
+    assert Pipeline(text, params={"team": "a"}).map([{"ticket": 1}], wait=True, durability="none").is_success
+
+
+def test_no_value_and_the_text_null_are_different_values():
+    text = OPEN.format(
+        """read [prompt="Read ${ticket:default nothing}."] told [prompt="x"] empty [prompt="x"]
+        start -> read; read -> told [condition="context.ticket=null"]; read -> empty [condition="context.ticket!=null"]
+        told -> done; empty -> done"""
+    )
+    result = Pipeline(text).map([{"ticket": None}, {"ticket": "null"}], wait=True, outputs=["ticket"])
+    assert [row.outputs["ticket"] for row in result] == [None, "null"]
+    assert [set(result.run(number).result().outcomes) & {"told", "empty"} for number in (0, 1)] == [{"empty"}, {"told"}]
+    prompts = [(result.run(number).logs_root / "read" / "prompt.md").read_text() for number in (0, 1)]
+    assert ["Read nothing." in prompts[0], "Read null." in prompts[1]] == [True, True]
+
+
 def test_columns_that_make_no_inputs_are_refused():
     pd = pytest.importorskip("pandas")
     with pytest.raises(OptionError, match="column 0 of params is not text"):

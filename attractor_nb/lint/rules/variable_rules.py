@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.inputs import Input
     from attractor_nb.model.vocabulary.variables import Variable
 
-_OPEN_PREFIXES: Final = ("graph.", "human.gate.", "internal.", "parallel.", "stack.")
+OPEN_PREFIXES: Final = ("graph.", "human.gate.", "internal.", "parallel.", "stack.")
 """Beginnings of keys of which the engine sets more than can be listed."""
 _CLOSED_PREFIXES: Final = ("tool.", "human.gate.")
 """Beginnings of keys that other tools have under other names (``_ELSEWHERE``)."""
@@ -157,7 +157,7 @@ def condition_key(survey: Survey) -> Iterator[Finding]:
             if key in names.likely or clause.span is None:
                 continue
             meant = _meant_key(key)
-            if not meant and key.startswith(_OPEN_PREFIXES):
+            if not meant and key.startswith(OPEN_PREFIXES):
                 continue
             if near := meant or names.likely.nearest(key):
                 yield _unknown_key(edge, text, text.index(key, clause.span.start), key, near)
@@ -232,7 +232,7 @@ class VariableNames:
 
     def __init__(self, survey: Survey) -> None:
         self.inputs = frozenset(each.name for each in _declared(survey))
-        known = _known_names(survey, self.inputs)
+        known = known_names(survey, self.inputs)
         self.likely = KnownNames(known)
         self.certain = self.likely if self.inputs else KnownNames(known, _dotted_or_slipped)
 
@@ -246,7 +246,8 @@ def _dotted_or_slipped(name: str, known: Iterable[str]) -> str:
     return nearest(name, [each for each in known if "." in each]) or slipped(name, known)
 
 
-def _known_names(survey: Survey, inputs: Iterable[str]) -> list[str]:
+def known_names(survey: Survey, inputs: Iterable[str]) -> list[str]:
+    """The names of inputs, and those that the engine and the stages of a graph give values to."""
     graph = survey.graph
     known = [*inputs, GOAL, *sorted(ENGINE_KEYS), *STAGE_KEYS, *(f"graph.{name}" for name in graph.attrs)]
     for node_id, kind in survey.types.items():
@@ -325,7 +326,7 @@ def _complaint(survey: Survey, node: Node, name: str, names: VariableNames) -> s
     plain = name.removeprefix(CONTEXT_PREFIX)
     if name in names.likely or plain in names.likely:
         return ""
-    if plain.startswith(_OPEN_PREFIXES) and not _meant_key(plain):
+    if plain.startswith(OPEN_PREFIXES) and not _meant_key(plain):
         return ""
     stage, is_response = plain.removesuffix(RESPONSE), plain.endswith(RESPONSE)
     if near := names.meant(name):

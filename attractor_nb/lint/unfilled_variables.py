@@ -1,0 +1,74 @@
+"""Variables of a graph's texts that only the values of a run can fill, where the graph declares no inputs.
+
+Lint cannot judge them: it does not know the values. Whoever has them asks here before anything runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from attractor_nb.lint.rules.variable_rules import OPEN_PREFIXES, known_names, texts_with_variables
+from attractor_nb.model.nearest_name import nearest, slipped
+from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
+from attractor_nb.model.vocabulary.variables import variables
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from attractor_nb.lint.survey import Survey
+
+
+class OpenVariable(msgspec.Struct, frozen=True):
+    """A variable that a run begins without a value for, unless it is given one.
+
+    Attributes:
+        node_id: The node whose text has it.
+        attribute: The text: ``prompt``.
+        name: Its name.
+        is_first: No stage before the node can set it.
+    """
+
+    node_id: str
+    attribute: str
+    name: str
+    is_first: bool
+
+    def is_filled(self, given: Collection[str]) -> bool:
+        """Whether one of these values is its own, or has it as a field.
+
+        >>> OpenVariable("a", "prompt", "ticket.title", True).is_filled(["ticket"])
+        True
+        """
+        parts = self.name.split(".")
+        return any(".".join(parts[:count]) in given for count in range(1, len(parts) + 1))
+
+
+def open_variables(survey: Survey) -> tuple[OpenVariable, ...]:
+    """The variables of a graph that nothing but the values of a run can be known to fill."""
+    return tuple(dict.fromkeys(_open_variables(survey)))
+
+
+def _open_variables(survey: Survey) -> Iterator[OpenVariable]:
+    known = frozenset(known_names(survey, ()))
+    for node, attribute in texts_with_variables(survey):
+        for variable in variables(node.get(attribute, str, "")):
+            name = variable.name.removeprefix(CONTEXT_PREFIX)
+            if variable.default is None and name not in known and not name.startswith(OPEN_PREFIXES):
+                yield OpenVariable(node.id, attribute, name, node.id not in survey.behind_free_stages)
+
+
+def first_unfilled(found: Iterable[OpenVariable], given: Collection[str]) -> tuple[OpenVariable, str] | None:
+    """The first variable that stays as it is written with these values, and the one that was meant, or empty.
+
+    Behind a stage that may set any key, only a slip of the fingers is certain.
+    """
+    for variable in found:
+        if variable.is_filled(given):
+            continue
+        if variable.is_first:
+            return variable, nearest(variable.name, given)
+        if near := slipped(variable.name, given):
+            return variable, near
+    return None

@@ -1,0 +1,60 @@
+"""What a row has to be before the first row of its map is run."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import OptionError
+from attractor_nb.lint.survey import LintOptions, Survey
+from attractor_nb.lint.unfilled_variables import first_unfilled, open_variables
+from attractor_nb.runtime.prepare.declared_inputs import checked_inputs, registered_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor_nb.runtime.definition import Definition
+
+_MOST_SHOWN = 20
+
+
+class RowCheck:
+    """Gives the values that the run of a row begins with.
+
+    Where the graph declares no inputs, a row takes any values. A prompt whose ``$ticket`` none of them fills would
+    still be sent as it is written, for each row.
+    """
+
+    def __init__(self, pipeline: Definition) -> None:
+        self._pipeline = pipeline
+        options = LintOptions(schema_inputs=partial(registered_inputs, pipeline.schemas))
+        self._open = () if pipeline.inputs else open_variables(Survey(pipeline.graph, options))
+        self._filled: set[frozenset[str]] = set()
+
+    def __call__(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values.
+
+        Raises:
+            OptionError: They are no inputs, or leave a variable as it is written.
+            ContextValueError: A value cannot be kept.
+        """
+        values = checked_inputs(self._pipeline, given)
+        names = frozenset(values)
+        if self._open and names not in self._filled:  # nearly always, all rows have the same names
+            self._check(names)
+            self._filled.add(names)
+        return values
+
+    def _check(self, names: frozenset[str]) -> None:
+        found = first_unfilled(self._open, sorted(names))
+        if found is None:
+            return
+        variable, near = found
+        shown = f"${variable.name}" if "." not in variable.name else f"${{{variable.name}}}"
+        meant = f'; did you mean "{near}"?' if near else ""
+        listed = ", ".join(sorted(names)[:_MOST_SHOWN]) or "none"
+        raise OptionError(
+            f'no value for {shown} in {variable.attribute} of "{variable.node_id}"{meant}',
+            hint=f"the values of this row: {listed}. ${shown} stands for a dollar sign and the name, "
+            f"${{{variable.name}:default …}} for a text in its place",
+        )
