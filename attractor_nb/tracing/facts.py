@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout
+from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.tracing import names
 
@@ -34,13 +35,16 @@ def of_stage(event: StageStarted) -> dict[str, Any]:
     return {**_place(event), names.HANDLER: event.handler_type}
 
 
-def of_attempt(event: StageStarted) -> dict[str, Any]:
-    """Of an attempt."""
+def of_attempt(event: StageStarted, run_id: str) -> dict[str, Any]:
+    """Of an attempt. That of a model's stage is what the conventions call an agent, under the node's name."""
+    is_agent = event.handler_type == DEFAULT_TYPE
     return {
+        names.OPERATION: names.INVOKE_AGENT if is_agent else None,
+        names.AGENT: event.name if is_agent else None,
         **_place(event),
         names.ATTEMPT: event.attempt,
         names.FIDELITY: event.fidelity,
-        names.CONVERSATION: event.thread,
+        names.CONVERSATION: names.conversation(run_id, event.thread),
     }
 
 
@@ -71,14 +75,15 @@ def of_commit(event: StageEnd) -> dict[str, Any]:
     }
 
 
-def of_model_call(event: ModelCallEnded) -> dict[str, Any]:
+def of_model_call(event: ModelCallEnded, run_id: str) -> dict[str, Any]:
     """Of a model call."""
     provider, model = names.provider_and_model(event.model)
     found: dict[str, Any] = {
         names.OPERATION: names.CHAT,
         names.PROVIDER: provider,
         names.REQUEST_MODEL: model,
-        names.CONVERSATION: event.thread,
+        names.RESPONSE_MODEL: event.answered_by,
+        names.CONVERSATION: names.conversation(run_id, event.thread),
         names.FINISH_REASONS: (event.finish,) if event.finish else (),
     }
     if event.usage is not None:

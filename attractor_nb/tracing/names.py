@@ -1,19 +1,24 @@
 """What spans and their attributes are called: OpenTelemetry's GenAI names where it has one, else ours.
 
-A test holds the GenAI names against the installed semantic conventions. Pure; no telemetry is imported.
+The names are those of the conventions' own repository (open-telemetry/semantic-conventions-genai), all in
+development; a test holds them against the installed package, which has the same. Pure; no telemetry is imported.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from attractor_nb.model.calls.providers import known_provider
+
 SCOPE: Final = "attractor_nb"
 
 OPERATION: Final = "gen_ai.operation.name"
 CHAT: Final = "chat"
 EXECUTE_TOOL: Final = "execute_tool"
+INVOKE_AGENT: Final = "invoke_agent"
 INVOKE_WORKFLOW: Final = "invoke_workflow"
 
+AGENT: Final = "gen_ai.agent.name"
 CONVERSATION: Final = "gen_ai.conversation.id"
 ERROR_TYPE: Final = "error.type"
 OTHER_ERROR: Final = "_OTHER"
@@ -25,6 +30,7 @@ OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
 PROVIDER: Final = "gen_ai.provider.name"
 REQUEST_MODEL: Final = "gen_ai.request.model"
+RESPONSE_MODEL: Final = "gen_ai.response.model"
 TOOL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 TOOL_CALL: Final = "gen_ai.tool.call.id"
 TOOL_NAME: Final = "gen_ai.tool.name"
@@ -53,13 +59,16 @@ CUT_OFF: Final = "cut_off"
 """The outcome of what was under way when its run ended."""
 
 _PROVIDERS: Final = {
-    "google": "gcp.gemini",
-    "google-gla": "gcp.gemini",
-    "gemini": "gcp.gemini",
     "azure": "azure.ai.openai",
     "bedrock": "aws.bedrock",
+    "codex": "openai",
+    "google": "gcp.gemini",
+    "mistral": "mistral_ai",
+    "moonshot": "moonshot_ai",
     "vertex": "gcp.vertex_ai",
+    "xai": "x_ai",
 }
+"""Providers and agents that the conventions call otherwise than we do; a name that they do not know stays."""
 
 
 def provider_and_model(model: str) -> tuple[str, str]:
@@ -69,4 +78,17 @@ def provider_and_model(model: str) -> tuple[str, str]:
     (('openai', 'gpt-5.2'), ('gcp.gemini', 'gemini-3'), ('', 'm'))
     """
     provider, colon, name = model.partition(":")
-    return (_PROVIDERS.get(provider, provider), name) if colon else ("", model)
+    if not colon:
+        return "", model
+    known = known_provider(provider)
+    own = known.name if known else provider
+    return _PROVIDERS.get(own, own), name
+
+
+def conversation(run_id: str, thread: str) -> str:
+    """The name of a thread that no thread of another run has; empty for none.
+
+    >>> conversation("q7kd2m4x", "main"), conversation("q7kd2m4x", "")
+    ('q7kd2m4x/main', '')
+    """
+    return f"{run_id}/{thread}" if run_id and thread else thread

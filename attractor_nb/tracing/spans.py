@@ -86,6 +86,7 @@ class RunSpans:
         self._parent = parent
         self._has_content = has_content
         self._read = read
+        self._run_id = ""
         self._open: dict[Key, _Open] = {}
         self._children: dict[str, RunSpans] = {}
 
@@ -97,6 +98,7 @@ class RunSpans:
             pipeline: The pipeline's name.
             links: Spans of earlier parts of it.
         """
+        self._run_id = run_id
         attributes = facts.of_run(pipeline, run_id)
         self._begin(RUN, (), f"{names.INVOKE_WORKFLOW} {pipeline}".strip(), seconds, attributes, links)
         return self._open[RUN].span.get_span_context()
@@ -134,7 +136,7 @@ class RunSpans:
         if stage not in self._open:
             within = ("branch", event.branch) if event.branch else RUN
             self._begin(stage, within, f"stage {event.name}", event.time, facts.of_stage(event))
-        self._begin(attempt, stage, f"attempt {event.attempt}", event.time, facts.of_attempt(event))
+        self._begin(attempt, stage, f"attempt {event.attempt}", event.time, facts.of_attempt(event, self._run_id))
 
     def _end_attempt(self, event: StageEnd) -> None:
         stage, attempt = ("stage", event.branch, event.name), ("attempt", event.branch, event.name)
@@ -147,7 +149,7 @@ class RunSpans:
             self._end(stage, event.time, facts.of_commit(event), error)
 
     def _model_call(self, event: ModelCallEnded) -> None:
-        found = facts.of_model_call(event)
+        found = facts.of_model_call(event, self._run_id)
         title = f"{names.CHAT} {found.get(names.REQUEST_MODEL, '')}".strip()
         self._call(event, title, found, event.error or None, SpanKind.CLIENT, event.error_type)
 

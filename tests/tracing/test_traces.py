@@ -1,6 +1,8 @@
 """A run as a trace: its tree, times, names and errors; no content unless asked for; no fault of it is the run's."""
 
+import inspect
 import json
+import re
 import subprocess
 import sys
 
@@ -13,6 +15,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from attractor_nb import Pipeline, Tracing, current_stage
 from attractor_nb.errors import OptionError, RetryableError
+from attractor_nb.model.calls.providers import PROVIDER_NAMES
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded, PipelineCompleted, StageCompleted, StageStarted, ToolCallEnded
 from attractor_nb.model.outcome import Outcome, Usage
@@ -54,7 +57,7 @@ class Answering:
         if node.id == "plan" and current_stage().attempt == 1:
             ask(error="429 too many requests", duration=0.5)
             raise RetryableError("429 too many requests")
-        ask(usage=SPENT, duration=0.5, finish="tool_call", thread="main")
+        ask(usage=SPENT, duration=0.5, finish="tool_call", thread="main", answered_by="gpt-5.2-2026-05-01")
         announce(ToolCallEnded, tool="read", call_id="c1", arguments={"path": "secret.txt"}, result="the secret")
         ask("local-model", usage=Usage(10, 5, None, 1), duration=0.25, finish="stop")
         return Response("The secret response", usage=SPENT + Usage(10, 5, None, 1))
@@ -151,7 +154,8 @@ def test_calls_have_opentelemetrys_names_and_what_has_no_price_has_no_attribute(
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": "gpt-5.2",
-        "gen_ai.conversation.id": "main",
+        "gen_ai.response.model": "gpt-5.2-2026-05-01",
+        "gen_ai.conversation.id": priced.attributes["gen_ai.conversation.id"],
         "gen_ai.response.finish_reasons": ("tool_call",),
         "gen_ai.usage.input_tokens": 900,
         "gen_ai.usage.output_tokens": 100,
@@ -169,14 +173,54 @@ def test_calls_have_opentelemetrys_names_and_what_has_no_price_has_no_attribute(
     assert attempt.attributes["attractor.attempt.unpriced_calls"] == 1
 
 
+def test_a_conversation_is_that_of_a_thread_of_one_run(traced):
+    spans = traced()
+    runs = {
+        span.context.span_id: span.attributes["attractor.run.id"]
+        for span in spans
+        if "attractor.run.id" in span.attributes
+    }
+    found = {span.attributes.get("gen_ai.conversation.id") for span in named(spans, "chat gpt-5.2")} - {None}
+    assert found == {f"{run_id}/main" for run_id in runs.values()}
+    assert len(found) == 2
+
+
 def test_names_are_those_of_the_installed_conventions():
     known = {value for name, value in vars(gen_ai_attributes).items() if name.startswith("GEN_AI_")}
     ours = {value for value in vars(names).values() if isinstance(value, str) and value.startswith("gen_ai.")}
     assert ours <= known
     operations = {entry.value for entry in gen_ai_attributes.GenAiOperationNameValues}
-    assert {names.CHAT, names.EXECUTE_TOOL, names.INVOKE_WORKFLOW} <= operations
-    providers = {entry.value for entry in gen_ai_attributes.GenAiProviderNameValues}
-    assert {names.provider_and_model(f"{name}:m")[0] for name in ("openai", "anthropic", "google")} <= providers
+    assert {names.CHAT, names.EXECUTE_TOOL, names.INVOKE_AGENT, names.INVOKE_WORKFLOW} <= operations
+    assert deprecated_names().isdisjoint(ours)
+
+
+def deprecated_names():
+    """The names that the conventions have replaced or removed; "moved" says that another repository has them."""
+    text = inspect.getsource(gen_ai_attributes)
+    return set(re.findall(r'Final = "(gen_ai\.[a-z_.]+)"\n"""\nDeprecated: (?:Replaced|Removed)', text))
+
+
+NEWER = {"moonshot_ai"}
+"""Providers of the conventions' repository that the installed package does not have yet."""
+OTHERS = {"openrouter", "ollama"}
+"""Providers for which the conventions have no name."""
+
+
+def test_each_provider_has_the_name_that_the_conventions_have_for_it():
+    providers = {entry.value for entry in gen_ai_attributes.GenAiProviderNameValues} | NEWER | OTHERS
+    known = (*PROVIDER_NAMES, "codex", "moonshot", "perplexity", "cohere")
+    assert {names.provider_and_model(f"{name}:m")[0] for name in known} <= providers
+
+
+def test_the_attempts_of_models_are_agents_and_those_of_other_stages_are_not(traced):
+    spans = traced()
+    agents = [span for span in spans if span.attributes.get("gen_ai.operation.name") == "invoke_agent"]
+    assert {span.attributes["gen_ai.agent.name"] for span in agents} == {"plan", "a", "b", "write"}
+    assert {span.name for span in agents} == {"attempt 1", "attempt 2"}
+    assert len(agents) == 5
+
+
+def test_names_of_errors_are_those_of_the_installed_conventions():
     assert error_attributes.ERROR_TYPE == names.ERROR_TYPE
     assert error_attributes.ErrorTypeValues.OTHER.value == names.OTHER_ERROR
 

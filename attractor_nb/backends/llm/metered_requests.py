@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 ASSUMED_ANSWER_TOKENS: Final = 1000
 """Of an answer whose request sets no limit, for the rate of tokens; it is settled with what came."""
 
+MAX_NAME_CHARACTERS: Final = 200
+"""Of a model's name, as a server says it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -139,7 +142,8 @@ class MeteredRequests:
             self._announce(began, usage, error=message, error_type=error_type_of(error))
             raise
         finish = str(response.finish_reason or raw_reason(response))
-        self._announce(began, self._counted(response, messages, permit), finish)
+        answered_by = (response.model_name or "")[:MAX_NAME_CHARACTERS]
+        self._announce(began, self._counted(response, messages, permit), finish, answered_by=answered_by)
         return response
 
     async def _let_through(self, messages: Sequence[ModelMessage]) -> Permit:
@@ -246,7 +250,14 @@ class MeteredRequests:
         )
 
     def _announce(
-        self, began: float, usage: Usage | None, finish: str = "", *, error: str = "", error_type: str = ""
+        self,
+        began: float,
+        usage: Usage | None,
+        finish: str = "",
+        *,
+        error: str = "",
+        error_type: str = "",
+        answered_by: str = "",
     ) -> None:
         if self.scope is None:
             return
@@ -260,5 +271,6 @@ class MeteredRequests:
                 error=error,
                 error_type=error_type,
                 thread=self.scope.thread,
+                answered_by=answered_by,
             )
         )

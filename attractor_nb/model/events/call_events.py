@@ -25,6 +25,7 @@ class ModelCallEnded(StageSignal, kw_only=True):
         error_type: The kind of failure in a word of few: the HTTP status (``429``), ``timeout``, or the name
             of an exception's class; empty when it did not fail.
         thread: The conversation that it went on with, or empty.
+        answered_by: The model as its server names it in the answer: ``gpt-5.2-2026-05-01``; empty when it does not.
     """
 
     model: str = ""
@@ -34,6 +35,7 @@ class ModelCallEnded(StageSignal, kw_only=True):
     error: str = ""
     error_type: str = ""
     thread: str = ""
+    answered_by: str = ""
 
     @property
     def description(self) -> str:

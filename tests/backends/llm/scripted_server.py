@@ -35,6 +35,7 @@ class Reply:
         ends: ``well``; ``cut``: the connection is closed in the middle; ``reset``; ``hang``: nothing more
             comes; ``short``: the stream ends well as HTTP, and its last events are missing.
         after: How many events are sent before it ends otherwise than well.
+        model: Who answers, in OpenAI's form; empty: who was asked.
     """
 
     text: str = ""
@@ -52,6 +53,7 @@ class Reply:
     content_type: str = "text/event-stream"
     ends: str = "well"
     after: int = 2
+    model: str = ""
 
 
 @dataclass
@@ -236,7 +238,8 @@ def _data(event, name=""):
 
 
 def _openai(asked, reply):
-    frame = {"id": "chat-1", "object": "chat.completion.chunk", "created": 0, "model": asked.body["model"]}
+    frame = {"id": "chat-1", "object": "chat.completion.chunk", "created": 0}
+    frame["model"] = reply.model or asked.body["model"]
 
     def choice(delta, reason=None):
         sent, received = reply.usage or (0, 0)

@@ -58,6 +58,14 @@ def test_an_answer_streams_is_counted_and_is_priced(shape, serve, reply, models,
     assert price > 0
 
 
+def test_the_model_that_answered_is_told_as_its_server_names_it(serve, reply, models, run):
+    server = serve(reply("One", model="gpt-5.2-2026-05-01"), reply("Two", model="x" * 5000))
+    text = 'plan [prompt="Plan it"] write [prompt="Write it"] start -> plan -> write -> done'
+    first, second = named(run(server, text, "openai")[1], "ModelCallEnded")
+    assert (first.model, first.answered_by) == (f"openai:{models['openai']}", "gpt-5.2-2026-05-01")
+    assert len(second.answered_by) == 200
+
+
 def test_a_model_without_a_price_is_unpriced_and_not_free(serve, reply, asked):
     server = serve(reply("Hello", usage=(10, 5)))
     response = asked(ProviderBackend("home-made", base_url=server.base_url("openai")))
