@@ -130,7 +130,7 @@ class McpServers:
         """
         if importlib.util.find_spec("mcp") is None:
             raise TerminalError("MCP servers need mcp, which is not installed", hint=INSTALL)
-        await call(_load)
+        await call(_load, *(("mcp_http",) if self._declared[name].url else ()))
         running = self._running.get(name)  # from here on nobody else looks: two stages start one server
         if running is None or running.is_dead:
             if self._starts.get(name, 0) >= MAX_STARTS:
@@ -350,14 +350,15 @@ def _innermost(error: BaseException) -> BaseException:
 def _connection(declared: ServerDeclaration, directory: Path | None) -> _Connection:
     if not declared.url:
         return StdioConnection(declared, directory)
-    from attractor_nb.backends.llm.tools.mcp_http import HttpConnection  # noqa: PLC0415 - loads clients, for servers alone
+    from attractor_nb.backends.llm.tools.mcp_http import HttpConnection  # noqa: PLC0415 - as loaded by now
 
     return HttpConnection(declared)
 
 
-def _load() -> None:
-    """Import what takes a second, and keep its tracebacks from the terminal where nobody has set up logging."""
-    importlib.import_module("mcp")
+def _load(*own: str) -> None:
+    """Import what takes seconds, and keep its tracebacks from the terminal where nobody has set up logging."""
+    for module in ("mcp", *(f"attractor_nb.backends.llm.tools.{name}" for name in own)):
+        importlib.import_module(module)
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         if not logger.handlers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +64,15 @@ def kept():
         return [json.loads(line) for line in text.splitlines()]
 
     return read
+
+
+@pytest.fixture
+def unlogged(monkeypatch):
+    """From its call on nobody has set up logging, as in most programs: what is logged as a warning or worse is printed.
+
+    pytest sets it up for each test, after its fixtures are made.
+    """
+    return lambda: monkeypatch.setattr(logging.getLogger(), "handlers", [])
 
 
 @pytest.fixture

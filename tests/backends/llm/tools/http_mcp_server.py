@@ -14,8 +14,10 @@ class HttpMcpServer:
         asked: Method of HTTP, headers in small letters, and method of MCP, of each request.
         forget: How many calls of tools are answered as if their session were forgotten.
         refusal: Status and body of each answer but those of ``forget``; None for none.
+        drops: How many calls of tools are answered with the end of their connection.
         hangs: The methods of MCP, or ``DELETE``, that are never answered.
         content: What a tool answers.
+        body: What stands in place of an answer of a tool, or None.
     """
 
     def __init__(self, *, sse=False, key=""):
@@ -23,7 +25,9 @@ class HttpMcpServer:
         self.sessions = []
         self.forget = 0
         self.refusal = None
+        self.drops = 0
         self.hangs = set()
+        self.body = None
         self.content = [{"type": "text", "text": "got it"}]
         self.sse = sse
         self.key = key
@@ -85,6 +89,10 @@ class HttpMcpServer:
         headers = self.note(handler, method)
         if method in self.hangs:
             self.released.wait()
+        if method == "tools/call" and self.drops:
+            self.drops -= 1
+            handler.close_connection = True
+            return
         if method == "tools/call" and self.forget:
             self.forget -= 1
             self.send(handler, 404, b'{"error": "session not found"}', "application/json")
@@ -112,6 +120,9 @@ class HttpMcpServer:
             result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
         else:
             result = {"tools": TOOLS} if method == "tools/list" else {"content": self.content}
+        if method == "tools/call" and self.body is not None:
+            self.send(handler, 200, self.body, "application/json")
+            return
         body = json.dumps({"jsonrpc": "2.0", "id": number, "result": result})
         if self.sse:
             note = json.dumps(

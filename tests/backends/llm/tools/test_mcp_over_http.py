@@ -179,6 +179,33 @@ def test_a_refusal_of_one_call_is_told_to_the_model_and_ends_no_session(small, t
     assert "answered 503 Service Unavailable: back in a minute" in said
 
 
+def test_a_connection_that_breaks_is_told_to_the_model_and_the_next_attempt_has_a_new_one(small, tool_user):
+    server = small()
+    server.drops = 1
+
+    class Once(tool_user):
+        async def run(self, node, prompt, context):
+            try:
+                return await super().run(node, prompt, context)
+            finally:
+                self.calls = [GET]
+
+    user = Once([GET, GET])
+    assert told(user, server.url, attributes=', max_retries=1, retry_policy="none"')[1:] == ["got it"]
+    assert user.told[0].startswith("files/get: the MCP server 'files' failed: RemoteProtocolError: ")
+    assert server.methods.count("initialize") == 2
+
+
+@pytest.mark.parametrize("logged", ["not json at all", '{"jsonrpc": "2.0"'])
+def test_an_answer_that_is_none_is_told_without_a_traceback_on_the_terminal(logged, small, tool_user, capfd, unlogged):
+    unlogged()
+    server = small()
+    server.body = logged.encode()
+    (said,) = told(tool_user([GET]), server.url)
+    assert "Failed to parse JSON response" in said
+    assert capfd.readouterr().err == ""
+
+
 def test_a_page_for_people_is_not_quoted(small, tool_user):
     server = small()
     server.refusal = (404, b"<html><body>" + b"x" * 200_000)

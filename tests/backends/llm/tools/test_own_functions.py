@@ -158,7 +158,10 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("function", ENDINGS, ids=lambda function: function.__name__)
-def test_what_ends_programs_is_told_to_the_model_and_ends_neither_program_nor_stage(function, tool_user, kept, capfd):
+def test_what_ends_programs_is_told_to_the_model_and_ends_neither_program_nor_stage(
+    function, tool_user, kept, capfd, unlogged
+):
+    unlogged()
     name = function.__name__
     user = tool_user([(name, {})])
     result, _ = run(user, {name: function}, name)
