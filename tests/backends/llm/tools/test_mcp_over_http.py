@@ -206,6 +206,44 @@ def test_an_answer_that_is_none_is_told_without_a_traceback_on_the_terminal(logg
     assert capfd.readouterr().err == ""
 
 
+REFUSALS = {
+    "a JSON-RPC error": (
+        400,
+        b'{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"bad id"}}',
+        "400 Bad Request: bad id",
+    ),
+    "an OAuth error": (403, b'{"error":"no_scope"}', "403 Forbidden: no_scope"),
+    "a problem document": (429, b'{"title":"x","detail":"slow down"}', "429 Too Many Requests: slow down"),
+    "a status of its own": (499, b"gone  away", "499: gone away"),
+    "nothing": (500, b"", "500 Internal Server Error ("),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_a_refusal_is_told_with_its_status_and_the_servers_own_words(case, small, tool_user):
+    status, body, words = REFUSALS[case]
+    server = small()
+    server.refusal = (status, body)
+    assert f"refused to start: answered {words}" in run(tool_user([GET]), server.url).reason
+
+
+def test_a_proxy_that_cannot_be_used_is_named_before_anything_is_sent(tool_user, monkeypatch):
+    monkeypatch.setenv("https_proxy", "nonsense://proxy")
+    result = run(tool_user([GET]), "https://mcp.example.invalid/mcp")
+    assert "the environment variable https_proxy is nonsense://proxy" in result.reason
+
+
+def test_a_proxy_on_the_way_to_a_server_is_named_where_it_fails(tool_user, monkeypatch, small):
+    proxy = small()
+    proxy.close()
+    monkeypatch.setenv("https_proxy", proxy.url.removesuffix("/mcp"))
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    result = run(tool_user([GET]), "https://mcp.example.invalid/mcp")
+    assert "failed: ConnectError" in result.reason
+    assert "requests go through the proxy that https_proxy names" in result.reason
+
+
 def test_a_page_for_people_is_not_quoted(small, tool_user):
     server = small()
     server.refusal = (404, b"<html><body>" + b"x" * 200_000)

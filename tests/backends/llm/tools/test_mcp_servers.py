@@ -10,7 +10,7 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.backends.llm.tools import mcp_servers as servers
-from attractor_nb.backends.llm.tools.mcp_stdio import _Lines
+from attractor_nb.backends.llm.tools.mcp_stdio import _Lines, _readable
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError, RetryableError, TerminalError, UntrustedSource
 from attractor_nb.model.allowed_tools import ServerDeclaration
@@ -395,6 +395,19 @@ def test_a_server_that_has_died_too_often_is_not_started_again(monkeypatch):
     monkeypatch.setattr(servers._Server, "_exchange", dies)
     with pytest.raises(TerminalError, match="failed: ConnectionResetError: gone; it was started 3 times"):
         asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        (b'{"a": "\\ud83d\\ude00"}', '{"a": "\U0001f600"}'.encode()),
+        (b'{"a": "\\ud83d"}', '{"a": "\ufffd"}'.encode()),
+        (b'log: "\\ud83d"', b'log: "\\ud83d"'),
+    ],
+    ids=["whole", "half", "no message"],
+)
+def test_a_message_is_read_without_halves_of_characters(line, read):
+    assert _readable(line) == read
 
 
 def test_a_message_that_nobody_waits_for_any_more_is_dropped():
