@@ -11,11 +11,11 @@ from attractor_nb import backends
 from attractor_nb.backends import NAMED
 from attractor_nb.decisions.planning.recorded_choices import foreign_choices, recorded_choices
 from attractor_nb.errors import OptionError
+from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.begin import SIMULATED, backend_facts, describe_backend
 from attractor_nb.runtime.prepare.run_options import BOUNDS
 from attractor_nb.runtime.prepare.trust import are_choices_known, is_own_directory, note_choices
 from attractor_nb.runtime.workspace.recorded_workdir import with_recorded_workdir
-from attractor_nb.storage.directory_digest import directory_digest
 from attractor_nb.storage.map_directory import is_map, read_map
 from attractor_nb.storage.run_directory import first_directory
 from attractor_nb.storage.stored_run import check_directory, has_event_log, read_facts, read_run
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.prepare.run_options import RunOptions
+    from attractor_nb.storage import directory_digest
     from attractor_nb.storage.run_store import DirectoryRunStore
+else:
+    directory_digest = later("attractor_nb.storage.directory_digest")
 
 
 def choices_of(
@@ -57,7 +60,7 @@ def choices_of(
         graph,
         {} if is_place_given else _elsewhere(first),
         read_events=lambda: () if is_a_map else read_run(logs_root).events,
-        digest=lambda: directory_digest(first_directory(logs_root)),
+        digest=lambda: directory_digest.directory_digest(first_directory(logs_root)),
     )
 
 

@@ -119,8 +119,8 @@ def test_these_rules_mend_the_source_themselves():
         "unknown_property",
         "unused_class",
         "unused_selector",
-            "variable_form",
-            "variable_unknown",
+        "variable_form",
+        "variable_unknown",
         "whole_number",
     }
 

@@ -127,6 +127,8 @@ def part_reasoning(text: str, *, is_decision: bool = False) -> Parted:
         return Parted(text[worn.end() :].strip(), worn[1].strip())
     if cut := _WORN_AND_CUT.match(text) or (is_decision and _PERHAPS_CUT.match(text)):
         return Parted("", text[cut.end() :].strip())
+    if _MARK.search(text) is None:
+        return Parted(text, "")
     return _Scan(text, is_decision=is_decision).parted()
 
 

@@ -8,17 +8,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends.llm.tools.catalog import TOOLS, FoundTool
-from attractor_nb.backends.llm.tools.returned_values import returned_text
 from attractor_nb.backends.llm.tools.tool_problems import ToolProblem, cut
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.interrupts import is_from_keyboard
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.allowed_tools import TOOL_NAME
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
 from attractor_nb.stage import stage_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from attractor_nb.backends.llm.tools import returned_values
+else:
+    returned_values = later("attractor_nb.backends.llm.tools.returned_values")
 
 Functions = dict[str, "Callable[..., Any]"]
 _TAKEN: Final = frozenset((*AGENT_TOOLS, *(tool.name for tool in TOOLS)))
@@ -100,7 +104,7 @@ async def _called(name: str, function: Callable[..., Any], validator: Any, argum
     except BaseException as error:  # noqa: BLE001 - of a validator of the caller's own, as below
         raise _failed(name, error) from None
     try:
-        return returned_text(await call(partial(function, **values)))
+        return returned_values.returned_text(await call(partial(function, **values)))
     except BaseException as error:  # noqa: BLE001 - SystemExit and the like, too, end neither program nor stage
         raise _failed(name, error) from None
 

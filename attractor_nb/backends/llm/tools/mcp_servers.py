@@ -15,10 +15,10 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from attractor_nb.backends.llm.tools.mcp_stdio import StdioConnection
 from attractor_nb.backends.llm.tools.tool_problems import cut
 from attractor_nb.calling import call
 from attractor_nb.errors import RetryableError, StageError, TerminalError
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.allowed_tools import header_variables
 from attractor_nb.redaction import redacted
 
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
+    from attractor_nb.backends.llm.tools import mcp_stdio
     from attractor_nb.model.allowed_tools import ServerDeclaration
+else:
+    mcp_stdio = later("attractor_nb.backends.llm.tools.mcp_stdio")
 
 INSTALL: Final = "pip install 'attractor-nb[mcp]'"
 START_SECONDS: Final = 60.0
@@ -349,7 +352,7 @@ def _innermost(error: BaseException) -> BaseException:
 
 def _connection(declared: ServerDeclaration, directory: Path | None) -> _Connection:
     if not declared.url:
-        return StdioConnection(declared, directory)
+        return mcp_stdio.StdioConnection(declared, directory)
     from attractor_nb.backends.llm.tools.mcp_http import HttpConnection  # noqa: PLC0415 - as loaded by now
 
     return HttpConnection(declared)
