@@ -58,6 +58,9 @@ class AllowedTools(msgspec.Struct, frozen=True):
     agents: tuple[str, ...] = ()
 
 
+_NOTHING: Final = AllowedTools()
+
+
 def read_allowed_tools(text: str) -> AllowedTools:
     """The words of an `allowed_tools`.
 
@@ -66,6 +69,8 @@ def read_allowed_tools(text: str) -> AllowedTools:
     >>> read_allowed_tools("Read, Bash(git:*)").agents
     ('Read', 'Bash(git:*)')
     """
+    if not text:
+        return _NOTHING
     words = list(dict.fromkeys(comma_list(text)))
     served = {word: _served(word) for word in words if word.startswith(SERVER_PREFIX)}
     others = [word for word in words if not word.startswith(SERVER_PREFIX)]

@@ -94,9 +94,9 @@ def calls_of(pipeline, durability, place):
     [
         pytest.param(no_op, "none", 173, id="no_op"),
         pytest.param(no_op, "fast", 223, id="no_op_on_disk", marks=pytest.mark.campaign),
-        pytest.param(model, "none", 266, id="model", marks=pytest.mark.campaign),
-        pytest.param(model, "fast", 341, id="model_on_disk"),
-        pytest.param(branch, "none", 359, id="branch", marks=pytest.mark.campaign),
+        pytest.param(model, "none", 264, id="model", marks=pytest.mark.campaign),
+        pytest.param(model, "fast", 340, id="model_on_disk"),
+        pytest.param(branch, "none", 358, id="branch", marks=pytest.mark.campaign),
     ],
 )
 def test_a_step_calls_no_more_functions_than_this(make, durability, most, tmp_path):
