@@ -30,7 +30,7 @@ ATTACHMENT_TOKENS: Final = 1600
 _PAGE_BYTES: Final = 50_000
 """A guess at a page of a document."""
 _SHOWN_DIGITS: Final = 16
-_PARTS: Final = re.compile(r"(?:\{[^{}]*\}|[^,])++")
+_PARTS: Final = re.compile(r"(?>(?:\{[^{}]*\}|[^,])+)")
 """What stands between commas; those within braces separate nothing."""
 
 
