@@ -32,8 +32,10 @@ _NOT_RUN: Final = "a run is refused"
 
 _QUOTED: Final = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
 _PIPE: Final = re.compile(r"(?<![|>])\|(?!\|)")
-_ALWAYS: Final = re.compile(r"(?:\|\||;)\s*(?:true|:)\s*\Z|(?<!&)&\s*\Z")
+_ALWAYS: Final = re.compile(r"(?:\|\||[;\n])[ \t]*(?:true|:|(?:echo|printf)\b[^;&|<>\n]*)\s*\Z|(?<!&)&\s*\Z")
 """The end of a command line that succeeds always."""
+_STOPS: Final = re.compile(r"\bset -[a-z]*e")
+"""The shell ends at the first command that fails."""
 
 
 @rule(Severity.WARNING)
@@ -282,7 +284,7 @@ def pipe_hides_failure(survey: Survey) -> Iterator[Finding]:
     """A goal gate's command fails when its check fails.
 
     A shell's pipeline has the exit code of its last command: `make test | tail -5` succeeds whatever `make` does, and
-    so does a command that ends in `|| true` or in the background (`&`).
+    so does a command that ends in `|| true`, in `; echo done` without `set -e`, or in the background (`&`).
 
     Bad:
 
@@ -305,7 +307,7 @@ def pipe_hides_failure(survey: Survey) -> Iterator[Finding]:
         if _PIPE.search(bare):
             message = f'the goal gate "{node_id}" has the exit code of the last command of its pipe'
             fix = Fix("write tool_command=\"bash -o pipefail -c '…'\", or leave the pipe out")
-        elif _ALWAYS.search(bare):
+        elif _ALWAYS.search(bare) and not _STOPS.search(bare):
             message = f'the command of the goal gate "{node_id}" succeeds whatever its check does'
             fix = Fix("leave out what hides the exit code of the check")
         else:
