@@ -7,9 +7,10 @@ is elsewhere, and what a prompt for a model of one's own contains, and its key, 
 from __future__ import annotations
 
 import re
+import socket
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 WEB_PROXIES: Final = frozenset({"http", "https"})
 SOCKS_PROXIES: Final = frozenset({"socks5", "socks5h"})
+_NUMBERS: Final = re.compile(r"(?:0[xX])?[0-9a-fA-F]+(?:\.(?:0[xX])?[0-9a-fA-F]+){0,3}")
 _PLAIN_ENTRY: Final = re.compile(r"[^\s:\[\]\x00-\x1f]*(?::\d{1,5})?")
 _BRACKETED_ENTRY: Final = re.compile(r"\[([^\[\]]+)\](?::\d{1,5})?")
 
@@ -48,15 +50,25 @@ def is_this_machine(host: str) -> bool:
 
     >>> [is_this_machine(host) for host in ("127.0.0.2", "::1", "LOCALHOST.", "a.localhost", "0.0.0.0", "10.0.0.1")]
     [True, True, True, True, True, False]
+    >>> [is_this_machine(host) for host in ("127.1", "2130706433", "0x7f.1", "0", "10.1", "1.example")]
+    [True, True, True, True, False, False]
     """
-    try:
-        address = ip_address(host.strip("[]"))
-    except ValueError:
+    address = _address_of(host.strip("[]"))
+    if address is None:
         name = host.lower().removesuffix(".")
-        return name == "localhost" or name.endswith(".localhost")
+        return name in {"localhost", socket.gethostname().lower()} or name.endswith(".localhost")
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     return address.is_loopback or address.is_unspecified
+
+
+def _address_of(host: str) -> IPv4Address | IPv6Address | None:
+    """The address that a host is, also in the forms that the system reads: ``127.1``, ``0x7f.1``, ``2130706433``."""
+    with suppress(ValueError):
+        return ip_address(host)
+    with suppress(OSError, UnicodeEncodeError, ValueError):
+        return IPv4Address(socket.inet_aton(host)) if _NUMBERS.fullmatch(host) else None
+    return None
 
 
 def is_local(url: str) -> bool:

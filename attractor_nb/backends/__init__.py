@@ -6,7 +6,7 @@ A backend knows a node, a prompt and the context; never a handler or a run.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from attractor_nb.backends.function_backends import SimulatedBackend
 from attractor_nb.errors import OptionError
@@ -66,6 +66,8 @@ def _maker(name: str, method: str = "") -> Callable[[], CodergenBackend]:
     return make
 
 
+AGENTS: Final = frozenset({"claude", "codex", "gemini"})
+"""Names of backends that are agents of the command line."""
 NAMED: dict[str, Callable[[], CodergenBackend]] = {
     "simulated": SimulatedBackend,
     "local": _maker("LocalModelBackend", "installed"),

@@ -22,6 +22,7 @@ from attractor_nb.errors import TerminalError
 from attractor_nb.model.calls.recorded_call import LEFT_OUT
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded, RunWarning
+from attractor_nb.model.inputs import forged_keys
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.protocols import BackendLifetime, DescribesCalls, answers_only, takes_attachments
 from attractor_nb.redaction import redacted, redacted_value
@@ -304,6 +305,7 @@ def plain_result(result: str | Outcome) -> dict[str, Any]:
 def _replayed(answer: Mapping[str, Any], inputs: CallInputs, scope: StageScope, context: Context) -> str | Outcome:
     """What the backend returned, and did, when it was recorded; nothing of it is spent again."""
     answer = Marks.of(scope).unmarked(answer)
+    _check_keys(answer, scope)
     _announce(answer, inputs, scope)
     restore(scope.files, answer.get("files", {}))
     if updates := answer.get("context"):
@@ -326,6 +328,21 @@ def _replayed(answer: Mapping[str, Any], inputs: CallInputs, scope: StageScope, 
         is_truncated=bool(answer.get("is_truncated")),
         note=str(answer.get("note", "")),
     )
+
+
+def _check_keys(answer: Mapping[str, Any], scope: StageScope) -> None:
+    """Refuse an answer that sets what the engine says, such as the exit code of a command (ruling 44).
+
+    Raises:
+        TerminalError: It does.
+    """
+    outcome: Mapping[str, Any] = answer.get("outcome") or {}
+    keys = (*(answer.get("context") or ()), *(outcome.get("context_updates") or ()))
+    if forged := forged_keys(keys, scope.node_id):
+        raise TerminalError(
+            f"the recorded answer of {scope.node_id} sets {forged[0]}, which the engine sets",
+            hint="record it again, with a backend that sets keys of its own",
+        )
 
 
 def _outcome(answer: Mapping[str, Any]) -> Outcome:

@@ -108,6 +108,7 @@ def resume_map(directory: Path, file: str, params: Path | None, settings: Settin
             pipeline.graph,
             is_backend_given=settings.named_backend is not None,
             is_place_given=settings.is_place_given,
+            is_trusted=settings.needs_no_question,
         ),
     )
     options = {**_options(settings), **own.options, "trust": trust}

@@ -166,6 +166,7 @@ def _watch(
             pipeline.graph,
             is_backend_given=settings.named_backend is not None,
             is_place_given=settings.is_place_given,
+            is_trusted=settings.needs_no_question,
         )
     trust = settings.trust_hash or settled_trust(
         pipeline,

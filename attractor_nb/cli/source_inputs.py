@@ -242,11 +242,13 @@ def _separator(text: str) -> str:
 
 def _header(values: Sequence[str], line: Span) -> list[str]:
     names = [value.strip() for value in values]
+    seen: set[str] = set()
     for name in names:
         if not name:
             raise ParamsSyntaxError("a column has no name", line, hint="the first line names the keys: ticket,tries")
-        if names.count(name) > 1:
+        if name in seen:
             raise ParamsSyntaxError(f"the column {name} occurs twice", line, hint="give each column a different name")
+        seen.add(name)
     return names
 
 

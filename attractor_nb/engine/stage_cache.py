@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import structs
@@ -27,6 +27,7 @@ from attractor_nb.errors import AttractorError, StorageError
 from attractor_nb.model.calls.cached import INPUTS_FILE, CachedStage, CacheLook, file_values
 from attractor_nb.model.calls.call_content import CallInputs, StageCall
 from attractor_nb.model.events import RunWarning
+from attractor_nb.model.inputs import forged_keys
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.protocols import DescribesStages
@@ -252,6 +253,10 @@ class StageCache(msgspec.Struct, frozen=True):
         return f"{self.pipeline}\0{node_id}"
 
 
+_PREFIXES: Final = {"tool": ("tool.",), "parallel.fan_in": ("parallel.",)}
+"""How the engine's keys begin that stages of a type set."""
+
+
 def _refusal_of(
     entry: CachedStage, planned: PlannedNode, handler: Handler, context: AttemptContext, graph: Graph
 ) -> str:
@@ -259,6 +264,9 @@ def _refusal_of(
     targets = {edge.edge.target for edge in planned.edges}
     if unknown := [name for name in entry.outcome.suggested_next_ids if name not in targets]:
         return f"it suggests {unknown[0]}, which no outgoing edge leads to"
+    updates = (*entry.changes, *entry.outcome.context_updates)
+    if forged := forged_keys(updates, planned.id, _PREFIXES.get(planned.handler_type, ())):
+        return f"it sets {forged[0]}, which the engine sets"
     judge = getattr(handler, "refusal_of", None)
     if judge is None:
         return ""

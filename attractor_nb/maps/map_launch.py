@@ -97,7 +97,7 @@ def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapR
         **({"source_path": str(pipeline.origin)} if isinstance(pipeline.origin, Path) else {}),
         **({"is_source_redacted": True} if is_redacted else {}),
     }
-    note_run(pipeline.graph, path, options, recorded_choices(facts, facts, is_backend_given=False))
+    note_run(pipeline.graph, path, options, recorded_choices(facts, facts, is_backend_given=False), map_id)
     directory = MapDirectory.create(
         path,
         durability=options.durability,

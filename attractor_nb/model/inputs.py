@@ -81,6 +81,27 @@ def is_engine_key(key: str, node_ids: Container[str] | None = None) -> bool:
     )
 
 
+def forged_keys(keys: Iterable[str], node_id: str, prefixes: tuple[str, ...] = ()) -> list[str]:
+    """The engine keys that the stored result of a stage sets, and that its stage would not.
+
+    >>> forged_keys(["tool.exit_code", "plan.response", "last_response", "topic"], "plan")
+    ['tool.exit_code']
+    >>> forged_keys(["tool.exit_code"], "test", ("tool.",))
+    []
+
+    Args:
+        keys: Context keys.
+        node_id: The stage's node, whose response and verdict are its own.
+        prefixes: How the keys begin that stages of its type set.
+    """
+    own = (f"{node_id}.", *prefixes)
+    return [
+        key
+        for key in keys
+        if is_engine_key(key) and not key.startswith(own) and key not in ("last_stage", "last_response")
+    ]
+
+
 def sets_engine_key(key: str, value: object, node_ids: Container[str] | None = None) -> bool:
     """Whether a value under a key would be read as that of a key of the engine.
 

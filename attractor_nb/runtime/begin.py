@@ -228,7 +228,7 @@ def _new_store(
     }
     if not is_part:
         chosen = recorded_choices(manifest, manifest, is_backend_given=False)
-        note_run(plan.graph, logs_root, options, chosen)  # first: a run that is killed here can go on
+        note_run(plan.graph, logs_root, options, chosen, run_id)  # first: a run that is killed here can go on
     store = DirectoryRunStore.create(
         logs_root,
         durability=options.durability,

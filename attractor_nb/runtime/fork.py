@@ -165,7 +165,7 @@ def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, 
             ),
             EVENT_LOG_NAME: b"".join(encode_event(event) for event in counted),
         }
-        note_run(plan.graph, home.path / name, options, recorded)  # first: a fork that is killed here can go on
+        note_run(plan.graph, home.path / name, options, recorded, run_id)  # first: a fork that is killed here can go on
         put_run(seams.disk, home, name, files, read_run, is_synced=is_synced)
     finally:
         home.close()

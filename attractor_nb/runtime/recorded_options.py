@@ -21,7 +21,7 @@ from attractor_nb.storage.run_directory import first_directory
 from attractor_nb.storage.stored_run import check_directory, has_event_log, read_facts, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.model.graph import Graph
@@ -33,7 +33,7 @@ else:
 
 
 def choices_of(
-    logs_root: Path, graph: Graph, *, is_backend_given: bool, is_place_given: bool = False
+    logs_root: Path, graph: Graph, *, is_backend_given: bool, is_place_given: bool = False, is_trusted: bool = False
 ) -> tuple[Command, ...]:
     """What the directory of a run or a map would choose by itself (ruling 43).
 
@@ -42,6 +42,7 @@ def choices_of(
         graph: The graph that goes on.
         is_backend_given: The caller names a backend, so that the recorded one is not used.
         is_place_given: The caller says where the run works.
+        is_trusted: The caller trusts the whole directory, so that nobody asks for its hash.
 
     Raises:
         RunNotFound: There is no such directory.
@@ -58,10 +59,17 @@ def choices_of(
         return found
     return found + foreign_choices(
         graph,
-        {} if is_place_given else _elsewhere(first),
+        [] if is_place_given else [_elsewhere(first), *(_places_of_rows(logs_root) if is_a_map else ())],
         read_events=lambda: () if is_a_map else read_run(logs_root).events,
-        digest=lambda: directory_digest.directory_digest(first_directory(logs_root)),
+        digest=lambda: "not hashed" if is_trusted else directory_digest.directory_digest(first_directory(logs_root)),
     )
+
+
+def _places_of_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Where the rows of a map work, as each of them says: a resume reads it there."""
+    for directory in sorted(path.iterdir()):
+        if directory.name.startswith("row-") and directory.is_dir():
+            yield _elsewhere(read_facts(directory))
 
 
 def _elsewhere(facts: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -75,7 +83,13 @@ def _elsewhere(facts: Mapping[str, Any]) -> Mapping[str, Any]:
 def choices_for(graph: Graph, logs_root: Path, options: RunOptions) -> tuple[Command, ...]:
     """What a directory would choose by itself, with what these options leave to it; raises as ``choices_of``."""
     is_place_given = any(value is not None for value in (options.workdir, options.isolation, options.executor))
-    return choices_of(logs_root, graph, is_backend_given=options.backend is not None, is_place_given=is_place_given)
+    return choices_of(
+        logs_root,
+        graph,
+        is_backend_given=options.backend is not None,
+        is_place_given=is_place_given,
+        is_trusted=options.trust is True,
+    )
 
 
 def record_options(

@@ -30,7 +30,7 @@ FILE_NAME: Final = "trust.json"
 _LOCK_NAME: Final = "trust.lock"
 _SCHEMA_VERSION: Final = 1
 _MAX_BYTES: Final = 32 * 1024 * 1024
-_MOST_PLACES: Final = 300
+_MOST_PLACES: Final = 600
 """More are forgotten, the oldest first: what is forgotten is asked again."""
 _MOST_CHARACTERS: Final = 16 * 1024
 """Commands longer than this together are kept as a hash alone, without the diff that they would give."""

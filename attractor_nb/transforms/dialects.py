@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from attractor_nb.model.vocabulary.foreign_names import CHILD_FILE, CHILD_FILES
-from attractor_nb.model.vocabulary.shapes import PIPELINE_TYPE, SHAPE_TO_TYPE
+from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE, PIPELINE_TYPE, SHAPE_TO_TYPE
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph, Node
@@ -29,7 +29,8 @@ class ForeignSubPipelines:
 
 def _child_file(node: Node) -> str:
     """The attribute by which a node of another dialect names its child, or empty."""
-    if node.type or node.prompt or SHAPE_TO_TYPE.get(node.shape, "codergen") != "codergen" or CHILD_FILE in node.attrs:
+    is_task = SHAPE_TO_TYPE.get(node.shape, DEFAULT_TYPE) == DEFAULT_TYPE
+    if not is_task or node.type or node.prompt or node.get(CHILD_FILE, str, "").strip():
         return ""
     return next((name for name in CHILD_FILES if str(node.attrs.get(name, "")).strip()), "")
 

@@ -69,7 +69,7 @@ def test_what_steers_the_models_of_a_child_is_listed_ruling_43():
     found = executable_surface(replace(parent, children={"boss": child})).commands
     assert Command("boss", "manager.instructions", "Hurry") in found
     assert Command("boss/work", "prompt", "Work") in found
-    assert not any(entry.node_id == "plan" for entry in found)
+    assert Command("plan", "prompt", "Plan") in found  # its answer is carried to the boss
 
 
 def test_the_goal_and_the_inputs_above_a_steered_child_are_listed_ruling_43():
@@ -79,6 +79,37 @@ def test_the_goal_and_the_inputs_above_a_steered_child_are_listed_ruling_43():
     found = executable_surface(replace(parent, children={"boss": child})).commands
     assert Command("", "goal", "Ship") in found
     assert Command("", "inputs", "topic=cats") in found
+
+
+WITH_TEXTS = "goal=Ship note=N rankdir=LR work [prompt=Work, allowed_tools=run] %s"
+
+
+@pytest.mark.parametrize(
+    ("more", "entry"),
+    [
+        ("", ("", "note", "N")),
+        ("plan [prompt=Plan]", ("plan", "prompt", "Plan")),
+        ('plan [label="Plan it"]', ("plan", "prompt", "Plan it")),
+        ("plan [label=L, prompt=P]", ("plan", "label", "L")),
+        ('plan [prompt=P, carry="graph.note"]', ("plan", "carry", "graph.note")),
+        (
+            'gate [shape=hexagon, human.prompt="Go?"] gate -> work [label="[A] Approve"]',
+            ("gate", "edge label", "[A] Approve"),
+        ),
+        ('gate [shape=hexagon, human.prompt="Go?"]', ("gate", "human.prompt", "Go?")),
+        ("test [shape=parallelogram, label=Test, tool_command=make]", ("test", "prompt", "Test")),
+        ("count [function=count]", ("count", "function", "count")),
+    ],
+)
+def test_every_text_that_can_reach_a_model_that_may_execute_is_listed_ruling_43(more, entry):
+    assert Command(*entry) in surface(WITH_TEXTS % more).commands
+    assert not any(found.attribute == "rankdir" for found in surface(WITH_TEXTS % more).commands)
+
+
+def test_functions_are_listed_wherever_they_stand_ruling_43():
+    assert surface("count [function=count]").commands == (Command("count", "function", "count"),)
+    boss = surface("boss [shape=house, stack.child_pipeline=worker, manager.guard_function=judge]").commands
+    assert Command("boss", "manager.guard_function", "judge") in boss
 
 
 def test_a_server_that_nodes_have_from_their_graph_is_listed_once():

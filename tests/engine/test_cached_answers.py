@@ -11,6 +11,7 @@ from attractor_nb.backends.llm.provider_backend import ProviderBackend
 from attractor_nb.backends.llm.tools.mcp_servers import McpServers
 from attractor_nb.model.allowed_tools import ServerDeclaration
 from attractor_nb.model.graph import Node
+from attractor_nb.storage.sealed_file import seal, unseal
 
 FRAME = "digraph g {{ start [shape=Mdiamond] done [shape=Msquare] {body} }}"
 BILL = FRAME.format(body='a [prompt="bill", response_schema="Bill", goal_gate=true] start -> a -> done')
@@ -160,3 +161,32 @@ def test_ruling_44_a_validator_that_fails_in_its_own_way_is_a_miss(tmp_path, tex
             wait=True, cache=tmp_path / "cache", durability="none"
         )
     assert (result.status, ask.count) == ("fail", 2)
+
+
+DEPLOY = FRAME.format(
+    body="""test [shape=parallelogram, tool_command="exit 1"] a [prompt=hello] d [shape=diamond]
+    deploy [shape=parallelogram, tool_command="touch deployed"] start -> test
+    test -> a [condition="outcome=fail"] test -> a a -> d d -> deploy [condition="context.tool.exit_code=0"]
+    d -> done deploy -> done"""
+)
+
+
+@pytest.mark.parametrize("place", ["changes", "outcome"])
+def test_ruling_44_a_cached_result_sets_no_key_of_the_engine(tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    ask = versioned("hello")
+    assert Pipeline(DEPLOY, backend=ask).run(wait=True, cache="cache").status == "success"
+    for path in (tmp_path / "cache").rglob("*.json"):
+        plain = dict(unseal(path.read_bytes()))
+        if plain.get("node") == "a":
+            forged = {"tool.exit_code": 0}
+            plain |= (
+                {"changes": forged}
+                if place == "changes"
+                else {"outcome": {**plain["outcome"], "context_updates": forged}}
+            )
+            path.chmod(0o600)
+            path.write_bytes(seal({name: value for name, value in plain.items() if name != "checksum"}))
+    result = Pipeline(DEPLOY, backend=ask).run(wait=True, cache="cache")
+    assert (result.status, result.cached_nodes, ask.count) == ("success", (), 2)
+    assert not (tmp_path / "deployed").exists()

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Pipeline, Run
-from attractor_nb.errors import UntrustedSource
+from attractor_nb.errors import StorageError, UntrustedSource
 from attractor_nb.runtime.prepare.trust import trust_question
 from attractor_nb.runtime.recorded_options import choices_of
 from attractor_nb.storage.directory_digest import directory_digest
+from attractor_nb.storage.manifest_file import MANIFEST_NAME
+from attractor_nb.storage.sealed_file import seal
+from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.testing.fakes import FakeProcesses
 
 STEERED = (
@@ -175,25 +178,74 @@ def test_a_rehearsal_of_a_foreign_run_needs_no_trust(another_user, asked):
     assert run.result(60).status == "success"
 
 
-def test_a_digest_covers_names_contents_and_links_and_not_the_owner(tmp_path):
+def test_a_digest_covers_names_contents_and_links(tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "a").write_text("one")
     digests = [directory_digest(tmp_path)]
-    (tmp_path / "owner.json").write_text("{}")
-    assert directory_digest(tmp_path) == digests[0]
     for change in (
         lambda: (tmp_path / "deep" / "a").write_text("two"),
         lambda: (tmp_path / "deep" / "a").rename(tmp_path / "deep" / "b"),
+        lambda: (tmp_path / "deep" / "owner.json").write_text("{}"),
         lambda: (tmp_path / "link").symlink_to("deep"),
         lambda: ((tmp_path / "link").unlink(), (tmp_path / "link").symlink_to("/etc")),
         (tmp_path / "empty").mkdir,
         lambda: os.mkfifo(tmp_path / "pipe"),
-        lambda: (tmp_path / "sparse").touch() or os.truncate(tmp_path / "sparse", 1 << 40),
     ):
         change()
         digests.append(directory_digest(tmp_path))
     assert len(set(digests)) == len(digests)
     assert digests[0].startswith("1 file, SHA-256 ")
+
+
+def test_a_directory_that_is_too_large_for_a_hash_is_refused_and_trusted_as_a_whole(another_user, asked, tmp_path):
+    root = stopped(STEERED, asked)
+    (root / "0pad").touch()
+    os.truncate(root / "0pad", 1 << 31)
+    another_user()
+    with pytest.raises(StorageError, match="has more than 1 GiB") as caught:
+        Pipeline(STEERED).resume(root, backend=asked)
+    assert "trust=True" in caught.value.hint
+    assert Pipeline(STEERED).resume(root, backend=asked, trust=True).result(60).status == "success"
+
+
+def test_trusting_a_file_makes_no_directory_ones_own(another_user, asked, tmp_path):
+    root = stopped(STEERED, asked).absolute()
+    another_user()
+    question = trust_question(Pipeline(STEERED).graph, root / "pipeline.dot")
+    assert question is not None
+    question.remember()
+    for directory in (root, root / "row-1", root / "restart-1"):
+        if directory != root:
+            shutil.copytree(root, tmp_path / directory.name)
+            (tmp_path / directory.name).rename(directory)
+        with pytest.raises(UntrustedSource, match="directory"):
+            Pipeline(STEERED).resume(directory, backend=asked)
+
+
+def test_another_directory_in_the_place_of_ones_own_is_another_users(another_user, asked, tmp_path, monkeypatch):
+    mine = stopped(STEERED, asked).absolute()
+    mine.rename(tmp_path / "mine")
+    state = os.environ["ATTRACTOR_STATE_DIR"]
+    another_user()
+    theirs = stopped(STEERED, asked).absolute()
+    monkeypatch.setenv("ATTRACTOR_STATE_DIR", state)
+    assert theirs == mine
+    with pytest.raises(UntrustedSource, match="directory"):
+        Pipeline(STEERED).resume(theirs, backend=asked)
+    shutil.rmtree(theirs)
+    (tmp_path / "mine").rename(mine)
+    assert Pipeline(STEERED).resume(mine, backend=asked).result(60).status == "success"
+
+
+def test_a_row_of_a_foreign_map_chooses_no_other_place(another_user, asked, tmp_path):
+    text = PLAIN.replace("b [prompt=b]", 'b [shape=parallelogram, tool_command="true"]')
+    Pipeline(text).map([{"x": "dogs"}], map_dir="map", backend=asked).result()
+    row = next(Path("map").glob("row-*"))
+    (tmp_path / "private").mkdir()
+    (row / MANIFEST_NAME).write_bytes(seal({**read_facts(row), "workdir": str(tmp_path / "private")}))
+    another_user()
+    found = choices_of(Path("map"), Pipeline(text).graph, is_backend_given=True)
+    assert [(entry.attribute, entry.text) for entry in found] == [("directory.workdir", str(tmp_path / "private"))]
 
 
 def test_a_digest_of_a_deep_directory_ends(tmp_path):

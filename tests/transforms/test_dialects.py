@@ -24,7 +24,13 @@ def read(attributes):
 
 
 @pytest.mark.parametrize(
-    "attributes", ['shape=folder, dot_file="child.dot"', 'dotfile="child.dot"', 'label="A child", dot_file="child.dot"']
+    "attributes",
+    [
+        'shape=folder, dot_file="child.dot"',
+        'dotfile="child.dot"',
+        'label="A child", dot_file="child.dot"',
+        'pipeline.dotfile="", dot_file="child.dot"',
+    ],
 )
 def test_a_sub_pipeline_of_another_dialect_is_read_as_one(attributes):
     assert read(attributes) == ("pipeline", "child.dot")

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 MAX_SCHEMA_BYTES: Final = 100_000
 """Linux takes no longer argument than 128 KiB; a larger schema stands in the prompt alone."""
 _COMMAND_TOOL: Final = "Bash"
+_READING_TOOLS: Final = ("Glob", "Grep", "LS", "NotebookRead", "Read")
 _WRITING_TOOLS: Final = ("Edit", "MultiEdit", "Write", "NotebookEdit")
 _STATUS_OF_ERROR: Final = {
     "authentication_failed": 401,
@@ -141,6 +142,9 @@ def _permissions(call: AgentCall) -> list[str]:
     denied = [] if "run" in call.tools or _COMMAND_TOOL in named else [_COMMAND_TOOL]
     if not call.may_write:
         denied += [name for name in _WRITING_TOOLS if name not in named]
+    if named:
+        known = {_COMMAND_TOOL, *_WRITING_TOOLS, *named, *(_READING_TOOLS if call.tools else ())}
+        denied += sorted(CLAUDE_TOOLS - known)
     flags = [f"--permission-mode={'acceptEdits' if call.may_write else 'default'}"]
     if allowed:
         flags.append(f"--allowedTools={','.join(allowed)}")

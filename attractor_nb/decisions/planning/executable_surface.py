@@ -22,6 +22,7 @@ from attractor_nb.model.calls.model_endpoints import PREFIX
 from attractor_nb.model.calls.rates import RATE_FIELDS
 from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
 from attractor_nb.model.vocabulary.attribute_table import TABLE
+from attractor_nb.model.vocabulary.foreign_names import GRAPHVIZ_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,16 +43,28 @@ _OTHER_NAMES: Final = frozenset(
         "pipeline.dotfile",
         "allowed_tools",
         "attach",
+        "function",
+        "manager.guard_function",
         _SERVER,
     }
 )
 """Attributes that are no commands and do as much as one."""
 _LOOKING: Final = frozenset({"read", "list"})
 """Built-in tools that change nothing."""
-_STEERING: Final = ("prompt", "llm.system_prompt", "response_schema")
-_STEERING_ALL: Final = ("goal", "inputs")
-"""Attributes of a graph that stand in every prompt, or may: the defaults of inputs."""
-_STEERING_A_CHILD: Final = ("manager.instructions", "pipeline.inputs")
+_STEERING: Final = (
+    "prompt",
+    "llm.system_prompt",
+    "response_schema",
+    "carry",
+    "human.prompt",
+    "human.form",
+    "manager.instructions",
+    "pipeline.inputs",
+)
+"""Texts of a node that reach a model, its own or one after it: by the context, a thread, an answer at a gate."""
+_DRAWN: Final = GRAPHVIZ_NAMES - {"label", "comment"}
+_GRAPH_TABLE: Final = frozenset(row.name for row in TABLE if row.scope is Scope.GRAPH)
+_GRAPH_TEXTS: Final = ("goal", "inputs", "label")
 _FORM: Final = "attractor-nb executable surface 1"
 """Part of what is hashed: another canonical form must never yield the same hash."""
 _HASH: Final = re.compile(rf"[0-9a-f]{{{SHOWN_DIGITS},64}}\Z")
@@ -121,22 +134,23 @@ def executable_surface(graph: Graph) -> ExecutableSurface:
     A command counts on whatever node it stands: a handler of the user's own may run it. Those of its child
     pipelines count, too; their nodes are named by their path, such as ``boss/test``.
     """
-    return ExecutableSurface(tuple(_all_commands(graph, "")))
+    return ExecutableSurface(tuple(_all_commands(graph, "", has_texts=is_steered(graph))))
 
 
-def _all_commands(graph: Graph, within: str) -> Iterator[Command]:
+def _all_commands(graph: Graph, within: str, *, has_texts: bool) -> Iterator[Command]:
+    """The commands, and where a model of the whole family may write or execute, every text that can reach it."""
     yield from _commands_of(graph, within.rstrip("/"), _GRAPH_NAMES)
-    said = {name: text for name in _STEERING_ALL if (text := graph.get(name, str, "")).strip()}
-    if said and is_steered(graph):
-        yield from (Command(within.rstrip("/"), name, text) for name, text in said.items())
+    if has_texts:
+        yield from _texts_of_graph(graph, within.rstrip("/"))
     for node in graph.nodes.values():
-        yield from _steering_of(graph, node, within + node.id)
+        if has_texts:
+            yield from _texts_of_node(graph, node, within + node.id)
         for command in _commands_of(node, within + node.id, _NODE_NAMES):
             is_server = command.attribute == _SERVER or command.attribute.startswith(PREFIX)
             if not is_server or command.text != graph.get(command.attribute, str, ""):  # else from their graph
                 yield command
     for node_id, child in graph.children.items():
-        yield from _all_commands(child, f"{within}{node_id}/")
+        yield from _all_commands(child, f"{within}{node_id}/", has_texts=has_texts)
 
 
 def _may_execute(node: Node) -> bool:
@@ -150,19 +164,24 @@ def is_steered(graph: Graph) -> bool:
     return any(map(_may_execute, graph.nodes.values())) or any(map(is_steered, graph.children.values()))
 
 
-def _steering_of(graph: Graph, node: Node, node_id: str) -> Iterator[Command]:
-    """The texts by which a node tells a model what to do that may write or execute: its own, or its child's."""
-    child = graph.children.get(node.id)
-    names = _STEERING if _may_execute(node) else ()
-    if child is not None and is_steered(child):
-        names = (*_STEERING, *_STEERING_A_CHILD)
-    for name in names:
+def _texts_of_graph(graph: Graph, graph_id: str) -> Iterator[Command]:
+    """The texts of a graph that prompts contain, or may: `${graph.note}` is any attribute that is nobody's."""
+    own = sorted(name for name in graph.attrs if name not in _GRAPH_TABLE and name not in _DRAWN)
+    for name in dict.fromkeys((*_GRAPH_TEXTS, *own)):
+        if not _is_of_server(name) and not name.startswith(PREFIX) and (text := graph.get(name, str, "")).strip():
+            yield Command(graph_id, name, text)
+
+
+def _texts_of_node(graph: Graph, node: Node, node_id: str) -> Iterator[Command]:
+    """The texts of a node, and the labels of its edges, which are the answers at a gate and the ways of a verdict."""
+    if "label" in node.attrs and node.prompt:
+        yield Command(node_id, "label", node.label)
+    for name in _STEERING:
         text = node.get(name, str, "") or (node.label if name == "prompt" else "")
-        if text.strip():
+        if text.strip() and (name != "prompt" or "prompt" in node.attrs or "label" in node.attrs):
             yield Command(node_id, name, text)
-    if names and node.get("verdict", str, "") == "json":  # the model is told which ways lead on
-        for label in dict.fromkeys(edge.label for edge in graph.outgoing_edges(node.id) if edge.label):
-            yield Command(node_id, "edge label", label)
+    for label in dict.fromkeys(edge.label for edge in graph.outgoing_edges(node.id) if edge.label):
+        yield Command(node_id, "edge label", label)
 
 
 def _is_of_server(name: str) -> bool:

@@ -63,29 +63,38 @@ def recorded_choices(
 
 
 def foreign_choices(
-    graph: Graph, place: Mapping[str, Any], *, read_events: Callable[[], Iterable[Event]], digest: Callable[[], str]
+    graph: Graph,
+    places: Iterable[Mapping[str, Any]],
+    *,
+    read_events: Callable[[], Iterable[Event]],
+    digest: Callable[[], str],
 ) -> tuple[Command, ...]:
     """The entries that a directory needs besides, which the user did not begin.
 
     Args:
         graph: The graph that goes on.
-        place: What its manifests say of where the run works; without what the caller names.
+        places: What its manifests, and those of the rows of a map, say of where it works; empty where the caller
+            names a place.
         read_events: Reads the log; called only where a model may write or execute.
         digest: The hash of all files of the directory; called only there.
     """
     if not executable_surface(graph):
         return ()
-    found: list[tuple[str, object]] = [
-        (name, place[name]) for name in ("workdir", "workspace_from") if place.get(name) and _is_elsewhere(name, place)
-    ]
+    found: list[tuple[str, object]] = list(dict.fromkeys(entry for place in places for entry in _places_named(place)))
     if is_steered(graph):
         found += [*_told(read_events()), ("files", digest())]
     return tuple(Command("", f"{FOREIGN}{name}", _text(value)) for name, value in found)
 
 
-def _is_elsewhere(name: str, place: Mapping[str, Any]) -> bool:
-    """Whether a place of a manifest is not the run's own, inside its directory."""
-    return name != "workdir" or not place.get("isolation")
+def _places_named(place: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """The places of a manifest that are not the run's own, inside its directory."""
+    if place.get("workdir") and not place.get("isolation"):
+        yield "workdir", _text(place["workdir"])
+    if place.get("workspace_from"):
+        yield "workspace_from", _text(place["workspace_from"])
+    worktree = place.get("worktree")
+    if isinstance(worktree, dict):
+        yield "worktree.repository", _text(cast("dict[str, Any]", worktree).get("repository"))
 
 
 def _told(events: Iterable[Event]) -> Iterator[tuple[str, object]]:

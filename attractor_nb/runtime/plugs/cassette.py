@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, structs
 
 from attractor_nb import cassettes
-from attractor_nb.backends import NAMED, UNINSTALLED, resolve_backend
+from attractor_nb.backends import AGENTS, NAMED, UNINSTALLED, resolve_backend
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.interviewers import RefusingInterviewer
 from attractor_nb.runtime.begin import describe_backend
@@ -40,6 +40,11 @@ def with_cassette(options: RunOptions, *, is_resume: bool = False) -> tuple[RunO
         cassettes.AUTO if is_resume and mode == cassettes.RECORD else mode,
         options.disk or Disk(),
     )
+    if options.backend is None and tape.mode == cassettes.AUTO and tape.backend in AGENTS:
+        raise OptionError(
+            f"{tape.path} names the agent {tape.backend}, which would be started for what it does not have",
+            hint=f'say so: backend="{tape.backend}", or replay what is there: cassette_mode="replay"',
+        )
     if options.backend is None and tape.mode != cassettes.RECORD and tape.backend in NAMED:
         options = replace(options, backend=tape.backend)
     if tape.mode == cassettes.AUTO and options.backend is None and tape.backend:

@@ -23,17 +23,19 @@ from attractor_nb.decisions.planning.executable_surface import (
     is_hash,
 )
 from attractor_nb.decisions.planning.recorded_choices import FOREIGN, OF_A_DIRECTORY
-from attractor_nb.errors import OptionError, UntrustedSource
+from attractor_nb.errors import AttractorError, OptionError, UntrustedSource
 from attractor_nb.model.vocabulary.isolation import IN_PLACE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.current_directory import here
-from attractor_nb.storage.manifest_file import MANIFEST_NAME
+from attractor_nb.storage.manifest_file import MANIFEST_NAME, read_manifest
+from attractor_nb.storage.map_directory import read_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.trust_file import TrustFile
 from attractor_nb.views.shown_commands import command_count, command_diff, cut, listed_commands, spelled_out
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import Processes
@@ -98,7 +100,7 @@ class TrustQuestion(Struct, frozen=True):
                 _note(place, of_graph, is_synced=True)
                 break
         if self.logs_root is not None:
-            _note(_place(self.logs_root / SOURCE_NAME), of_graph, is_synced=True)
+            _note_own(self.logs_root, _identity(self.logs_root), is_synced=True)
             if own:
                 _note(_place(self.logs_root / MANIFEST_NAME), own, is_synced=True)
         return ExecutableSurface((*of_graph.commands, *own.commands)).full_hash
@@ -170,8 +172,41 @@ def are_choices_known(recorded: Sequence[Command], logs_root: Path | None) -> bo
 
 
 def is_own_directory(logs_root: Path) -> bool:
-    """Whether this user began the run of a directory here, or has trusted its commands."""
-    return any(TrustFile().recall(place) for place in _places(logs_root / SOURCE_NAME))
+    """Whether this user began the run or the map of a directory here, or has trusted what is in it.
+
+    The directory is told by its place and by the id of its run: another one in its place is another user's.
+    A restart is part of its run, and a row of its map.
+    """
+    directory, identity = logs_root, _identity(logs_root)
+    while identity:
+        if (found := TrustFile().recall(_own_place(directory))) and found.full_hash == identity:
+            return True
+        if not _PART_NAME.match(directory.name):
+            return False
+        is_row, whole = directory.name.startswith("row-"), _identity(directory.parent)
+        directory, identity = directory.parent, whole if is_row or identity == whole else ""
+    return False
+
+
+def _identity(directory: Path) -> str:
+    """The id of the run or the map in a directory; empty when there is none."""
+    facts: Mapping[str, Any] = read_manifest(directory)[0] or {}
+    if run_id := facts.get("run_id"):
+        return str(run_id)
+    try:
+        return str(read_map(directory).get("map_id", ""))
+    except AttractorError:
+        return ""
+
+
+def _own_place(directory: Path) -> str:
+    """The name under which a directory of the user's own is noted: no file has it."""
+    return _place(directory) + os.sep
+
+
+def _note_own(directory: Path, identity: str, *, is_synced: bool) -> None:
+    if identity:
+        TrustFile().remember(_own_place(directory), identity, None, is_synced=is_synced)
 
 
 def where_commands_run(graph: Graph, isolation: str | None, workdir: str | Path | None) -> str:
@@ -216,7 +251,7 @@ def check_trust(
         raise untrusted(question)
 
 
-def note_run(graph: Graph, logs_root: Path, options: RunOptions, recorded: Sequence[Command]) -> None:
+def note_run(graph: Graph, logs_root: Path, options: RunOptions, recorded: Sequence[Command], identity: str) -> None:
     """Note what a run that begins here runs, so that its directory can go on without being asked about.
 
     The commands of a rehearsal are not noted: what it did not run was not trusted.
@@ -226,10 +261,12 @@ def note_run(graph: Graph, logs_root: Path, options: RunOptions, recorded: Seque
         logs_root: Its directory.
         options: How it runs.
         recorded: What its directory records of the choices of the user, as ``recorded_choices`` says.
+        identity: The id of the run or the map.
     """
     is_synced = options.durability == "full"
     if _are_commands_run(options.processes) and (surface := executable_surface(graph)):
         _note(_place(logs_root / SOURCE_NAME), surface, is_synced=is_synced)
+        _note_own(logs_root, identity, is_synced=is_synced)
     note_choices(recorded, logs_root, is_synced=is_synced)
 
 

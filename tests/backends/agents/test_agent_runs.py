@@ -160,12 +160,12 @@ PERMISSIONS = {
     ("claude", "Read, Grep, Bash(git:*)"): [
         "--permission-mode=default",
         "--allowedTools=Read,Grep,Bash(git:*)",
-        "--disallowedTools=Edit,MultiEdit,Write,NotebookEdit",
+        "--disallowedTools=Edit,MultiEdit,Write,NotebookEdit,Glob,LS,NotebookRead,Task,TodoWrite,WebFetch,WebSearch",
     ],
     ("claude", "run, Edit"): [
         "--permission-mode=default",
         "--allowedTools=Bash,Edit",
-        "--disallowedTools=MultiEdit,Write,NotebookEdit",
+        "--disallowedTools=MultiEdit,Write,NotebookEdit,Task,TodoWrite,WebFetch,WebSearch",
     ],
     ("codex", ""): ["--sandbox=read-only", "--skip-git-repo-check"],
     ("codex", "read,list"): ["--sandbox=read-only", "--skip-git-repo-check"],

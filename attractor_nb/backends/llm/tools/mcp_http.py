@@ -135,6 +135,8 @@ async def _checked(response: httpx2.Response) -> None:
     """Have a refusal be an error of MCP, and an answer end that is longer than any may be."""
     if response.request.method != "POST":
         return
+    if response.headers.get("content-encoding", "identity").lower() != "identity":  # what it becomes has no bound
+        raise httpx2.StreamError("the answer is compressed, which was not asked for")
     if response.status_code >= HTTPStatus.BAD_REQUEST:
         response.stream = _Refusal(response, response.stream)
         response.headers["content-type"] = "application/json"
