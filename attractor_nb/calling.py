@@ -13,6 +13,7 @@ import asyncio
 import inspect
 import os
 import threading
+from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
@@ -30,6 +31,47 @@ async def call(function: Callable[..., T | Awaitable[T]], *args: Any) -> T:
     """Call a function of either kind and wait for its result, without blocking the loop."""
     result: Any = function(*args) if inspect.iscoroutinefunction(function) else await _in_thread(function, args)
     return await result if inspect.isawaitable(result) else result
+
+
+def call_in_loop(loop: asyncio.AbstractEventLoop, function: Callable[[], T], seconds: float) -> T:
+    """Call a plain function in a loop and wait for its result; from any thread, that of the loop too.
+
+    Args:
+        loop: The loop.
+        function: What is called, and quick.
+        seconds: How long to wait at most.
+
+    Raises:
+        TimeoutError: The loop did not call it in time.
+        RuntimeError: The loop has ended.
+    """
+    done: Future[T] = Future()
+
+    def work() -> None:
+        if not done.set_running_or_notify_cancel():
+            return
+        try:
+            done.set_result(function())
+        except BaseException as error:  # noqa: BLE001 - it is the caller's
+            done.set_exception(error)
+
+    if is_running_here(loop):
+        work()
+    else:
+        loop.call_soon_threadsafe(work)
+    try:
+        return done.result(seconds)
+    except TimeoutError:
+        done.cancel()
+        raise
+
+
+def is_running_here(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether a loop is the one that runs in this thread: waiting here would stop it."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
 
 
 def awaitable(function: Callable[..., T | Awaitable[T]]) -> Callable[..., Awaitable[T]]:

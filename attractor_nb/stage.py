@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -154,6 +154,17 @@ class ToolServers(Protocol):
         ...
 
 
+class InstructionSource(Protocol):
+    """Where a run is told something while it goes on."""
+
+    is_used: bool
+    """It was told something."""
+
+    def carry(self, scope: StageScope) -> str:
+        """What an attempt under way has not had yet, as sections of a prompt; empty for nothing."""
+        ...
+
+
 class Kept(NamedTuple):
     """What was kept of what a stage has changed.
 
@@ -237,6 +248,11 @@ class StageScope(msgspec.Struct):
         branches: For a fan-out: its branches.
         children: Where it gets child runs; None where there are none.
         instructions: What a supervisor has told this run and no prompt has carried yet, oldest first.
+        messages: The same of people: what they told the run, or this node.
+        inbox: Where more comes in meanwhile; None on a worker.
+        reach: How the attempt can receive that: ``request`` or ``turn``, set by a backend that asks for it
+            (``more_instructions``) while it works; empty where it cannot.
+        told: What it received so, as text behind its prompt.
         complaint: What was wrong with the last answer of this visit, for the prompt; or empty.
         conversation: Under ``full`` fidelity: what the thread has said so far; else None.
         attachments: Images and documents that the model is shown beside the prompt.
@@ -269,6 +285,10 @@ class StageScope(msgspec.Struct):
     branches: Branches | None = None
     children: Children | None = None
     instructions: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    inbox: InstructionSource | None = None
+    reach: Literal["", "request", "turn"] = ""
+    told: str = ""
     complaint: str = ""
     attachments: tuple[Attachment, ...] = ()
     conversation: Conversation | None = None
@@ -296,6 +316,13 @@ class StageScope(msgspec.Struct):
     def place(self) -> dict[str, Any]:
         """Which attempt this is, as the fields of its events: ``ModelCallEnded(**scope.place, …)``."""
         return {"name": self.node_id, "index": self.index, "visit": self.visit, "attempt": self.attempt}
+
+    def more_instructions(self) -> str:
+        """What the run was told since this attempt's prompt, as text for its model; each time only what is new.
+
+        To be called in the run's event loop, by a backend that has set ``reach``.
+        """
+        return "" if self.inbox is None or not self.inbox.is_used else self.inbox.carry(self)
 
     def stream(self, text: str, channel: str = RESPONSE) -> None:
         """Announce a piece of the stage's output as it arrives; of a response not its reasoning."""

@@ -138,7 +138,7 @@ class Attempts(msgspec.Struct):
         outcome, warning = outcome_that_counts(effect, files, returned, duration, spending)
         if warning:
             self.announce(RunWarning(message=warning, node=planned.id))
-        if look is not None and setup.cache is not None:
+        if look is not None and setup.cache is not None and not scope.told:  # its key knows the prompt alone
             setup.cache.keep(look, without_note(outcome, effect), context, setup.clock.time())
         elapsed, place, commit = self.time.elapsed_seconds, setup.workplace, ""
         if place is not None and place.is_kept:
@@ -164,6 +164,8 @@ class Attempts(msgspec.Struct):
             conversation = StoredConversation(self.store, effect, self.branch, self.announce)
         if conversation is not None or effect.preamble:
             keep_carried(files, effect, conversation)
+        inbox = setup.instructions
+        instructions, messages = inbox.texts_for(planned.id) if inbox.is_used else ((), ())
         scope = StageScope(
             run_id=setup.run_id,
             node_id=planned.id,
@@ -179,7 +181,9 @@ class Attempts(msgspec.Struct):
             branch=self.branch,
             branches=FanOut(self.keeper, self, planned, started) if planned.is_fan_out else None,
             children=setup.children,
-            instructions=() if setup.instructions is None else setup.instructions.waiting,
+            instructions=instructions,
+            messages=messages,
+            inbox=inbox,
             complaint=effect.complaint,
             conversation=conversation,
             workplace=setup.workplace,
@@ -191,14 +195,12 @@ class Attempts(msgspec.Struct):
             failed=partial(self._keep_failure, planned.id, files),
         )
         enter_stage(scope)
-        if setup.instructions is not None:
-            setup.instructions.enter(scope)
+        inbox.under_way[id(scope)] = scope
         return scope
 
     def _end(self, scope: StageScope, conversation: Conversation | None) -> None:
         """The attempt is over: whoever goes on in it reaches nothing any more."""
-        if self.setup.instructions is not None:
-            self.setup.instructions.leave(scope)
+        self.setup.instructions.under_way.pop(id(scope), None)
         if isinstance(conversation, StoredConversation):
             conversation.close()
         if scope.streams:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from attractor_nb.calling import call_in_loop
 from attractor_nb.errors import RunError
 
 if TYPE_CHECKING:
@@ -140,22 +140,12 @@ class DebugDesk:
         Raises:
             RunError: The walk has gone on meanwhile; nothing was changed.
         """
-        done: Future[None] = Future()
 
         def make() -> None:
-            try:
-                self._check_stands(stand)
-                change()
-            except BaseException as error:  # noqa: BLE001 - it is the caller's
-                done.set_exception(error)
-            else:
-                done.set_result(None)
+            self._check_stands(stand)
+            change()
 
-        if _running_loop() is stand.loop:
-            make()
-        else:
-            stand.loop.call_soon_threadsafe(make)
-        done.result(COMMAND_SECONDS)
+        call_in_loop(stand.loop, make, COMMAND_SECONDS)
 
     def _check_stands(self, stand: Stand) -> None:
         if stand.stop.number not in self.stands:
@@ -208,13 +198,6 @@ class DebugDesk:
                     raise TimeoutError(f"the run did not stop within {timeout} s; it goes on")
                 self._moved.wait(left)
             return next(iter(self.stands.values())).stop
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _is_within(key: tuple[str, str], path: str, branch: str) -> bool:

@@ -1,69 +1,113 @@
-"""The desk where a supervisor hands in instructions for a run (spec 4.11).
+"""The desk where a supervisor, or a person, hands in instructions for a run (spec 4.11).
 
-An instruction is an event of the run's own log, and a file in the directory of the stage under way. It is
+An instruction is an event of the run's own log, and a file in the directory of the model stage under way. It is
 data for a prompt: nothing here executes it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
-import msgspec
-
-from attractor_nb.model.events import InstructionGiven, StageEnd, StageStarted
-from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
+from attractor_nb.lazy_imports import later
+from attractor_nb.model.calls.prompt_sections import with_instructions, with_messages
+from attractor_nb.model.events import (
+    InstructionCarried,
+    InstructionGiven,
+    PipelineStarted,
+    StageCompleted,
+    StageFailed,
+    StageStarted,
+)
+from attractor_nb.model.instruction import InstructionReceipt
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
+    from attractor_nb.decisions import waiting_instructions
+    from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.model.events import Event
+    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.instruction import Instruction
     from attractor_nb.stage import StageScope
+else:
+    waiting_instructions = later("attractor_nb.decisions.waiting_instructions")  # most runs are told nothing
+
+_FOLDED: Final = (InstructionGiven, InstructionCarried, PipelineStarted, StageStarted, StageCompleted, StageFailed)
 
 
 class Instructions:
-    """What a run was told, and which of its stages are under way."""
+    """What a run was told, and which of its stages are under way (``stage.InstructionSource``).
 
-    def __init__(self, announce: Callable[[Event], None]) -> None:
-        """Make the desk; ``announce`` logs an event durably and tells observers."""
-        self._announce = announce
-        self._fold = WaitingInstructions()
-        self._under_way: list[StageScope] = []
+    A run that nobody tells anything pays for none of it: its events are folded from the first instruction on.
+
+    Attributes:
+        is_used: The run was told something.
+        is_over: The run has ended: it takes nothing more.
+        under_way: The attempts under way by their identities, the latest begun last.
+    """
+
+    def __init__(self, stream: EventStream, graph: Graph) -> None:
+        """Make the desk of a run: its events, and the graph that runs."""
+        self.is_used = False
+        self.is_over = False
+        self.under_way: dict[int, StageScope] = {}
+        self._stream = stream
+        self._graph = graph
+
+    @cached_property
+    def _fold(self) -> waiting_instructions.WaitingInstructions:
+        return waiting_instructions.WaitingInstructions()
 
     def recall(self, events: Iterable[Event]) -> None:
         """Take what was recorded before."""
         for event in events:
             self._fold.apply(event)
+        if self._fold.count:
+            self._use()
 
-    def take(self, event: Event) -> None:
-        """Take in an event; a sink of the run's stream."""
-        self._fold.apply(event)
-
-    @property
-    def waiting(self) -> tuple[str, ...]:
-        """What the next prompt carries."""
-        return tuple(given.text for given in self._fold.waiting)
+    def _use(self) -> None:
+        if not self.is_used:
+            self.is_used = True
+            self._stream.add_sink(self._fold.apply, *_FOLDED)
 
     @property
-    def last_at(self) -> float | None:
-        """When the latest instruction was given, in seconds since 1970; None for never."""
-        return self._fold.last_at
+    def waiting(self) -> tuple[Instruction, ...]:
+        """What no committed prompt has carried."""
+        return tuple(self._fold.waiting.values()) if self.is_used else ()
+
+    @property
+    def steered_at(self) -> float | None:
+        """When a supervisor gave the latest instruction, in seconds since 1970; None for never."""
+        return self._fold.steered_at
 
     @property
     def active_stage(self) -> str:
         """The stage that is under way, the latest begun where there are several; else empty."""
-        return self._under_way[-1].node_id if self._under_way else ""
+        return next((scope.node_id for scope in reversed(self.under_way.values())), "")
 
-    def enter(self, scope: StageScope) -> None:
-        """An attempt begins."""
-        self._under_way.append(scope)
+    def texts_for(self, node: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the next prompt of a node carries: of supervisors, and of people."""
+        return _by_giver(self._fold.of(node))
 
-    def leave(self, scope: StageScope) -> None:
-        """An attempt is over."""
-        self._under_way = [other for other in self._under_way if other is not scope]
+    def tell(self, node: str | None, text: object, given_by: str) -> InstructionReceipt:
+        """Record what a person tells the run; from its own event loop.
 
-    def give(self, text: str, given_by: str) -> str:
-        """Record an instruction; from the run's own event loop.
+        Args:
+            node: The node whose prompts alone carry it; None for any.
+            text: What it says.
+            given_by: By what way it came, for the record.
+
+        Raises:
+            OptionError: It cannot be given: what it says, or to whom.
+            StorageError: It could not be recorded.
+        """
+        said = waiting_instructions.check_instruction(self._graph, node, text)
+        return self._give(said, given_by, node or "", is_from_person=True)
+
+    def steer(self, text: str, given_by: str) -> str:
+        """Record an instruction of a supervisor; from the run's own event loop.
 
         Returns:
             The stage in whose directory it is, or empty when none was under way.
@@ -71,43 +115,45 @@ class Instructions:
         Raises:
             StorageError: It could not be recorded.
         """
+        return self._give(text, given_by).stage
+
+    def _give(self, text: str, given_by: str, node: str = "", *, is_from_person: bool = False) -> InstructionReceipt:
         text = redacted(text)
-        scope = self._under_way[-1] if self._under_way else None
+        scope = self._receiver(node)
         name = f"instruction-{self._fold.count + 1}.md" if scope else ""
         if scope is not None:
             scope.files.write_text(name, text)
         stage = scope.node_id if scope else ""
-        event = InstructionGiven(text=text, given_by=given_by, stage=stage, file=name)
+        event = InstructionGiven(
+            text=text, given_by=given_by, stage=stage, file=name, node=node, is_from_person=is_from_person
+        )
         event.branch = scope.branch if scope else ""
-        self._announce(event)
-        return stage
+        self._use()
+        self._stream.announce(event, is_synced=True)
+        reach = scope.reach if scope is not None and scope.reach else "attempt" if node else "prompt"
+        return InstructionReceipt(text, node, stage, reach)
+
+    def _receiver(self, node: str) -> StageScope | None:
+        """The attempt under way to which an instruction belongs: one that can receive it still, else the latest."""
+        found = [scope for scope in reversed(self.under_way.values()) if node in {"", scope.node_id}]
+        return next((scope for scope in found if scope.reach), found[0] if found else None)
+
+    def carry(self, scope: StageScope) -> str:
+        """What an attempt under way has not had yet, as sections of a prompt; it has it now, and that is recorded."""
+        found = self._fold.not_had(scope.branch, scope.node_id)
+        if not found:
+            return ""
+        scope.announce(InstructionCarried(**scope.place, numbers=tuple(found), reach=scope.reach))
+        steered, told = _by_giver(found.values())
+        text = with_messages(with_instructions("", steered), told)
+        scope.told += text
+        return text.strip()
 
 
-class WaitingInstructions(msgspec.Struct):
-    """Instructions that no committed prompt has carried, in the order in which they were given.
-
-    An instruction waits from the moment it is given until a model stage whose prompt had it is committed. So
-    an attempt that is tried again, or run again after a crash, has it again, and no stage after that does.
-    It is a fold over the run's events, like the state: a resumed run knows what a live one knew.
-
-    Attributes:
-        waiting: The instructions.
-        last_at: When the latest of all was given, in seconds since 1970; None for never.
-        count: How many were given so far.
-    """
-
-    waiting: tuple[InstructionGiven, ...] = ()
-    last_at: float | None = None
-    count: int = 0
-    _begun: dict[tuple[str, str], int] = {}
-
-    def apply(self, event: Event) -> None:
-        """Take in an event of the log, or one that was just announced."""
-        if isinstance(event, InstructionGiven):
-            self.waiting, self.last_at, self.count = (*self.waiting, event), event.time, self.count + 1
-        elif isinstance(event, StageStarted):
-            if event.handler_type == DEFAULT_TYPE and self.waiting:
-                self._begun[event.branch, event.name] = event.sequence
-        elif isinstance(event, StageEnd) and event.is_commit and self._begun:
-            begun = self._begun.pop((event.branch, event.name), 0)
-            self.waiting = tuple(given for given in self.waiting if given.sequence > begun)
+def _by_giver(instructions: Iterable[Instruction]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The texts of supervisors, and those of people."""
+    given = tuple(instructions)
+    return (
+        tuple(one.text for one in given if not one.is_from_person),
+        tuple(one.text for one in given if one.is_from_person),
+    )

@@ -59,7 +59,7 @@ class RunSetup(msgspec.Struct):
         marks: What must be said of the result so far.
         saved_marks: What the manifest says of it.
         children: Where stages get child runs.
-        instructions: What a supervisor has told the run; None where nobody gives any.
+        instructions: What the run is told by a supervisor, or by people.
         workplace: Where agents and the tools of models work.
         cache: Where results of stages are kept; None when nothing is taken from there.
         cut_off: For a resume: by node, what attempts had consumed that were cut off with their process; the
@@ -80,6 +80,7 @@ class RunSetup(msgspec.Struct):
     randomness: Randomness
     run_id: str
     debugging: Debugging
+    instructions: Instructions
     lifetimes: tuple[BackendLifetime, ...] = ()
     gates: Interviewer | None = None
     stop_after: int | None = None
@@ -94,7 +95,6 @@ class RunSetup(msgspec.Struct):
     marks: MarkFold = msgspec.field(default_factory=MarkFold)
     saved_marks: ResultMarks = ResultMarks()
     children: Children | None = None
-    instructions: Instructions | None = None
     workplace: Workplace | None = None
     cache: StageCache | None = None
     cut_off: Mapping[str, Usage] = {}

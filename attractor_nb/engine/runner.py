@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.traversal import Uniform
     from attractor_nb.engine.debug_control import Debugging
     from attractor_nb.engine.run_setup import RunSetup
+    from attractor_nb.model.carried_state import CarriedState
     from attractor_nb.protocols import BackendLifetime
 
 TRAILING_SECONDS = 0.05
@@ -111,6 +112,7 @@ class Runner(msgspec.Struct):
                 self._note_fault(fault)
                 raise
         finally:
+            setup.instructions.is_over = True
             if self._later is not None:
                 self._later.cancel()
             try:
@@ -174,7 +176,7 @@ class Runner(msgspec.Struct):
                 inputs={key: kept.get(key, value) for key, value in setup.inputs.items()},
                 start_node=state.next_node,
                 restart_of=setup.restart_of,
-                carried=msgspec.structs.replace(state.carried, marks=setup.marks.marks) if setup.restart_of else None,
+                carried=self._carried() if setup.restart_of else None,
                 goal=setup.plan.graph.goal,
                 model=setup.plan.graph.get("llm_model", str) or "",
                 node_count=len(setup.plan.nodes),
@@ -187,6 +189,13 @@ class Runner(msgspec.Struct):
             setup.warning = ""
         setup.debugging.begin()
         self._save_checkpoint(is_forced=True)
+
+    def _carried(self) -> CarriedState:
+        """What a restart has of the run before it."""
+        setup = self.setup
+        return msgspec.structs.replace(
+            setup.state.carried, marks=setup.marks.marks, instructions=setup.instructions.waiting
+        )
 
     async def _traverse(self) -> tuple[RunEnd, Attempts]:
         setup = self.setup

@@ -24,7 +24,7 @@ from attractor_nb.handlers.named_models import with_named_schema
 from attractor_nb.handlers.response_texts import RESPONSE_FILE, answer_in, no_answer, response_updates
 from attractor_nb.handlers.verdicts import TRUNCATED, NoAnswer, asks_for_verdict, read_verdict, verdict_request
 from attractor_nb.model.calls.attachment import attachments_section
-from attractor_nb.model.calls.prompt_sections import with_complaint, with_context, with_instructions
+from attractor_nb.model.calls.prompt_sections import with_complaint, with_context, with_instructions, with_messages
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.protocols import answers_only
@@ -119,7 +119,7 @@ class CodergenHandler:
 
 def _prompt(node: Node, graph: Graph, scope: StageScope) -> str:
     """The text for the model in an attempt."""
-    prompt = compose_prompt(node, graph, scope.preamble, scope.instructions, scope.attachments)
+    prompt = compose_prompt(node, graph, scope.preamble, scope.instructions, scope.attachments, scope.messages)
     return with_complaint(prompt, scope.complaint)
 
 
@@ -129,12 +129,15 @@ def compose_prompt(
     preamble: str = "",
     instructions: Iterable[str] = (),
     attachments: Sequence[Attachment] = (),
+    messages: Iterable[str] = (),
 ) -> str:
-    """The text for the model: carried context, the task, a supervisor's word, what is attached, the verdict.
+    """The text for the model: carried context, the task, what supervisors and people said, attachments, the verdict.
 
     The node is one whose variables have their values.
     """
     sections = [with_instructions(with_context(preamble, task_of(node)), instructions)]
+    if messages:
+        sections[0] = with_messages(sections[0], messages)
     if attachments:
         sections.append(attachments_section(attachments))
     if asks_for_verdict(node):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from attractor_nb.model.instruction import Instruction
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Count, Record, always
 from attractor_nb.model.result_marks import ResultMarks
@@ -23,6 +24,7 @@ class CarriedState(Record, frozen=True):
         unsatisfied: Of a restart the nodes that had not succeeded before it: a goal gate among them must be
             executed again (ruling 45).
         marks: Of a restart: what must be said of the results before it (ruling 48).
+        instructions: Of a restart: those that no committed prompt had carried before it.
     """
 
     restarts: Count = always(0)
@@ -34,3 +36,4 @@ class CarriedState(Record, frozen=True):
     branch_steps: Count = always(0)
     unsatisfied: tuple[str, ...] = ()
     marks: ResultMarks = ResultMarks()
+    instructions: tuple[Instruction, ...] = ()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "stack.child."
 """Context keys that tell of a supervised child begin so (spec 5.1)."""
+CHILD_SEPARATOR: Final = ">"
+"""Between the nodes of a path into child runs: no identifier has it."""
 
 
 class ChildSnapshot(msgspec.Struct, frozen=True):

@@ -30,7 +30,9 @@ _CLEAN = (int, float, Usage, Event)
 _OURS = frozenset({"run_id", "graph_hash", "saved_node", "branch", "carried"})
 _OURS_OF_STAGES = frozenset({"name", "next_node", "handler_type", "fidelity", "route", "context", "logs"})
 """Ids, which lint keeps clean (``secret_in_id``), words of ours, and what the context took in redacted."""
-_NO_TEXT = frozenset({"Count", "Count | None", "int", "float", "float | None", "bool", "Usage | None"})
+_NO_TEXT = frozenset(
+    {"Count", "Count | None", "int", "float", "float | None", "bool", "Usage | None", "tuple[Count, ...]"}
+)
 """Types of fields, as events spell them, that hold no text."""
 
 

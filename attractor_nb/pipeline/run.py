@@ -14,6 +14,7 @@ from attractor_nb.runtime.prepare.run_options import as_path
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from attractor_nb.model.instruction import InstructionReceipt
     from attractor_nb.runtime.definition import Definition
 
 
@@ -37,6 +38,34 @@ class Run(ResumingRun, Forking, RunPast):
         from attractor_nb.runtime.stored_execution import children_of  # noqa: PLC0415 - loads an engine
 
         return children_of(self)
+
+    def tell(self, node: str | None, text: str, *, given_by: str = "call") -> InstructionReceipt:
+        """Tell the run something while it goes on; when this returns it is recorded.
+
+        A model that works with tools receives it with its next request, an agent of the command line as its next
+        turn where it keeps sessions. Otherwise the next attempt of the node, or the next prompt, carries it. It does
+        until a stage that had it is committed, also after a crash. A run that stands still has it when it goes on.
+
+        Args:
+            node: The model stage that it is for; ``node>inner`` is a stage of the node's child run. None: the model
+                stage under way, or the next prompt.
+            text: What it says. It is data of a person in the prompt: nothing executes it.
+            given_by: By what way it came, for the record.
+
+        Returns:
+            How it reaches a model: ``queued for the next attempt of plan``.
+
+        Raises:
+            OptionError: It cannot be told so: what is said, or to whom.
+            RunNotFound: A child run that ``node`` names does not exist yet.
+            RunError: The run has ended.
+            RunLocked: It goes on in another process, which takes nothing from here.
+            StorageError: It cannot be recorded, or it is unknown what became of it.
+        """
+        from attractor_nb.runtime.telling import tell  # noqa: PLC0415 - loads an engine
+
+        with held_interrupts():  # else nobody knew whether it was recorded
+            return tell(self, node, text, given_by)
 
     @classmethod
     def load(cls, logs_root: str | Path, pipeline: Definition | None = None) -> Run:

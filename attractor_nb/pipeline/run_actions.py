@@ -14,12 +14,12 @@ from attractor_nb.decisions.overrides import overrides_of
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.handlers.codergen import task_of
 from attractor_nb.model.branch import parts_of
+from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.redaction import MARK, redacted
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.past import look_back
 from attractor_nb.runtime.pins import MODEL_TYPE, check_can_stand_in
 from attractor_nb.studio.history.waiting_gates import load_call
-from attractor_nb.views.drawings.svg import CHILD_SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,6 +1,7 @@
-"""Answers from other processes of this user: a run takes them while a gate waits, anybody hands them in.
+"""Answers and messages from other processes of this user: a run takes them while it goes on, anybody hands them in.
 
-What is taken goes the way of every other answer: the run's gates check it, the first durable one wins.
+What is taken goes the way of every other: the run's gates check an answer, and the first durable one wins; the run's
+desk for instructions checks a message.
 """
 
 from __future__ import annotations
@@ -9,35 +10,48 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.errors import AlreadyAnswered, AnswerRefused, AttractorError, NoSuchGate, RunLocked, StorageError
+from attractor_nb.errors import (
+    AlreadyAnswered,
+    AnswerRefused,
+    AttractorError,
+    NoSuchGate,
+    OptionError,
+    RunError,
+    RunLocked,
+    RunNotFound,
+    StorageError,
+)
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import InterviewCompleted
-from attractor_nb.storage.answer_box import PATIENCE_SECONDS, AnswerBox, AnswerReply, BoxedAnswer
+from attractor_nb.storage.answer_box import PATIENCE_SECONDS, AnswerBox, AnswerReply, Boxed, BoxedAnswer, BoxedMessage
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.run_store import DirectoryRunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from attractor_nb.engine.gates import Gates
+    from attractor_nb.model.instruction import InstructionReceipt
 
 LOGGER = own_logger(__name__)
 LOOK_SECONDS: Final = 0.25
-"""How often a run looks for answers while a gate waits."""
-_REFUSALS: Final = {kind.__name__: kind for kind in (AlreadyAnswered, NoSuchGate)}
+"""How often a run looks for answers and messages."""
+_REFUSALS: Final = {kind.__name__: kind for kind in (AlreadyAnswered, NoSuchGate, OptionError, RunError, RunNotFound)}
 
 
 class AnswerCollector:
-    """Takes what other processes hand in for the gates of a run, and tells them what became of it.
+    """Takes what other processes hand in for a run, and tells them what became of it.
 
     Args:
         gates: The gates.
+        tell: Tells the run something: given a node, a text, and by what way it came.
     """
 
-    def __init__(self, gates: Gates) -> None:
+    def __init__(self, gates: Gates, tell: Callable[[str, str, str], InstructionReceipt]) -> None:
         self._gates = gates
+        self._tell = tell
         self._place: Path | None = None
         self._box: AnswerBox | None = None
         self._is_warned = False
@@ -48,7 +62,7 @@ class AnswerCollector:
         Args:
             store: Where the run is stored now; only a run that has a directory can be found by others.
         """
-        if not self._gates.pending or not isinstance(store, DirectoryRunStore):
+        if not isinstance(store, DirectoryRunStore):
             return
         if self._box is None or self._place != store.logs_root:  # a restart has a directory of its own
             self._place, self._box = store.logs_root, AnswerBox(store.logs_root)
@@ -60,9 +74,11 @@ class AnswerCollector:
                 LOGGER.warning("answers of other processes cannot be read: %s", error)
             self._is_warned = True
 
-    def _reply_to(self, given: BoxedAnswer) -> AnswerReply:
-        form = given.form or None
+    def _reply_to(self, given: Boxed) -> AnswerReply:
         try:
+            if isinstance(given, BoxedMessage):
+                return AnswerReply(receipt=self._tell(given.node, given.message, given.given_by))
+            form = given.form or None
             self._gates.answer(given.question, given.choice, text=given.text, form=form, answered_by=given.answered_by)
         except AttractorError as error:
             fields = error.fields if isinstance(error, AnswerRefused) else {}
@@ -108,19 +124,55 @@ def answer_elsewhere(
         RunLocked: That process takes no answers from here; this one does not count.
         StorageError: The answer cannot be handed in, or it is unknown what became of it.
     """
-    reply = None
-    if can_be_answered(owner, place):
-        given = BoxedAnswer(question, answered_by, time.time() + patience, choice, text, dict(form or {}))
-        reply = AnswerBox(place).hand_in(given, patience)
-    if reply is None:
+    given = BoxedAnswer(question, answered_by, time.time() + patience, choice, text, dict(form or {}))
+    if _handed_in(given, place, owner, patience) is None:
         raise RunLocked(
             f"the run is owned by {process_of(owner)}, which takes no answer from here",
             owner=dict(owner),
             hint="answer it there: at its console, in its notebook, or over its server with --server URL",
         )
-    if not reply.error:
-        recorded = [event for event in read_log(place).events if isinstance(event, InterviewCompleted)]
-        return next(event for event in reversed(recorded) if event.question_id == question)
+    recorded = [event for event in read_log(place).events if isinstance(event, InterviewCompleted)]
+    return next(event for event in reversed(recorded) if event.question_id == question)
+
+
+def tell_elsewhere(
+    place: Path, node: str, text: str, *, owner: Mapping[str, Any], given_by: str, patience: float = PATIENCE_SECONDS
+) -> InstructionReceipt:
+    """Tell something to a run that another process works at.
+
+    Args:
+        place: The directory in which the run stands (``current_directory``).
+        node: The node that it is for, or empty.
+        text: What it says.
+        owner: Facts about the process: ``pid``, ``host``, ``since``.
+        given_by: By what way it came, for the record.
+        patience: Seconds to wait for that process.
+
+    Raises:
+        OptionError, RunError: As of ``Run.tell``.
+        RunLocked: That process takes nothing from here; this does not count.
+        StorageError: It cannot be handed in, or it is unknown what became of it.
+    """
+    given = BoxedMessage(text, given_by, time.time() + patience, node)
+    reply = _handed_in(given, place, owner, patience)
+    if reply is None or reply.receipt is None:
+        raise RunLocked(
+            f"the run is owned by {process_of(owner)}, which takes no message from here",
+            owner=dict(owner),
+            hint="tell it there: in its notebook, or over its server with --server URL",
+        )
+    return reply.receipt
+
+
+def _handed_in(given: Boxed, place: Path, owner: Mapping[str, Any], patience: float) -> AnswerReply | None:
+    """What the process of a run replied; None when it takes nothing from here.
+
+    Raises:
+        AttractorError: It refused what was handed in.
+    """
+    reply = AnswerBox(place).hand_in(given, patience) if can_be_answered(owner, place) else None
+    if reply is None or not reply.error:
+        return reply
     if reply.error == AnswerRefused.__name__:
         raise AnswerRefused(reply.message, hint=reply.hint, fields=reply.fields)
     raise _REFUSALS.get(reply.error, StorageError)(reply.message, hint=reply.hint)

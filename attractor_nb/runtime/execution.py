@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from attractor_nb.engine.debug_control import Debugging
     from attractor_nb.engine.gate import Gate
     from attractor_nb.engine.gates import Gates
+    from attractor_nb.engine.instruction_inbox import Instructions
     from attractor_nb.engine.tracebacks import Failures
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.outcome import Outcome
@@ -57,6 +58,7 @@ else:
 
 
 ExecutionT = TypeVar("ExecutionT", bound="Execution")
+AnswerT = TypeVar("AnswerT")
 
 
 class Execution(Handle[RunResult]):
@@ -83,6 +85,7 @@ class Execution(Handle[RunResult]):
         live_children: Callable[[], Mapping[str, Execution]] | None = None,
         debugging: Debugging | None = None,
         failures: Failures | None = None,
+        instructions: Instructions | None = None,
     ) -> None:
         super().__init__(work)
         self.id = run_id
@@ -98,6 +101,7 @@ class Execution(Handle[RunResult]):
         self._known_gates: set[str] = set()
         self._debugging = debugging
         self._failures = failures
+        self._instructions = instructions
 
     # -- looking -------------------------------------------------------------------------------------
 
@@ -352,6 +356,14 @@ def child_places(run: Execution) -> Mapping[str, Execution | Path]:
 def failures_of(run: Execution) -> Failures | None:
     """The exceptions of a run's stages that are here; None for one that was loaded."""
     return run._failures  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
+
+
+def in_engine(run: Execution, ask: Callable[[Instructions], AnswerT]) -> AnswerT | None:
+    """What the desk for instructions answers in the loop of the run's engine; None where no engine works here."""
+    desk, job = run._instructions, run._work.job  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
+    if desk is None or job is None or desk.is_over:
+        return None
+    return job.call(lambda: None if desk.is_over else ask(desk))
 
 
 def of_kind(run: Execution, kind: type[ExecutionT]) -> ExecutionT:

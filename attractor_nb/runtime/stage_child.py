@@ -143,9 +143,7 @@ class LiveChild:
 
     @property
     def _instructions(self) -> Instructions:
-        found = self._setup.instructions
-        assert found is not None, "a child run takes instructions"
-        return found
+        return self._setup.instructions
 
     def snapshot(self) -> ChildSnapshot:
         """How it stands now."""
@@ -154,7 +152,7 @@ class LiveChild:
         status = "waiting" if self.run.gates else "running"  # until its task has ended, with its result
         if future.done():
             status = "interrupted" if future.cancelled() else self.run.status
-        last = self._instructions.last_at
+        last = self._instructions.steered_at
         return ChildSnapshot(
             run_id=self.run.id,
             logs_root=str(setup.store.logs_root),
@@ -193,7 +191,7 @@ class LiveChild:
         if self.is_done:
             return False
         scope = self.scope
-        stage = self._instructions.give(text, f"{scope.run_id}/{scope.node_id}")
+        stage = self._instructions.steer(text, f"{scope.run_id}/{scope.node_id}")
         scope.announce(ChildSteered(**scope.place, child_id=self.run.id, child_stage=stage, text=text))
         return True
 

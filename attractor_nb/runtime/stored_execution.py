@@ -14,6 +14,7 @@ from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
 from attractor_nb.engine.runner import RunOutcome
 from attractor_nb.errors import OptionError, RunError, RunNotFound, StorageError
+from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.events import PipelineInterrupted
 from attractor_nb.model.states import ENDED, LIVE
 from attractor_nb.redaction import redacted
@@ -96,6 +97,26 @@ def children_of(run: ExecutionT) -> dict[str, ExecutionT]:
             with contextlib.suppress(RunError):
                 found[name] = of_kind(load_execution(place, type(run.pipeline)), kind)
     return found
+
+
+def child_of(run: ExecutionT, node: str) -> ExecutionT | None:
+    """The child run of a node, also of one in a branch; None without one."""
+    return next((child for at, child in children_of(run).items() if at.rpartition("/")[2] == node.strip()), None)
+
+
+def inner_run(run: ExecutionT, path: str) -> tuple[ExecutionT, str]:
+    """The run that a path (``node>inner``) leads to, and its last node.
+
+    Raises:
+        RunNotFound: A child run that the path names does not exist yet.
+    """
+    *above, last = str(path).split(CHILD_SEPARATOR)
+    for name in above:
+        found = child_of(run, name)
+        if found is None:
+            raise RunNotFound(f"{name} has no child run yet", hint="it begins with the stage")
+        run = found
+    return run, last.strip() if above else last
 
 
 def load_execution(logs_root: Path, definition: Definition | type[Definition] | None = None) -> Execution:

@@ -35,7 +35,7 @@ from attractor_nb.handlers.tool import ToolHandler
 from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import resolve_interviewer
 from attractor_nb.model.allowed_tools import declared_servers, read_allowed_tools
-from attractor_nb.model.events import InstructionGiven
+from attractor_nb.model.events import InstructionGiven, PipelineStarted
 from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.model.vocabulary.shapes import CHILD_TYPES, FUNCTION_TYPE
 from attractor_nb.processes import LocalProcesses
@@ -206,7 +206,7 @@ def _setup(
         answers=answers_of(start.plan.graph, options),
         marks=marks,
         saved_marks=ResultMarks.of_facts(start.store.manifest),
-        instructions=_instructions(stream, start, is_child=above is not None),
+        instructions=_instructions(stream, start),
         cache=cache_of(options, start.plan, works.place) if inherited.tape is None else None,
         debugging=debugging,
         funds=run_funds(start.plan.bounds, start.state.usage, inherited.funds),
@@ -236,6 +236,7 @@ def _wired(
         live_children=children.live if isinstance(children, ChildRuns) else None,
         debugging=setup.debugging,
         failures=setup.failures,
+        instructions=setup.instructions,
     )
     kept_options(run).backend = None if isinstance(options.backend, str) else options.backend
     is_child = inherited.above is not None
@@ -253,13 +254,12 @@ def _children(shared: ParentRun, stream: EventStream, start: Beginning) -> Child
     return children
 
 
-def _instructions(stream: EventStream, start: Beginning, *, is_child: bool) -> Instructions | None:
-    """What a supervisor tells the run, and has told it before; nobody but a child's parent gives any."""
-    if not is_child and not start.events.select(InstructionGiven):
-        return None
-    instructions = Instructions(lambda event: stream.announce(event, is_synced=True))
-    instructions.recall(start.events)
-    stream.add_sink(instructions.take)
+def _instructions(stream: EventStream, start: Beginning) -> Instructions:
+    """What the run is told, and was told before."""
+    instructions = Instructions(stream, start.plan.graph)
+    begun = start.events.select(PipelineStarted)
+    if start.events.select(InstructionGiven) or any(one.carried and one.carried.instructions for one in begun):
+        instructions.recall(start.events)
     return instructions
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.engine.gates import Gates
     from attractor_nb.engine.runner import Runner
+    from attractor_nb.model.instruction import InstructionReceipt
     from attractor_nb.protocols import EventSink
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.handles.event_fold import Followed
@@ -52,7 +53,7 @@ class Wired(Struct):
             StorageError: The run directory, or the cassette, cannot be written; what was committed is safe.
         """
         try:
-            with self._watched(), self._gates_open(), self._answered_from_elsewhere():
+            with self._watched(), self._gates_open(), self._told_from_elsewhere():
                 ended = await self.runner.run()
         except BaseException:  # an interrupt, too: what was recorded until then is kept
             if self.recording is not None:
@@ -99,9 +100,14 @@ class Wired(Struct):
         with _repeated(look, OWNER_CHECK_SECONDS):
             yield
 
-    def _answered_from_elsewhere(self) -> contextlib.AbstractContextManager[None]:
-        """Take answers of other processes; those to a child's question its parent takes."""
-        collector = AnswerCollector(self.gates)
+    def _tell(self, node: str, text: str, given_by: str) -> InstructionReceipt:
+        from attractor_nb.runtime.telling import tell  # noqa: PLC0415 - most runs are told nothing
+
+        return tell(self.run, node, text, given_by)
+
+    def _told_from_elsewhere(self) -> contextlib.AbstractContextManager[None]:
+        """Take answers and messages of other processes; those to a child run its parent takes."""
+        collector = AnswerCollector(self.gates, self._tell)
 
         def look() -> bool:
             collector.look(self.runner.setup.store)

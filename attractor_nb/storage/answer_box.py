@@ -1,7 +1,7 @@
-"""Answers that are handed in at a run which another process of this user works at.
+"""Answers and messages that are handed in at a run which another process of this user works at.
 
 They lie in a folder of the user's state directory: an answer until the owner of the run claims it, and the owner's
-reply until it was read.
+reply until it was read. Of a message the same is true, and all that is said of answers here.
 
 The rule: the owner claims an answer by renaming the one file that it is, the sender withdraws it by removing that file.
 So of both exactly one happens, and a sender who gave up knows that nobody will act on the answer any more. An
@@ -15,6 +15,7 @@ no gates, and what makes an answer right is decided by the owner alone.
 from __future__ import annotations
 
 import os
+import stat
 import time
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from attractor_nb.errors import StorageError
+from attractor_nb.model.instruction import InstructionReceipt
 from attractor_nb.model.record import Record, no_values
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, entry_names, storage_error
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS: Final = 10.0
 """How long an answer waits to be claimed, and after that for its reply."""
 _POLL_SECONDS: Final = 0.05
+_TICK_SECONDS: Final = 2.0
+"""No disk notes the time of a change more coarsely."""
 _STRAY_SECONDS: Final = 3600.0
 """Nobody waits for what is older than that: by far longer than for an answer and its reply."""
 _MAX_BYTES: Final = 4 * 1024 * 1024
@@ -65,20 +69,41 @@ class BoxedAnswer(Record, frozen=True):
     form: dict[str, Any] = msgspec.field(default_factory=no_values)
 
 
+class BoxedMessage(Record, frozen=True):
+    """What a person tells a run of another process.
+
+    Attributes:
+        message: What it says.
+        given_by: By what way it came, for the record.
+        until: When it is over, in seconds since 1970.
+        node: The node that it is for, or empty.
+    """
+
+    message: str
+    given_by: str
+    until: float
+    node: str = ""
+
+
+Boxed = BoxedAnswer | BoxedMessage
+
+
 class AnswerReply(Record, frozen=True):
-    """What became of an answer.
+    """What became of an answer, or of a message.
 
     Attributes:
         error: Name of the error that refused it; empty when it counts.
         message: What is wrong.
         hint: What helps.
         fields: What is wrong with the form, by field.
+        receipt: How a message reaches a model.
     """
 
     error: str = ""
     message: str = ""
     hint: str = ""
     fields: dict[str, str] = msgspec.field(default_factory=no_values)
+    receipt: InstructionReceipt | None = None
 
 
 class AnswerBox:
@@ -94,6 +119,7 @@ class AnswerBox:
         self._directory = None if state is None else state / _FOLDER
         self._prefix = sha256(os.fsencode(logs_root.resolve())).hexdigest()[:32] + "-"
         self._is_swept = False
+        self._seen: float | None = None
 
     @property
     def is_usable(self) -> bool:
@@ -102,7 +128,7 @@ class AnswerBox:
             return False
         return all(is_private(place) or not place.exists() for place in (self._directory, self._directory.parent))
 
-    def hand_in(self, given: BoxedAnswer, patience: float = PATIENCE_SECONDS) -> AnswerReply | None:
+    def hand_in(self, given: Boxed, patience: float = PATIENCE_SECONDS) -> AnswerReply | None:
         """Hand an answer in and wait for what becomes of it; None when nobody claimed it: then it never counts.
 
         Raises:
@@ -141,15 +167,15 @@ class AnswerBox:
             time.sleep(_POLL_SECONDS)
         return AnswerReply.from_plain(plain)
 
-    def claimed(self, now: float) -> list[tuple[str, BoxedAnswer]]:
+    def claimed(self, now: float) -> list[tuple[str, Boxed]]:
         """Claim what was handed in; each with the token under which its sender waits for a reply.
 
         Raises:
             StorageError: The box cannot be read.
         """
-        if self._directory is None or not self.is_usable or not self._directory.is_dir():
+        if self._directory is None or not self._has_changed(self._directory, now) or not self.is_usable:
             return []
-        found: list[tuple[str, BoxedAnswer]] = []
+        found: list[tuple[str, Boxed]] = []
         with self._opened() as parent:
             for name in sorted(entry_names(parent)):
                 token = name.removesuffix(_GIVEN)
@@ -159,10 +185,23 @@ class AnswerBox:
                     self._disk.rename(name, token + _CLAIMED, parent)
                     plain = self._read(parent, token + _CLAIMED) or {}
                     self._disk.remove(token + _CLAIMED, parent)  # its sender waits for the reply alone
-                    given = BoxedAnswer.from_plain(plain)
+                    given = (BoxedMessage if "message" in plain else BoxedAnswer).from_plain(plain)
                     if now <= given.until:
                         found.append((token, given))
         return found
+
+    def _has_changed(self, directory: Path, now: float) -> bool:
+        """Whether anything was put there since the last look: asked four times a second, mostly for nothing."""
+        try:
+            found = directory.stat()
+        except OSError:
+            return False
+        changed = found.st_mtime
+        if changed == self._seen or not stat.S_ISDIR(found.st_mode):
+            return False
+        # What is put there within the same tick of the disk's clock leaves no mark of its own.
+        self._seen = changed if abs(now - changed) > _TICK_SECONDS else None
+        return True
 
     def reply(self, token: str, reply: AnswerReply) -> None:
         """Tell a sender what became of its answer.

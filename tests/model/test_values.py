@@ -16,6 +16,7 @@ from attractor_nb.model import events
 from attractor_nb.model.carried_state import CarriedState
 from attractor_nb.model.events import EVENT_TYPES, InterviewInformed, event_from_plain
 from attractor_nb.model.graph import Edge, Graph, Node
+from attractor_nb.model.instruction import Instruction
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
 from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
@@ -215,13 +216,16 @@ def _sample(kind):
     ready = {
         "outcome": Outcome(StageStatus.FAIL, "Fix", ("a",), failure_reason="why", usage=usage),
         "options": (("A", "Approve"),),
+        "numbers": (1, 2),
         "hooks": (("pre", 1, "no"),),
         "event": InterviewInformed(message="x"),
         "deadline": 1.0,
         "edge": 1,
         "answers": "partly simulated",
         "marks": ResultMarks("simulated", ["simulated"], {"check": "pinned"}),
-        "carried": CarriedState(1, 2.5, usage, {"a": usage}, {"a": 3}, {"fan/a": {"b": 2}}, 4),
+        "carried": CarriedState(
+            1, 2.5, usage, {"a": usage}, {"a": 3}, {"fan/a": {"b": 2}}, 4, instructions=(Instruction("x", "a"),)
+        ),
     } | dict.fromkeys(("usage", "node_usage", "run_usage", "saved", "spent"), usage)
     values = {str: "x", float: 0.5, bool: True, tuple: ("x", "y"), Mapping: {"k": 1}}
     made = {}

@@ -654,7 +654,8 @@ def test_nothing_that_stands_still_within_the_time_is_a_timeout_and_the_run_goes
 
 def test_a_change_where_the_run_does_not_stand_any_more_changes_nothing():
     desk = DebugDesk(Pipeline("digraph { start [shape=Mdiamond] }").graph)
-    gone = SimpleNamespace(stop=SimpleNamespace(number=1, node="plan"), loop=None)
+    loop = SimpleNamespace(call_soon_threadsafe=lambda work: work())
+    gone = SimpleNamespace(stop=SimpleNamespace(number=1, node="plan"), loop=loop)
     changed = []
     with pytest.raises(RunError, match="the run does not stand at plan any more; nothing was changed"):
         desk.change(gone, lambda: changed.append(True))

@@ -24,7 +24,7 @@ OF_A_RUN = {
         "fork",
     ),
     *("graph", "heat", "inspect", "journal", "load", "logs_root", "mark", "on_event", "outcomes", "read_stage_file"),
-    *("replay", "resume", "rewind", "timeline", "to_mermaid", "to_png", "to_svg", "visits", "wait_for_gate"),
+    *("replay", "resume", "rewind", "tell", "timeline", "to_mermaid", "to_png", "to_svg", "visits", "wait_for_gate"),
     "why",
 }
 OF_A_MAP = {"directory", "on_row", "stop", "when_done"}

@@ -6,7 +6,7 @@ drives the talk of one that has some. What a request costs, and who is told of i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage, ModelResponse, UserContent
     from pydantic_ai.models import Model
+    from pydantic_ai.run import AgentRun
     from pydantic_ai.toolsets import AbstractToolset
 
     from attractor_nb.backends.llm.metered_requests import MeteredRequests
@@ -101,7 +102,8 @@ class Exchange:
         """Ask, call the tools that the model asks for, and ask again, until it has answered.
 
         The answer is not bound to the node's schema: some providers do not allow that beside tools, and the
-        prompt asks for the object all the same.
+        prompt asks for the object all the same. What the run is told meanwhile goes with the next request; where
+        the model has answered by then, it is asked once more.
 
         Args:
             agent: Asks the target (``agent_of``).
@@ -111,21 +113,53 @@ class Exchange:
         Raises:
             Exception: It did not answer; ``provider_failures.failure_of`` says what that means.
         """
-        async with agent.iter(
-            self._with_attachments(prompt, cast("Model[Any]", agent.model)),
-            message_history=list(history) or None,
-            instructions=self.requests.request.system_prompt or None,
-            model_settings=cast("Any", self._settings(cast("Model[Any]", agent.model), is_talk=True)),
-            usage_limits=UsageLimits(request_limit=self.requests.limits.requests),
-            toolsets=[toolset],
-            infer_name=False,
-        ) as run:
-            async for node in run:
-                if Agent.is_model_request_node(node):
-                    sent = [*run.all_messages(), node.request]
-                    response = await self.requests.make(node.stream(run.ctx), _RESPONSE, sent)
-                    if not any(isinstance(part, ToolCallPart) for part in response.parts):
-                        return self._answer(response, run.all_messages())
+        scope = self.requests.scope
+        if scope is None:
+            return await self._talk(agent, prompt, history, toolset)
+        scope.reach = "request"
+        try:
+            return await self._talk(agent, prompt, history, toolset)
+        finally:  # with nothing awaited since the last look: what is told from here on, the next prompt carries
+            scope.reach = ""
+
+    async def _talk(
+        self, agent: Agent[None, str], prompt: str, history: Sequence[ModelMessage], toolset: AbstractToolset[Any]
+    ) -> ModelAnswer:
+        content = self._with_attachments(prompt, cast("Model[Any]", agent.model))
+        messages, usage, scope = list(history), None, self.requests.scope
+        while True:
+            async with agent.iter(
+                content,
+                message_history=messages or None,
+                instructions=self.requests.request.system_prompt or None,
+                model_settings=cast("Any", self._settings(cast("Model[Any]", agent.model), is_talk=True)),
+                usage_limits=UsageLimits(request_limit=self.requests.limits.requests),
+                usage=usage,
+                toolsets=[toolset],
+                infer_name=False,
+            ) as run:
+                answer = await self._answered(run)
+                messages, usage = list(answer.messages), run.usage
+            content = "" if scope is None else scope.more_instructions()
+            if not content:
+                return answer
+
+    async def _answered(self, run: AgentRun[None, str]) -> ModelAnswer:
+        """Make requests and call tools until the model has answered; each request says what the run was told.
+
+        Raises:
+            Exception: It did not answer.
+        """
+        scope = self.requests.scope
+        async for node in run:
+            if not Agent.is_model_request_node(node):
+                continue
+            if told := "" if scope is None else scope.more_instructions():
+                node.request = replace(node.request, parts=[*node.request.parts, UserPromptPart(told)])
+            sent = [*run.all_messages(), node.request]
+            response = await self.requests.make(node.stream(run.ctx), _RESPONSE, sent)
+            if not any(isinstance(part, ToolCallPart) for part in response.parts):
+                return self._answer(response, run.all_messages())
         raise CallFailed(cut_short(self.requests.target))  # it ended without an answer
 
     def _with_attachments(self, prompt: str | list[UserContent], model: Model[Any]) -> str | list[UserContent]:

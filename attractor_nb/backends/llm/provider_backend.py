@@ -274,6 +274,8 @@ class ProviderBackend:
         scope = stage_or_none()
         if scope is not None and scope.attachments and is_unknown(target):
             _tell(f"nobody can tell whether {target} is shown images and documents")
+        if scope is not None:
+            prompt += scope.told  # to the model before, which could not answer
         conversation = None if scope is None else scope.conversation
         toolset = None if scope is None else tools_for(node, scope)
         history = read_messages(conversation, _room_tokens(node, prompt, request, target), _tell)

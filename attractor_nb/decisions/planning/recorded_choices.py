@@ -101,8 +101,10 @@ def _told(events: Iterable[Event]) -> Iterator[tuple[str, object]]:
     """What a log says that people told the models of a run, with the node it was for."""
     for event in events:
         match event:
-            case PipelineStarted(inputs=inputs) if inputs:
-                yield "inputs", inputs
+            case PipelineStarted(inputs=inputs, carried=carried):
+                if inputs:
+                    yield "inputs", inputs
+                yield from (("instruction", given.text) for given in (carried.instructions if carried else ()))
             case PipelineForked() | PipelineRewound() | DebuggerChanged():
                 text = event.text if isinstance(event, DebuggerChanged) else event.prompt
                 if text:

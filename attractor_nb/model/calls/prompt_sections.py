@@ -15,6 +15,7 @@ _CONTEXT = "## Context\n\n"
 _TASK_HEADING = "## Task"
 _TASK = f"\n\n{_TASK_HEADING}\n\n"
 _INSTRUCTION = "\n\n## Instruction from the supervisor\n\n"
+_MESSAGE = "\n\n## Message from a person, given while the run was under way\n\n"
 _COMPLAINT = "\n\n## Your last answer was not accepted\n\n"
 INPUTS_HEADING: Final = "### Inputs"
 _TICKS: Final = re.compile("`+")
@@ -37,6 +38,15 @@ def with_instructions(task: str, instructions: Iterable[str]) -> str:
     ('Go on.\n\n## Instruction from the supervisor\n\nBe brief.', 'Go on.')
     """
     return "".join([task, *(f"{_INSTRUCTION}{text.strip()}" for text in instructions)])
+
+
+def with_messages(task: str, messages: Iterable[str]) -> str:
+    r"""A task with what people said meanwhile after it, each in a fence; the task alone without that.
+
+    >>> with_messages("Go on.", ["Be brief."]) == "Go on." + _MESSAGE + "```\nBe brief.\n```"
+    True
+    """
+    return "".join([task, *(f"{_MESSAGE}{fenced(text.strip())}" for text in messages)])
 
 
 def with_complaint(prompt: str, complaint: str) -> str:

@@ -11,7 +11,13 @@ an ephemeral event (``is_durable`` false) carries the number of the durable one 
 """
 
 from attractor_nb.model.events.call_events import ModelCallEnded, ModelCallWaiting, ToolCallEnded
-from attractor_nb.model.events.child_events import ChildEnded, ChildStarted, ChildSteered, InstructionGiven
+from attractor_nb.model.events.child_events import (
+    ChildEnded,
+    ChildStarted,
+    ChildSteered,
+    InstructionCarried,
+    InstructionGiven,
+)
 from attractor_nb.model.events.debugging import DebuggerChanged, DebuggerMoved, DebuggerStopped
 from attractor_nb.model.events.event import Event, EventObserver
 from attractor_nb.model.events.fan_out_events import (
@@ -70,6 +76,7 @@ __all__ = [
     "EventObserver",
     "EventsDropped",
     "GoalGateUnsatisfied",
+    "InstructionCarried",
     "InstructionGiven",
     "InterviewCompleted",
     "InterviewInformed",

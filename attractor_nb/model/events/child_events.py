@@ -1,9 +1,11 @@
-"""Child runs and what supervisors tell them (spec 4.11)."""
+"""Child runs, and what supervisors and people tell a run (spec 4.11)."""
 
 from __future__ import annotations
 
 from attractor_nb.model.events.event import RunEvent
 from attractor_nb.model.events.stages import StageSignal
+from attractor_nb.model.instruction import Instruction
+from attractor_nb.model.record import Count
 from attractor_nb.model.result_marks import ResultMarks
 
 
@@ -78,26 +80,55 @@ class ChildSteered(StageSignal, kw_only=True):
 
 
 class InstructionGiven(RunEvent, kw_only=True):
-    """The run's supervisor gave it an instruction, which the next prompt carries.
+    """The run's supervisor, or a person, gave it an instruction, which the next prompt carries.
 
     Attributes:
         text: The instruction.
-        given_by: The supervising node, by its path.
-        stage: The node that was under way, or empty.
+        given_by: The supervising node, by its path; or by what way a person gave it.
+        stage: The model stage that was under way, or empty.
         file: Name of the file of that stage which holds it, or empty.
+        node: The node whose prompts alone carry it; empty for any.
+        is_from_person: A person gave it.
     """
 
     text: str = ""
     given_by: str = ""
     stage: str = ""
     file: str = ""
+    node: str = ""
+    is_from_person: bool = False
+
+    @property
+    def instruction(self) -> Instruction:
+        """What waits for a prompt."""
+        return Instruction(self.text, self.node, self.is_from_person)
 
     @property
     def node_id(self) -> str:
-        """The node that was under way, or empty."""
-        return self.stage
+        """The node that it is for, else the one that was under way; or empty."""
+        return self.node or self.stage
 
     @property
     def description(self) -> str:
         """One line for people."""
-        return f"instruction from {self.given_by or 'outside'}: {self.text}"
+        whom = f" for {self.node}" if self.node else ""
+        return f"instruction from {self.given_by or 'outside'}{whom}: {self.text}"
+
+
+class InstructionCarried(StageSignal, kw_only=True):
+    """An attempt under way received instructions that its prompt did not have.
+
+    Attributes:
+        numbers: Which: the first that was given in this run directory is 1.
+        reach: ``request``: with the next request of its loop of tools; ``turn``: as the next turn of its agent.
+    """
+
+    numbers: tuple[Count, ...] = ()
+    reach: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        what = "an instruction" if len(self.numbers) == 1 else f"{len(self.numbers)} instructions"
+        how = "as the next turn of its agent" if self.reach == "turn" else "with its next request"
+        return f"{self.name} received {what} {how}"

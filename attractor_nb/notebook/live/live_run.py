@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from IPython.display import display
 from msgspec.structs import replace
 
+from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.events import (
     ChildEvent,
     DebuggerChanged,
@@ -45,7 +46,7 @@ from attractor_nb.studio.debug.debug_requests import answer_debugging
 from attractor_nb.studio.history.waiting_gates import resume_call, shown_place
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 from attractor_nb.views.drawings.marks import MARK_PATHS
-from attractor_nb.views.drawings.svg import CHILD_SEPARATOR, render_svg
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.folding import fold_event, merge_deltas
 from attractor_nb.views.shown_questions import BY_CLICK, plain_question
 from attractor_nb.views.summary_line import status_line

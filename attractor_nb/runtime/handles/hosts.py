@@ -19,14 +19,18 @@ import os
 import threading
 from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Future, wait
-from typing import Any, Literal
+from typing import Any, Final, Literal, TypeVar
 
-from attractor_nb.errors import OptionError
+from attractor_nb.calling import call_in_loop, is_running_here
+from attractor_nb.errors import OptionError, RunError
 from attractor_nb.logs import own_logger
 
 LOGGER = own_logger(__name__)
 HostName = Literal["thread", "kernel"]
 Work = Callable[[], Coroutine[Any, Any, Any]]
+T = TypeVar("T")
+CALL_SECONDS: Final = 30.0
+"""How long a call may wait for the loop of a job: a stage of a plain function cannot hold it, a bug can."""
 STOP_SECONDS = 10.0
 """How long somebody who stops a job waits for its end."""
 
@@ -56,10 +60,7 @@ class HostedTask:
     @property
     def is_in_this_thread(self) -> bool:
         """Whether the loop that runs it is the one that runs here: waiting here would stop it."""
-        try:
-            return asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            return False
+        return is_running_here(self._loop)
 
     def start(self, work: Work) -> None:
         """Run a coroutine that ``work`` makes, with the context variables of the caller."""
@@ -96,6 +97,21 @@ class HostedTask:
             self.future.set_exception(error)
         else:
             self.future.set_result(task.result())
+
+    def call(self, function: Callable[[], T]) -> T:
+        """What a function returns that is called in the loop that runs the job; from any thread.
+
+        Raises:
+            RunError: The loop has ended, or is held up.
+        """
+        try:
+            return call_in_loop(self._loop, function, CALL_SECONDS)
+        except TimeoutError:
+            raise RunError(f"{self.title} did not take the call in {CALL_SECONDS:g} s") from None
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
+            raise RunError(f"{self.title} has ended") from None
 
     def cancel(self) -> None:
         """Ask it to stop; from any thread."""

@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.engine.tracebacks import TRACEBACK_FILE
-from attractor_nb.errors import AttractorError, OptionError, RunError, RunNotFound, StageError
+from attractor_nb.errors import AttractorError, OptionError, RunError, StageError
+from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.runtime.execution import failures_of
 from attractor_nb.runtime.past import KnownVisit, look_back
 from attractor_nb.studio.inspect.inspection import MAX_TEXT, EdgeInspection, EdgeVerdict, StageInspection
 from attractor_nb.studio.inspect.stage_records import error_text, not_reached, read_stage, stage_from_view
-from attractor_nb.views.drawings.svg import CHILD_SEPARATOR
 from attractor_nb.views.texts.prose import prose_of, shown_stage
 
 if TYPE_CHECKING:
@@ -113,20 +113,16 @@ def inspect_edge(run: Execution, edge: str | int) -> EdgeInspection:
 
 def _inner(run: Execution, path: str) -> tuple[Execution, str]:
     """The run that a path leads to, and the rest of it."""
-    *above, last = str(path).split(CHILD_SEPARATOR)
-    for name in above:
-        found = _child_of(run, name)
-        if found is None:
-            raise RunNotFound(f"{name} has no child run yet", hint="it begins with the stage")
-        run = found
-    return run, last.strip() if above else last
+    from attractor_nb.runtime.stored_execution import inner_run  # noqa: PLC0415 - an engine is loaded only where a run is read
+
+    return inner_run(run, path)
 
 
 def _child_of(run: Execution, node: str) -> Execution | None:
     """The child run of a node, also of one in a branch; None without one."""
-    from attractor_nb.runtime.stored_execution import children_of  # noqa: PLC0415 - an engine is loaded only where a run is read
+    from attractor_nb.runtime.stored_execution import child_of  # noqa: PLC0415 - as above
 
-    return next((child for at, child in children_of(run).items() if at.rpartition("/")[2] == node.strip()), None)
+    return child_of(run, node)
 
 
 def _node_of(run: Execution, node: str) -> Node:

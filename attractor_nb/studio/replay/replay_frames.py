@@ -10,6 +10,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.log_history import counted_events
+from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.events import (
     ChildEvent,
     Event,
@@ -21,7 +22,6 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.redaction import redacted
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.svg import CHILD_SEPARATOR
 from attractor_nb.views.folding import fold_event, take_event
 from attractor_nb.views.state import NodeState, RunView
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.collector import paused_collector
 from attractor_nb.decisions.fan_outs.joins import joins_of
 from attractor_nb.errors import OptionError
+from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.drawings.branch_stacks import WIDEST, Stack, with_stack_lanes, with_stacks
 from attractor_nb.views.drawings.drawing import NARROWER, density_of, draw_scene
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
 MAX_SHOWN_WIDTH: Final = 1080.0
 """A wider picture is shown smaller: JupyterLab does not fit a saved one to its cell."""
-CHILD_SEPARATOR: Final = ">"
-"""Between the nodes of a path into child runs: no identifier has it."""
 _CHARS_OF_A_NODE: Final = 200
 """So many characters of text are read with as many objects as a node is drawn with."""
 _GAP: Final = 12.0

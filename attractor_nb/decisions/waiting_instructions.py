@@ -1,0 +1,116 @@
+"""Which instructions of a run no committed prompt has carried, and which instruction may be given (pure).
+
+An instruction waits from the moment it is given until a model stage is committed that had it: in its prompt, or
+between two of its requests. So an attempt that is tried again, or run again after a crash, has it again, and no stage
+after that does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from attractor_nb.errors import OptionError
+from attractor_nb.model.events import InstructionCarried, InstructionGiven, PipelineStarted, StageEnd, StageStarted
+from attractor_nb.model.instruction import MAX_INSTRUCTION, Instruction
+from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor_nb.model.events import Event
+    from attractor_nb.model.graph import Graph
+
+_MAX_NAMED = 20
+
+
+class WaitingInstructions(msgspec.Struct):
+    """A fold over the run's events, like the state: a resumed run knows what a live one knew.
+
+    Attributes:
+        waiting: The instructions that wait, by number, in the order in which they were given.
+        steered_at: When a supervisor gave the latest, in seconds since 1970; None for never.
+        count: How many were given so far; the number of the latest.
+    """
+
+    waiting: dict[int, Instruction] = {}
+    steered_at: float | None = None
+    count: int = 0
+    _had: dict[tuple[str, str], set[int]] = {}
+    """What the attempt under way of each stage had, by branch and node."""
+
+    def apply(self, event: Event) -> None:
+        """Take in an event of the log, or one that was just announced."""
+        match event:
+            case InstructionGiven():
+                self.count += 1
+                self.waiting[self.count] = event.instruction
+                if not event.is_from_person:
+                    self.steered_at = event.time
+            case InstructionCarried(branch=branch, name=name, numbers=numbers):
+                self._had.setdefault((branch, name), set()).update(numbers)
+            case StageStarted(branch=branch, name=name, handler_type=kind):
+                had = {number for number, given in self.waiting.items() if given.is_for(name)}
+                self._had[branch, name] = had if kind == DEFAULT_TYPE else set()
+            case StageEnd(branch=branch, name=name) if event.is_commit:
+                for number in self._had.pop((branch, name), ()):
+                    self.waiting.pop(number, None)
+            case PipelineStarted(carried=carried) if carried is not None:  # a restart, which has a log of its own
+                self.waiting = dict(enumerate(carried.instructions, 1))
+                self.count = len(self.waiting)
+                self._had = {}
+            case _:
+                pass
+
+    def of(self, node: str) -> tuple[Instruction, ...]:
+        """What the next prompt of a node carries."""
+        return tuple(given for given in self.waiting.values() if given.is_for(node))
+
+    def not_had(self, branch: str, node: str) -> dict[int, Instruction]:
+        """What the attempt of a stage under way has not had yet, by number."""
+        had = self._had.get((branch, node), ())
+        return {number: given for number, given in self.waiting.items() if number not in had and given.is_for(node)}
+
+
+def check_instruction(graph: Graph, node: str | None, text: object) -> str:
+    """The text of an instruction that may be given.
+
+    Args:
+        graph: The graph that runs.
+        node: The node that it is for; None or empty for any.
+        text: What it says.
+
+    Raises:
+        OptionError: The text is none, empty or too long; or there is no such node, or it asks no model.
+    """
+    if not isinstance(text, str):
+        raise OptionError(
+            f"an instruction must be text, not {type(text).__name__}", hint='run.tell("plan", "Use two nails")'
+        )
+    if not text.strip():
+        raise OptionError("the instruction is empty", hint='run.tell("plan", "Use two nails")')
+    if len(text) > MAX_INSTRUCTION:
+        raise OptionError(
+            f"the instruction has {len(text):,} characters, and at most {MAX_INSTRUCTION:,} are allowed",
+            hint="put the rest into a file where the stage works, and name that file",
+        )
+    stages = model_stages(graph)
+    if not stages:
+        raise OptionError("no stage of this pipeline asks a model, so none can be told anything")
+    if not node or node in stages:
+        return text
+    listed = ", ".join(stages[:_MAX_NAMED]) + (" …" if len(stages) > _MAX_NAMED else "")
+    if node not in graph.nodes:
+        raise OptionError(
+            f"the pipeline has no node {node[:80]!r}{did_you_mean(node, graph.nodes)}", hint=f"model stages: {listed}"
+        )
+    raise OptionError(
+        f"{node} asks no model: it is a stage of type {graph.handler_types[node]}", hint=f"model stages: {listed}"
+    )
+
+
+def model_stages(graph: Graph) -> Sequence[str]:
+    """The nodes whose prompts carry instructions."""
+    return [node for node, kind in graph.handler_types.items() if kind == DEFAULT_TYPE]

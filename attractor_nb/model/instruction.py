@@ -1,0 +1,64 @@
+"""What a run is told while it goes on, by a supervising stage or by a person: bounds, and what the caller hears."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from attractor_nb.model.record import Record
+
+MAX_INSTRUCTION: Final = 20_000
+"""Characters of one instruction: it stands whole in prompts and in the log."""
+Reach = Literal["request", "turn", "attempt", "prompt"]
+"""What carries an instruction to a model: see ``InstructionReceipt``."""
+
+
+class Instruction(Record, frozen=True):
+    """An instruction that waits for a prompt.
+
+    Attributes:
+        text: What it says, without secrets.
+        node: The node whose prompts alone carry it; empty for any.
+        is_from_person: A person gave it, and no supervising stage.
+    """
+
+    text: str
+    node: str = ""
+    is_from_person: bool = False
+
+    def is_for(self, node: str) -> bool:
+        """Whether prompts of a node carry it."""
+        return self.node in {"", node}
+
+
+class InstructionReceipt(Record, frozen=True):
+    """How an instruction reaches a model; its text says it in words.
+
+    Attributes:
+        text: The instruction as it was recorded: without secrets.
+        node: The node that it is for; empty for any.
+        stage: The model stage under way to which it belongs, or empty.
+        reach: ``request``: the stage under way receives it before its next request to the model; ``turn``:
+            as the next turn of its agent; ``attempt``: the next attempt of ``node`` carries it; ``prompt``:
+            the next prompt of the run does.
+    """
+
+    text: str
+    node: str = ""
+    stage: str = ""
+    reach: Reach = "prompt"
+
+    @property
+    def words(self) -> str:
+        """``queued for the next attempt of plan``, and the like."""
+        match self.reach:
+            case "request":
+                return f"{self.stage} receives it with its next request"
+            case "turn":
+                return f"{self.stage} receives it as the next turn of its agent"
+            case "attempt":
+                return f"queued for the next attempt of {self.node}"
+            case "prompt":
+                return "queued for the next prompt"
+
+    def __str__(self) -> str:
+        return self.words
