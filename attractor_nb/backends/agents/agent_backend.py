@@ -106,6 +106,8 @@ class AgentBackend:
     async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - the interface of all backends
         """The agent's last message. An empty one is given back as it is: it is no success.
 
+        What the run is told meanwhile is the agent's next turn, in the same session.
+
         Raises:
             RetryableError, TerminalError, StageError: It failed (Appendix D), or ended without a word on how.
         """
@@ -113,10 +115,31 @@ class AgentBackend:
         _tell_of_hooks(node, scope, self.dialect.name)
         saved = self._saved_session(scope)
         prompt = with_attached_files(prompt, [] if scope is None else attached_files(scope))
-        call = self._call(node, prompt, scope, saved.session)
-        listener = self._listener(scope)
         if scope is not None and scope.conversation is not None and not self.keeps_sessions:
             _tell(scope, f"{self.dialect.name} keeps no sessions: it cannot continue this thread")
+        if scope is None or not self.keeps_sessions:
+            return (await self._turn(node, prompt, scope, saved))[0]
+        scope.reach = "turn"
+        try:
+            response, saved = await self._turn(node, prompt, scope, saved)
+            while saved.session and (told := scope.more_instructions()):
+                scope.check_spending()
+                after, saved = await self._turn(node, told, scope, saved)
+                response = after.behind(response)
+        finally:  # with nothing awaited since the last look: what is told from here on, the next prompt carries
+            scope.reach = ""
+        return response
+
+    async def _turn(
+        self, node: Node, prompt: str, scope: StageScope | None, saved: SavedSession
+    ) -> tuple[Response, SavedSession]:
+        """Have the agent answer once: its last message, and the session as it is then; without an id if it told none.
+
+        Raises:
+            RetryableError, TerminalError, StageError: As of ``run``.
+        """
+        call = self._call(node, prompt, scope, saved.session)
+        listener = self._listener(scope)
         usage, finish, error = None, "", "it was cut off"
         try:
             try:
@@ -125,8 +148,8 @@ class AgentBackend:
                 usage, tokens = self._reported(listener, saved)
                 usage = await self._priced(usage, tokens, listener.transcript.model or call.model)
             response = self._response(listener, result, usage)
-            if scope is not None and scope.conversation is not None and listener.transcript.session:
-                kept = saved.gone_on(listener.transcript.session, listener.transcript.ended)
+            kept = saved.gone_on(listener.transcript.session, listener.transcript.ended)
+            if scope is not None and scope.conversation is not None and kept.session:
                 scope.conversation.save(kept.text())
             finish, error = "length" if response.is_truncated else "stop", ""
         except Exception as failure:  # announced, whatever it is, and raised again
@@ -136,7 +159,7 @@ class AgentBackend:
             listener.announce_call(usage=usage, finish=finish, error=error, model=call.model)
             if denied := listener.transcript.denied:
                 _tell(scope, f"{denials(self.dialect, denied)}; allowed_tools says what it may do")
-        return response
+        return response, kept
 
     def check_graph(self, graph: Graph) -> None:
         """Refuse a node that names a server, or tools that the agent cannot be given.

@@ -36,6 +36,17 @@ class Response(str):
         response.note = note
         return response
 
+    def behind(self, before: Response) -> Self:
+        """This response, which followed another one in the same call, with what both consumed.
+
+        >>> Response("Done.", note="b").behind(Response("Wait.", note="a")).note
+        'a; b'
+        """
+        consumed = [usage for usage in (before.usage, self.usage) if usage is not None]
+        usage = consumed[0] + consumed[1] if len(consumed) > 1 else consumed[0] if consumed else None
+        note = "; ".join(dict.fromkeys(filter(None, (before.note, self.note))))
+        return type(self)(str(self), usage=usage, is_truncated=self.is_truncated, note=note)
+
 
 def with_text(response: str, text: str) -> str:
     """Another text in place of a response's, with what the response carries beside it.
