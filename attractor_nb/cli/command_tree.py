@@ -156,6 +156,7 @@ class RootCommands(Commands):
         QuickCommand("runs", directory_commands.runs, directory_commands.RUNS_HELP),
         QuickCommand("watch", directory_commands.watch, directory_commands.WATCH_HELP),
         QuickCommand("answer", directory_commands.answer, directory_commands.ANSWER_HELP),
+        QuickCommand("tell", directory_commands.tell, directory_commands.TELL_HELP),
         QuickCommand("doctor", directory_commands.doctor, directory_commands.DOCTOR_HELP),
         QuickCommand("cache", directory_commands.cache, directory_commands.CACHE_HELP),
         QuickCommand("diff", directory_commands.diff, directory_commands.DIFF_HELP),

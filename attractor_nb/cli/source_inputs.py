@@ -40,6 +40,15 @@ def read_text(file: str) -> SourceText:
     return source
 
 
+def read_message(text: str) -> str:
+    """A message as it was typed; for ``-`` what stdin holds.
+
+    Raises:
+        OptionError: Stdin is not UTF-8.
+    """
+    return _read_stdin() if text == STDIN else text
+
+
 def _read_stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")

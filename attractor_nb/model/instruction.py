@@ -60,5 +60,15 @@ class InstructionReceipt(Record, frozen=True):
             case "prompt":
                 return "queued for the next prompt"
 
+    def facts(self) -> dict[str, str | None]:
+        """All of it as JSON values, its words too."""
+        return {
+            "text": self.text,
+            "node": self.node or None,
+            "stage": self.stage or None,
+            "reach": self.reach,
+            "words": self.words,
+        }
+
     def __str__(self) -> str:
         return self.words

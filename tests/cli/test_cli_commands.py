@@ -13,7 +13,7 @@ ROOT = typer.main.get_command(app)
 EXAMPLE = re.compile(r"attractor-nb (?:(?! \| | > |\s{3,}|\)\").)*")
 """A command in a line of help: up to a pipe, a redirection, an explanation, or the end of a substitution."""
 WANTED = {
-    "serve", "submit", "runs", "watch", "answer", "resume", "fork", "diff", "lint", "graph", "estimate", "doctor",
+    "serve", "submit", "runs", "watch", "answer", "tell", "resume", "fork", "diff", "lint", "graph", "estimate", "doctor",
     "export", "map", "completion",
 }  # fmt: skip
 
@@ -75,6 +75,7 @@ SPOKEN = {
     "runs": ("--runs-dir", "."),
     "watch": ("out", "--once"),
     "answer": ("out", "gate", "approve"),
+    "tell": ("out", "Use two nails"),
     "doctor": ("straight.dot",),
     "cache": (),
     "diff": ("out", "out"),

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from attractor_nb.errors import StorageError
-from attractor_nb.storage.answer_box import AnswerBox, AnswerReply, BoxedAnswer
+from attractor_nb.model.instruction import InstructionReceipt
+from attractor_nb.storage.answer_box import AnswerBox, AnswerReply, BoxedAnswer, BoxedMessage
 from attractor_nb.storage.sealed_file import seal
 from attractor_nb.storage.trust_file import state_directory
 from tests.waiting import wait_until
@@ -58,6 +59,42 @@ def test_an_answer_is_claimed_once_and_its_sender_told(box, tmp_path):
     thread.join(60)
     assert outcome == [AnswerReply("AnswerRefused", "it will not do", "another", {"score": "too low"})]
     assert files() == []
+
+
+def test_a_message_goes_the_same_way(box):
+    message = BoxedMessage("Use two nails", "ann", time.time() + SOON, "plan")
+    thread, outcome = handing_in(box, message)
+    [(token, claimed)] = claim(box)
+    assert claimed == message
+    reply = AnswerReply(receipt=InstructionReceipt("Use two nails", "plan", reach="attempt"))
+    box.reply(token, reply)
+    thread.join(60)
+    assert outcome == [reply]
+    assert files() == []
+
+
+def test_a_folder_that_has_not_changed_is_not_opened_again(box, monkeypatch):
+    assert box.hand_in(given(), patience=0.05) is None  # makes the folder
+    folder = state_directory() / "answers"
+    os.utime(folder, (1000, 1000))
+    assert box.claimed(time.time()) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(box._disk, "open_directory", lambda path: pytest.fail("it was opened"))
+        assert box.claimed(time.time()) == []
+    (folder / f"{box._prefix}x.given").write_bytes(seal(given().to_plain()))
+    [(_, claimed)] = box.claimed(time.time())
+    assert claimed.choice == "A"
+
+
+def test_what_is_put_there_within_the_same_tick_of_the_clock_is_found(box):
+    assert box.hand_in(given(), patience=0.05) is None  # makes the folder
+    folder = state_directory() / "answers"
+    now = time.time()
+    os.utime(folder, (now, now))
+    assert box.claimed(now) == []
+    (folder / f"{box._prefix}x.given").write_bytes(seal(given().to_plain()))
+    os.utime(folder, (now, now))
+    assert len(box.claimed(now)) == 1
 
 
 def test_an_answer_that_nobody_claims_is_withdrawn(box):

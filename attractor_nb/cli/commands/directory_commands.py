@@ -265,6 +265,55 @@ def answer(
     return answer_on(address, given, is_json=is_json)
 
 
+TELL_HELP = """Tell the model of a running stage something.
+
+\b
+  attractor-nb tell .attractor/runs/first "Use two nails, no glue"
+  attractor-nb tell RUN_DIR --node plan "Leave the public names as they are"
+  git diff | attractor-nb tell RUN_DIR --node review -
+
+A model that works with tools receives it with its next request, an agent of the command line as its next
+turn. Otherwise the next attempt of the node, or the next prompt of the run, carries it. A run that is not
+active has it when `attractor-nb resume` continues it.
+"""
+
+
+def tell(
+    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The run's directory.", show_default=False)],
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What the model is told; - reads stdin.", show_default=False)
+    ],
+    node: Annotated[
+        str | None,
+        typer.Option(
+            "--node",
+            metavar="NODE",
+            help="The stage that it is for; the one under way, or the next, by default.",
+            show_default=False,
+        ),
+    ] = None,
+    is_json: Json = False,
+) -> int:
+    """Tell a run something."""
+    from attractor_nb.cli.option_choices import ANSWERED_BY  # noqa: PLC0415 - as above
+    from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - as above
+    from attractor_nb.cli.run_summary import resume_command, shown_path  # noqa: PLC0415 - as above
+    from attractor_nb.cli.source_inputs import read_message  # noqa: PLC0415 - as above
+    from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - as above
+    from attractor_nb.views.columns import one_line  # noqa: PLC0415 - as above
+
+    run = Run.load(run_dir)
+    receipt = run.tell(node, read_message(text), given_by=ANSWERED_BY)
+    resume = resume_command(run_dir) if run.is_done else None
+    if is_json:
+        print_json({**receipt.facts(), "logs_root": str(run_dir), "resume": resume})
+    else:
+        print(f"✓ {one_line(receipt.words)}")
+        goes_on = f"continue the run with `{resume}`" if resume else "its process continues the run"
+        print(f"  recorded in {shown_path(run_dir)}; {goes_on}")
+    return ExitCode.SUCCESS
+
+
 def diff(
     first: Annotated[Path, typer.Argument(metavar="A", help="The run directory of the first run.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="The run directory of the second run.")],
