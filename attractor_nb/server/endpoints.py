@@ -19,7 +19,15 @@ from attractor_nb.server.lint_answers import (
     renamed,
 )
 from attractor_nb.server.replies import Problem, Reply
-from attractor_nb.server.response_models import Accepted, Cancelling, PipelineList, QuestionList, Ticket, Validation
+from attractor_nb.server.response_models import (
+    Accepted,
+    Cancelling,
+    MessageTaken,
+    PipelineList,
+    QuestionList,
+    Ticket,
+    Validation,
+)
 from attractor_nb.storage.stored_run import has_event_log
 
 if TYPE_CHECKING:
@@ -93,6 +101,14 @@ def get_all_questions(call: Call) -> Reply:
 def answer(call: Call) -> Reply:
     """Take an answer; when this is answered it is in the log."""
     return Reply(take_answer(call.house.desk, call.path["id"], call.path["qid"], call.body))
+
+
+def tell(call: Call) -> Reply:
+    """Tell the model of a running stage something; when this is answered it is in the log."""
+    run_id, given = call.path["id"], call.body
+    receipt = call.house.desk.run(run_id).tell(given.node, given.text, given_by=given.given_by or "api")
+    place = {"node": receipt.node or None, "stage": receipt.stage or None}
+    return Reply(MessageTaken(pipeline=run_id, **place, reach=receipt.reach, words=receipt.words))
 
 
 def short_answer(call: Call) -> Reply:

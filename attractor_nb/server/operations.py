@@ -130,6 +130,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         requests.Answer,
         kind="questions",
     ),
+    _post(f"{_ONE}/messages", "tellPipeline", endpoints.tell, response_models.MessageTaken, requests.Telling),
     _get(f"{_ONE}/checkpoint", "getCheckpoint", endpoints.get_checkpoint, response_models.CheckpointState),
     _get(f"{_ONE}/context", "getContext", endpoints.get_context, response_models.ContextState),
     _get(f"{_ONE}/inspection", "inspect", endpoints.get_inspection, query=requests.InspectionQuery, kind="stages"),

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from attractor_nb.model.instruction import MAX_INSTRUCTION
+
 BackendName = Literal["simulated", "local", "llm", "claude", "codex", "gemini"]
 Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
 Text = Annotated[str, StringConstraints(max_length=1_000_000)]
@@ -137,6 +139,16 @@ class Answer(Body):
     text: Text = Field(default="", description="Free text.")
     form: dict[str, Any] | None = Field(default=None, description="Values by field, if there is a form.")
     answered_by: Annotated[str, StringConstraints(max_length=200)] = "api"
+
+
+class Telling(Body):
+    """What the model of a running stage is told."""
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_INSTRUCTION)]
+    node: Name | None = Field(
+        default=None, description="The model stage that it is for; the one under way, or the next, if left out."
+    )
+    given_by: Annotated[str, StringConstraints(max_length=200)] = "api"
 
 
 class ShortAnswer(Answer):

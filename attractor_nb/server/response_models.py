@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from attractor_nb.model.instruction import Reach
+
 Plain = dict[str, Any]
 HttpStatus = Annotated[int, Field(ge=400, le=599)]
 
@@ -189,6 +191,16 @@ class AnswerTaken(Sent):
     question: str
     stage: str
     status: str
+
+
+class MessageTaken(Sent):
+    """A message that is in the log, and how it reaches a model."""
+
+    pipeline: str
+    node: str | None
+    stage: str | None
+    reach: Reach
+    words: str
 
 
 class Cancelling(Sent):

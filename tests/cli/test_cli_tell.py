@@ -137,3 +137,21 @@ def test_there_must_be_a_run(command, sources):
     ended = command("tell", "nowhere", "Use two nails")
     assert ended.code == 2
     assert "no run directory" in ended.err
+
+
+def test_a_run_on_a_server_is_told_there(command, sources, stub):
+    words = "queued for the next attempt of plan"
+    taken = {"pipeline": "r1", "node": "plan", "stage": None, "reach": "attempt", "words": words}
+    stub.says("POST", "/pipelines/r1/messages", taken)
+    ended = command("tell", "r1", "--node", "plan", "Use two nails", "--server", stub.url)
+    assert (ended.code, ended.out, ended.err) == (0, f"✓ {words}\n", "")
+    told = json.loads(command("tell", "r1", "Use two nails", "--server", stub.url, "--json").out)
+    assert told == {
+        "text": "Use two nails",
+        **{name: taken[name] for name in ("node", "stage", "reach", "words")},
+        "id": "r1",
+        "url": f"{stub.url}/pipelines/r1",
+    }
+    first, second = (request.body for request in stub.asked)
+    assert first == {"text": "Use two nails", "node": "plan", "given_by": "command line"}
+    assert second == {"text": "Use two nails", "given_by": "command line"}

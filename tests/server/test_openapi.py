@@ -16,6 +16,7 @@ SPEC_9_5 = [
     ("get", "/pipelines/{id}/graph"),
     ("get", "/pipelines/{id}/questions"),
     ("post", "/pipelines/{id}/questions/{qid}/answer"),
+    ("post", "/pipelines/{id}/messages"),
     ("get", "/pipelines/{id}/checkpoint"),
     ("get", "/pipelines/{id}/context"),
 ]

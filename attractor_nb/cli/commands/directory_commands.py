@@ -271,6 +271,7 @@ TELL_HELP = """Tell the model of a running stage something.
   attractor-nb tell .attractor/runs/first "Use two nails, no glue"
   attractor-nb tell RUN_DIR --node plan "Leave the public names as they are"
   git diff | attractor-nb tell RUN_DIR --node review -
+  attractor-nb tell RUN_ID "Use two nails" --server http://127.0.0.1:8765 --token TOKEN
 
 A model that works with tools receives it with its next request, an agent of the command line as its next
 turn. Otherwise the next attempt of the node, or the next prompt of the run, carries it. A run that is not
@@ -279,7 +280,14 @@ active has it when `attractor-nb resume` continues it.
 
 
 def tell(
-    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The run's directory.", show_default=False)],
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN_DIR|RUN_ID",
+            help="The run's directory; with --server the run's id, or its URL.",
+            show_default=False,
+        ),
+    ],
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="What the model is told; - reads stdin.", show_default=False)
     ],
@@ -292,18 +300,27 @@ def tell(
             show_default=False,
         ),
     ] = None,
+    server: Server = None,
+    token: Token = None,
     is_json: Json = False,
 ) -> int:
     """Tell a run something."""
     from attractor_nb.cli.option_choices import ANSWERED_BY  # noqa: PLC0415 - as above
     from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - as above
+    from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - as above
     from attractor_nb.cli.run_summary import resume_command, shown_path  # noqa: PLC0415 - as above
     from attractor_nb.cli.source_inputs import read_message  # noqa: PLC0415 - as above
     from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - as above
     from attractor_nb.views.columns import one_line  # noqa: PLC0415 - as above
 
+    said = read_message(text)
+    if address := run_address(place, server, token):
+        from attractor_nb.cli.remote_runs.remote import tell_on  # noqa: PLC0415 - as above
+
+        return tell_on(address, node, said, is_json=is_json)
+    run_dir = Path(place)
     run = Run.load(run_dir)
-    receipt = run.tell(node, read_message(text), given_by=ANSWERED_BY)
+    receipt = run.tell(node, said, given_by=ANSWERED_BY)
     resume = resume_command(run_dir) if run.is_done else None
     if is_json:
         print_json({**receipt.facts(), "logs_root": str(run_dir), "resume": resume})

@@ -162,6 +162,23 @@ def answer_on(address: ServerAddress, given: GivenAnswer, *, is_json: bool) -> E
     return ExitCode.SUCCESS
 
 
+def tell_on(address: ServerAddress, node: str | None, text: str, *, is_json: bool) -> ExitCode:
+    """Tell a run on a server something.
+
+    Raises:
+        RunNotFound, RunLocked, RunError, OptionError: It cannot be told so.
+    """
+    body = {"text": text, "given_by": ANSWERED_BY, **({"node": node} if node else {})}
+    client = Client(address)
+    taken = as_mapping(client.post(address.run_id, "messages", body=body))
+    if is_json:
+        told = {name: taken.get(name) for name in ("node", "stage", "reach", "words")}
+        print_json({"text": text, **told, "id": address.run_id, "url": client.url_of(address.run_id)})
+    else:
+        print(f"✓ {one_line(str(taken.get('words', '')))}")
+    return ExitCode.SUCCESS
+
+
 def _with_settings(settings: Settings, own: Mapping[str, Any]) -> dict[str, Any]:
     """A request's body: what was said, and nothing of what was not."""
     wanted = {
