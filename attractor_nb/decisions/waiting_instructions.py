@@ -10,15 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import structs
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.events import InstructionCarried, InstructionGiven, PipelineStarted, StageEnd, StageStarted
+from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.model.instruction import MAX_INSTRUCTION, Instruction
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph
@@ -68,10 +70,64 @@ class WaitingInstructions(msgspec.Struct):
         """What the next prompt of a node carries."""
         return tuple(given for given in self.waiting.values() if given.is_for(node))
 
+    def had(self, branch: str, node: str) -> Sequence[int]:
+        """The numbers of those that the attempt of a stage under way has had, in order."""
+        return sorted(self._had.get((branch, node), ()))
+
     def not_had(self, branch: str, node: str) -> dict[int, Instruction]:
         """What the attempt of a stage under way has not had yet, by number."""
         had = self._had.get((branch, node), ())
         return {number: given for number, given in self.waiting.items() if number not in had and given.is_for(node)}
+
+
+class HeardInstruction(msgspec.Struct, frozen=True):
+    """An instruction as an attempt saw it.
+
+    Attributes:
+        text: What it says.
+        given_by: Who gave it, or by what way.
+        time: When, in seconds since 1970; 0 where only a restart carried it on.
+        reach: ``prompt``, ``request`` or ``turn``: how the attempt received it; empty when it did not.
+    """
+
+    text: str
+    given_by: str = ""
+    time: float = 0.0
+    reach: str = ""
+
+
+Heard = dict[tuple[str, str, int, int], dict[int, HeardInstruction]]
+"""By branch, node, visit and attempt: instructions by number."""
+
+
+def heard_by_attempts(counted: Iterable[Event]) -> Heard:
+    """What each attempt received, and what was given for it meanwhile; of the events of one run directory."""
+    events = LoggedEvents.of(counted)
+    found: Heard = {}
+    starts = events.select(PipelineStarted)
+    if not events.select(InstructionGiven) and not any(one.carried and one.carried.instructions for one in starts):
+        return found
+    fold, given = WaitingInstructions(), dict[int, HeardInstruction]()
+    latest: dict[str, tuple[str, str, int, int]] = {}
+    for event in events:
+        fold.apply(event)
+        match event:
+            case PipelineStarted():
+                given = {number: HeardInstruction(one.text) for number, one in fold.waiting.items()}
+            case InstructionGiven(text=text, given_by=given_by, time=time):
+                given[fold.count] = HeardInstruction(text, given_by, time)
+                if key := latest.get(event.stage):
+                    found.setdefault(key, {})[fold.count] = given[fold.count]
+            case StageStarted(branch=branch, name=name) if event.handler_type == DEFAULT_TYPE:
+                key = latest[name] = (branch, name, event.visit, event.attempt)
+                if numbers := fold.had(branch, name):
+                    found[key] = {number: structs.replace(given[number], reach="prompt") for number in numbers}
+            case InstructionCarried(branch=branch, name=name, numbers=numbers):
+                heard = found.setdefault((branch, name, event.visit, event.attempt), {})
+                heard.update({number: structs.replace(given[number], reach=event.reach) for number in numbers})
+            case _:
+                pass
+    return found
 
 
 def check_instruction(graph: Graph, node: str | None, text: object) -> str:

@@ -1,4 +1,4 @@
-"""What the buttons of an inspector ask for, as plain messages: fork a run, rewind it, pin an answer.
+"""What the buttons of an inspector ask for, as plain messages: fork a run, rewind it, pin an answer, tell a stage.
 
 Each is one call of ``Run`` or of its debugger, and the message shows that call: nothing can be clicked that
 cannot be called. An error of ours is part of the answer, in words.
@@ -72,12 +72,13 @@ class ActionDesk:
         """Do what a view asks for, and say how things stand then.
 
         Args:
-            request: ``call`` is ``look``, ``fork``, ``rewind``, ``pin`` or ``unpin``; ``node``, ``visit`` and
-                ``branch`` say of what; ``prompt`` is given with a fork whose prompt was edited. A ``key`` is
+            request: ``call`` is ``look``, ``fork``, ``rewind``, ``pin``, ``unpin`` or ``tell``; ``node``, ``visit``
+                and ``branch`` say of what; ``prompt`` is given with a fork whose prompt was edited, and ``text``
+                with ``tell``. A ``key`` is
                 the request's own: what is sent again under it is done once.
 
         Returns:
-            A message of kind ``acted``: the place, ``actions``, and ``reply`` or ``problem``.
+            A message of kind ``acted``: the ``call``, the place, ``actions``, and ``reply`` or ``problem``.
         """
         key = str(request.get("key") or "")
         with self._one_at_a_time:
@@ -93,16 +94,17 @@ class ActionDesk:
     def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         node, branch = str(request.get("node", "")), str(request.get("branch") or "")
         visit = request.get("visit") if type(request.get("visit")) is int else None
-        message: dict[str, Any] = {"kind": "acted", "node": node, "visit": visit, "branch": branch}
+        asked = str(request.get("call", ""))
+        message: dict[str, Any] = {"kind": "acted", "call": asked, "node": node, "visit": visit, "branch": branch}
         doing: Mapping[str, Callable[[], dict[str, str] | None]] = {
             "look": lambda: None,
             "fork": lambda: self._fork(node, visit, request.get("prompt")),
             "rewind": lambda: self._rewind(node, visit),
             "pin": lambda: self._pin(node, visit),
             "unpin": lambda: self._unpin(node),
+            "tell": lambda: self._tell(node, request.get("text")),
         }
         try:
-            asked = str(request.get("call", ""))
             if asked not in doing:
                 raise OptionError(f"an inspector knows no {asked!r:.80}")
             if reply := doing[asked]():
@@ -154,6 +156,11 @@ class ActionDesk:
         self.run.debugger.unpin(node)
         self._pinning.pop(node, None)
         return {"words": f"{node} is executed again.", "call": self._line(f'debugger.unpin("{node}")')}
+
+    def _tell(self, node: str, text: Any) -> dict[str, str]:
+        receipt = self.run.tell(node, text, given_by="inspector")
+        said = json.dumps(receipt.text, ensure_ascii=False)
+        return {"words": receipt.words, "call": self._line(f"tell({_arguments(node, None)}, {said})")}
 
     # -- what can be done ----------------------------------------------------------------------------
 

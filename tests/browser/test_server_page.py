@@ -208,6 +208,22 @@ def test_a_gate_is_answered_in_the_page_while_the_command_line_watches(driver, s
         assert run not in page.locator(".ap-id").text_content()
 
 
+def test_a_stage_is_told_something_from_the_page(driver, serve):
+    server = serve()
+    run = submit(server.line)
+    with open_page(driver, f"{server.base}?token={TOKEN}#run={run}") as page:
+        page.locator("[data-node=review].state-waiting").wait_for()
+        page.locator("[data-node=implement]").click()
+        field = page.get_by_label("Tell this stage something")
+        field.fill("Use two nails")
+        field.press("Control+Enter")
+        page.locator(".as-message [role=status]", has_text="queued for the next attempt of implement").wait_for()
+        assert field.input_value() == ""
+    log = (server.root / run / "events.jsonl").read_text()
+    assert '"text":"Use two nails"' in log
+    assert '"given_by":"page"' in log
+
+
 def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driver, serve, pictures):
     server = serve()
     run = submit(server.line)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from attractor_nb import Pipeline, Run
 from attractor_nb.pipeline.run_actions import ActionDesk
+from attractor_nb.studio.inspect.inspect_run import answer_inspection
 
 GOES_ON = "The run goes on: stop it, or wait until it has ended or asks a person."
 
@@ -191,3 +194,33 @@ def test_a_loaded_run_has_the_same(run):
 def test_nonsense_is_refused_in_words(desk):
     assert "an inspector knows no 'dance'" in desk.answer({"call": "dance", "node": "draft"})["problem"]
     assert desk.answer({"call": "look", "node": "nowhere"})["actions"]["fork"]["why"]
+
+
+def test_a_running_stage_is_told_by_a_click_and_the_answer_has_the_call(tmp_path):
+    reached, free = threading.Event(), threading.Event()
+
+    def answer(node, prompt, context):
+        reached.set()
+        assert free.wait(WAIT)
+        return "done"
+
+    run = Pipeline(TEXT, backend=answer).run(logs_root=tmp_path / "run", params={"tone": "mild"}, trust=True)
+    assert reached.wait(WAIT)
+    assert [answer_inspection(run, {"node": node})["can_be_told"] for node in ("draft", "check", "count")] == [
+        True,
+        True,
+        False,
+    ]
+    desk, request = ActionDesk(run), {"call": "tell", "node": "draft", "visit": 1, "text": 'Say "no"', "key": "k"}
+    first, again = desk.answer(request), desk.answer(request)
+    assert first is again
+    assert (first["call"], first["said"]["words"]) == ("tell", "queued for the next attempt of draft")
+    assert first["said"]["call"].endswith('.tell("draft", "Say \\"no\\"")')
+    assert desk.answer({**request, "key": "", "text": " "})["problem"].startswith("the instruction is empty")
+    assert "count asks no model" in desk.answer({**request, "key": "", "node": "count"})["problem"]
+    free.set()
+    run.result(WAIT)
+    assert answer_inspection(run, {"node": "draft"})["can_be_told"] is False
+    assert "has ended" in desk.answer({**request, "key": ""})["problem"]
+    [line] = run.inspect("draft").messages
+    assert (line.text, line.given_by) == ('Say "no"', "inspector")

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from attractor_nb import Outcome, Pipeline, Run
+from attractor_nb import Outcome, Pipeline, Run, diff
 from attractor_nb.errors import OptionError, RunError, RunNotFound
 from attractor_nb.model.events import InstructionCarried, InstructionGiven
 from attractor_nb.model.instruction import MAX_INSTRUCTION
@@ -378,3 +378,74 @@ def test_a_pipeline_that_asks_no_model_is_told_nothing(tmp_path):
         run.tell(None, "Use two nails")
     run.cancel()
     run.result(60)
+
+
+# -- who looks ---------------------------------------------------------------------------------------
+
+
+def test_the_inspection_says_what_each_attempt_was_told_and_how(directory):
+    told(directory, "plan", "plan", Outcome.retry("not yet"))
+    run = Run.load(directory)
+    first, second = run.inspect("plan", attempt=1), run.inspect("plan", attempt=2)
+    assert [(line.text, line.given_by, line.words) for line in first.messages] == [
+        (NAILS, "call", "not received in this attempt")
+    ]
+    assert [line.words for line in second.messages] == ["in the prompt"]
+    assert run.inspect("build").messages == ()
+    assert second.to_plain()["messages"] == [
+        {"text": NAILS, "given_by": "call", "reach": "prompt", "words": "in the prompt"}
+    ]
+    assert "told" in str(second)
+    assert "in the prompt" in second._repr_mimebundle_()["text/html"]
+
+
+def test_the_timeline_has_the_moment_of_a_message(directory):
+    told(directory, "plan", "build", words="Use two nails")
+    run = Run.load(directory)
+    [bar] = [bar for lane in run.timeline().timeline.lanes for bar in lane.bars if bar.node == "build"]
+    assert not bar.calls
+    words = [bar.words for lane in run.timeline().timeline.lanes for bar in lane.bars if bar.node == "plan"]
+    assert not [text for text in words if "message" in text], "none that is for another stage"
+
+
+def test_the_timeline_shows_a_message_in_the_attempt_that_was_under_way(directory):
+    told(directory, "plan", None, words="Use two nails")
+    timeline = Run.load(directory).timeline()
+    [bar] = [bar for lane in timeline.timeline.lanes for bar in lane.bars if bar.node == "plan"]
+    assert "message Use two nails" in bar.words
+    assert "1 message" in str(timeline)
+    assert "is-message" in timeline.to_svg()
+
+
+def test_a_comparison_shows_what_one_run_was_told_beside_its_prompt(directory):
+    def act(run):
+        scope = current_stage()
+        scope.reach = "request"
+        run.tell("plan", "Use two nails")
+        scope.more_instructions()
+
+    def run_of(place, act):
+        async def go():
+            nonlocal running
+            backend = Told("plan", lambda: act(running))
+            running = Pipeline(CHAIN).run(
+                backend=backend, logs_root=place, durability="fast", host="kernel", trust=True
+            )
+            return await running
+
+        running = None
+        return asyncio.run(go())
+
+    a, b = run_of(directory / "a", lambda run: None), run_of(directory / "b", act)
+    found = diff(a, b)
+    assert [(pair.node, pair.differences) for pair in found.steps if pair.differences] == [("plan", ("messages",))]
+    assert "Use two nails" in str(found)
+
+
+def test_what_a_restart_carried_on_is_in_the_inspection_of_who_received_it(directory):
+    text = """digraph again { start [shape=Mdiamond] plan [prompt="Plan it"] look [prompt="Look"] done [shape=Msquare]
+      start -> plan -> look look -> done [condition="outcome=success"]
+      look -> plan [condition="outcome=fail", loop_restart=true] }"""
+    _, result, _ = told(directory, "look", "plan", Outcome.fail("again"), text=text)
+    assert result.status == "success"
+    assert [line.words for line in Run.load(directory).inspect("plan").messages] == ["in the prompt"]

@@ -28,6 +28,7 @@ from attractor_nb.model.events import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from attractor_nb.decisions.waiting_instructions import Heard
     from attractor_nb.model.events import Event
 
 
@@ -153,6 +154,13 @@ class Journal:
     def changes_by_hand(self) -> list[DebuggerChanged]:
         """What people changed in a debugger."""
         return [event for event in self.counted if isinstance(event, DebuggerChanged)]
+
+    @cached_property
+    def heard(self) -> Heard:
+        """What people and supervisors told each attempt."""
+        from attractor_nb.decisions.waiting_instructions import heard_by_attempts  # noqa: PLC0415 - for who looks
+
+        return heard_by_attempts(self.counted)
 
     def _position(self, sequence: int) -> int:
         """Where the first event stands that has this number or a higher one."""

@@ -128,6 +128,21 @@ export function showRun(server, id, el, { go, way }) {
       } catch (problem) {
         if (problem instanceof Refusal) asked.tell({ kind: "stage", node: request.node, edge: request.edge, problems: [problem.message] });
       }
+    } else if (kind === "act" && request.call === "tell") {
+      await tellStage(request);
+    }
+  }
+
+  async function tellStage({ node, visit, branch, text, key }) {
+    const asked = host;
+    const answer = { kind: "acted", call: "tell", node, visit, branch };
+    try {
+      const body = JSON.stringify({ text, node, given_by: "page" });
+      const taken = await server.postOnce(runPath(id, "/messages"), body, key);
+      asked.tell({ ...answer, said: { words: taken.words } });
+    } catch (problem) {
+      const why = problem instanceof Refusal ? [problem.message, problem.hint] : [__("The server does not answer.")];
+      asked.tell({ ...answer, problem: why.filter(Boolean).join(" · ") });
     }
   }
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Edge, Graph
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.handles.run_result import RunResult
+    from attractor_nb.runtime.past import KnownVisit
     from attractor_nb.studio.compare.comparison_view import TextChange
     from attractor_nb.studio.compare.run_alignment import ComparedVisit, Pair, United, ValueChange
 
@@ -191,8 +192,21 @@ def _steps(run: Execution) -> Iterator[ComparedVisit]:
     """The visits that count, over all directories of the run."""
     for known in look_back(run).visits:
         if not known.is_set_aside:
-            step = step_of(known.record, texts_of(run, known))
+            texts = texts_of(run, known)
+            if messages := _messages(known):
+                texts["messages"] = without_places(run, known.journal, redacted(messages))
+            step = step_of(known.record, texts)
             yield replace(step, reason=without_places(run, known.journal, step.reason))
+
+
+def _messages(known: KnownVisit) -> str:
+    """What people and supervisors told a visit, each once."""
+    record, heard = known.record, known.journal.heard
+    if not heard:
+        return ""
+    keys = ((record.branch, record.node_id, record.number, attempt.number) for attempt in record.attempts)
+    found = {number: one.text for key in keys for number, one in heard.get(key, {}).items() if one.reach}
+    return "\n\n".join(found[number] for number in sorted(found))
 
 
 def _context(run: Execution) -> dict[str, Any]:

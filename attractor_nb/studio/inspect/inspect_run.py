@@ -13,6 +13,7 @@ from attractor_nb.engine.tracebacks import TRACEBACK_FILE
 from attractor_nb.errors import AttractorError, OptionError, RunError, StageError
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 from attractor_nb.runtime.execution import failures_of
 from attractor_nb.runtime.past import KnownVisit, look_back
 from attractor_nb.studio.inspect.inspection import MAX_TEXT, EdgeInspection, EdgeVerdict, StageInspection
@@ -182,8 +183,8 @@ def answer_inspection(run: Execution, request: dict[str, Any], *, with_place: bo
     ``with_place`` says where files are, for who sits at this machine.
 
     Returns:
-        The plain form with ``kind`` (``stage``, ``edge`` or ``file``) and the ``node`` or ``edge`` as it was
-        asked for; when it cannot be answered, ``problems`` says why.
+        The plain form with ``kind`` (``stage``, ``edge`` or ``file``), of a stage with ``can_be_told``, and the
+        ``node`` or ``edge`` as it was asked for; when it cannot be answered, ``problems`` says why.
     """
     node, edge = str(request.get("node", "")), request.get("edge")
     visit, attempt = _number(request.get("visit")), _number(request.get("attempt"))
@@ -195,10 +196,17 @@ def answer_inspection(run: Execution, request: dict[str, Any], *, with_place: bo
         stage = inspect_stage(run, node, visit, attempt, str(request.get("branch") or ""))
         if file := request.get("file"):
             return {"kind": "file", "node": node, "visit": stage.visit, "attempt": stage.attempt, **_file(stage, file)}
-        return {"kind": "stage", **shown_stage(stage.to_plain(with_place=with_place)), "node": node}
+        plain = shown_stage(stage.to_plain(with_place=with_place))
+        return {"kind": "stage", **plain, "node": node, "can_be_told": _can_be_told(stage)}
     except AttractorError as error:
         asked = {"kind": "edge", "edge": edge} if edge is not None else {"kind": "stage", "node": node}
         return {**asked, "problems": [error_text(error)]}
+
+
+def _can_be_told(stage: StageInspection) -> bool:
+    """Whether a message for a stage is still received: it asks a model, and is under way or comes yet."""
+    is_open = stage.run is not None and not stage.run.is_done and stage.handler == DEFAULT_TYPE
+    return is_open and stage.status in {"running", "pending", "retrying"}
 
 
 def _number(value: Any, default: Any = None) -> Any:

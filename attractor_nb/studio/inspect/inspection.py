@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.redaction import redacted
-from attractor_nb.studio.inspect.inspection_lines import AttemptLine, ContextChange, VisitLine, cleaned, cut_text
+from attractor_nb.studio.inspect.inspection_lines import (
+    AttemptLine,
+    ContextChange,
+    MessageLine,
+    VisitLine,
+    cleaned,
+    cut_text,
+)
 from attractor_nb.studio.inspect.inspection_view import edge_html, edge_text, stage_html, stage_text
 from attractor_nb.views.summary_line import usage_words
 
@@ -72,6 +79,7 @@ class StageInspection:
         why_next: Why it was left as it was; None while it has not ended.
         is_set_aside: A rewind went behind the visit.
         by_hand: What a debugger changed of it, a line each.
+        messages: What the attempt was told by people or a supervisor.
         cached: What the look into the cache came to, or empty.
         directory: Where the files are; None when nothing is stored.
         workdir: Where commands, agents and tools of the run work, or empty.
@@ -105,6 +113,7 @@ class StageInspection:
     why_next: RouteReasons | None = None
     is_set_aside: bool = False
     by_hand: tuple[str, ...] = ()
+    messages: tuple[MessageLine, ...] = ()
     cached: str = ""
     directory: Path | None = None
     workdir: str = ""
@@ -164,6 +173,7 @@ class StageInspection:
             "why_next": None if self.why_next is None else cleaned(self.why_next.to_plain()),
             "is_set_aside": self.is_set_aside,
             "by_hand": [redacted(line) for line in self.by_hand],
+            "messages": [line.to_plain(min(limit, MAX_VALUE)) for line in self.messages],
             "cached": redacted(self.cached) if with_place else self.cached.partition(":")[0],
             "path": str(self.directory) if with_place and self.directory is not None else "",
             "editor_url": "",

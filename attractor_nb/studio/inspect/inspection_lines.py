@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
     from attractor_nb.model.outcome import Usage
+
+
+_REACHES: Final = {
+    "prompt": "in the prompt",
+    "request": "with a later request",
+    "turn": "as a turn of the agent",
+    "waits": "not received yet",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,36 @@ class AttemptLine:
             "reason": redacted(self.reason),
             "seconds": None if self.seconds is None else round(self.seconds, 3),
             "usage": None if self.usage is None else self.usage.to_plain(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLine:
+    """What an attempt was told.
+
+    Attributes:
+        text: What it says.
+        given_by: Who gave it, or by what way.
+        reach: ``prompt``, ``request`` or ``turn``: how the attempt received it; ``waits`` while it may yet; empty
+            when it did not.
+    """
+
+    text: str
+    given_by: str = ""
+    reach: str = ""
+
+    @property
+    def words(self) -> str:
+        """How the attempt received it."""
+        return _REACHES.get(self.reach, "not received in this attempt")
+
+    def to_plain(self, limit: int) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "text": cut_text(self.text, limit),
+            "given_by": redacted(self.given_by),
+            "reach": self.reach,
+            "words": self.words,
         }
 
 

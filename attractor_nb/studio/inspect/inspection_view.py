@@ -157,6 +157,7 @@ def _facts(plain: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     pairs = (
         *((name, plain[name]) for name in ("label", "reason", "notes")),
         *(pair for pair in routes if pair[0] != "not known"),
+        *(("told", f"{one['text']} ({one['words']})") for one in plain["messages"]),
         ("by hand", "; ".join(plain["by_hand"])),
         ("cache", plain["cached"].partition(":")[0]),
         ("used", plain["usage_words"]),

@@ -17,7 +17,7 @@ from attractor_nb.runtime.handles.cache_verdict import words_of_look
 from attractor_nb.runtime.workspace.worktree_changes import place_facts
 from attractor_nb.storage.stages.stage_listing import Listing, list_stage, read_beginning
 from attractor_nb.studio.inspect.inspection import StageInspection
-from attractor_nb.studio.inspect.inspection_lines import AttemptLine, ContextChange, VisitLine
+from attractor_nb.studio.inspect.inspection_lines import AttemptLine, ContextChange, MessageLine, VisitLine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,6 +93,7 @@ def read_stage(
         why_next=past.reasons_of(chosen) if _is_committed(tried, record) else None,
         is_set_aside=chosen.is_set_aside,
         by_hand=_by_hand(chosen),
+        messages=_messages(chosen, tried, is_live=is_live),
         cached=_cached(directory, root, record, problems),
         directory=directory,
         workdir=str(place_facts(run.logs_root).get("workdir", "")),
@@ -190,6 +191,14 @@ def _by_hand(chosen: KnownVisit) -> tuple[str, ...]:
             before = f"; by itself it came to {event.before}" if event.before else ""
             found.append(f"{event.description}{before}")
     return tuple(found)
+
+
+def _messages(chosen: KnownVisit, tried: AttemptRecord, *, is_live: bool) -> tuple[MessageLine, ...]:
+    """What an attempt was told, in order."""
+    record = chosen.record
+    heard = chosen.journal.heard.get((record.branch, record.node_id, record.number, tried.number), {})
+    missed = "waits" if is_live and tried.ended is None else ""
+    return tuple(MessageLine(one.text, one.given_by, one.reach or missed) for one in heard.values())
 
 
 def visit_line(one: KnownVisit, run: Execution) -> VisitLine:

@@ -10,7 +10,7 @@ from attractor_nb.model.states import row_look
 from attractor_nb.redaction import redacted_value
 from attractor_nb.studio.timeline.heat_map import heat
 from attractor_nb.studio.timeline.heat_view import MEASURES
-from attractor_nb.studio.timeline.timeline import BY, Timeline, timeline_of, timeline_plain
+from attractor_nb.studio.timeline.timeline import BY, MESSAGE, Timeline, timeline_of, timeline_plain
 from attractor_nb.studio.timeline.timeline_svg import timeline_svg
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.still import picture_bundle
@@ -133,4 +133,6 @@ def _cut_words(cut: Cut, timeline: Timeline) -> str:
 
 def _calls_words(bar: Bar) -> str:
     counts = {kind: sum(call.kind == kind for call in bar.calls) for kind in ("model", "tool")}
-    return ", ".join(f"{count} {kind} call{'s' * (count != 1)}" for kind, count in counts.items() if count)
+    words = [f"{count} {kind} call{'s' * (count != 1)}" for kind, count in counts.items() if count]
+    told = sum(call.kind == MESSAGE for call in bar.calls)
+    return ", ".join([*words, *([f"{told} message{'s' * (told != 1)}"] if told else [])])

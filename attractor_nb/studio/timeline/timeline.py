@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.events import (
+    InstructionGiven,
     InterviewCompleted,
     InterviewStarted,
     InterviewTimeout,
@@ -22,6 +23,7 @@ from attractor_nb.model.events import (
     PipelineRewound,
     StageFailed,
     StageRetrying,
+    StageStarted,
     ToolCallEnded,
 )
 from attractor_nb.views.columns import one_line
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 BY: Final = ("node", "branch")
 MAIN_LANE: Final = "run"
 ATTEMPT, RETRY_WAIT, HUMAN = "attempt", "retry wait", "human wait"
+MESSAGE: Final = "message"
 CUT_SECONDS: Final = 1.0
 """A standstill that is shorter is not worth a mark."""
 
@@ -46,7 +49,7 @@ class TimelineCall:
     """A call within an attempt.
 
     Attributes:
-        kind: ``model`` or ``tool``.
+        kind: ``model`` or ``tool``; ``message`` for a moment at which the attempt was told something.
         start: Seconds since 1970.
         end: Likewise.
         error: Why it failed, or empty.
@@ -100,7 +103,8 @@ class Bar:
             lines.append(first_words(self.reason, 200))
         for call in self.calls[:8]:
             failed = f" failed: {first_words(call.error, 80)}" if call.error else ""
-            lines.append(f"{call.kind} {call.name}, {duration_text(call.end - call.start)}{failed}")
+            took = "" if call.kind == MESSAGE else f", {duration_text(call.end - call.start)}"
+            lines.append(f"{call.kind} {call.name}{took}{failed}")
         if len(self.calls) > 8:
             lines.append(f"… and {len(self.calls) - 8} more calls")
         return "\n".join(lines)
@@ -215,7 +219,7 @@ class _Inner:
         self.waits: dict[tuple[str, str], list[tuple[float, float | None]]] = {}
         self.delays: dict[tuple[str, str, int, int], float] = {}
         self.stops: list[float] = []
-        before = counted[0].time
+        before, latest = counted[0].time, dict[str, tuple[str, str, int, int]]()
         for event in counted:
             match event:
                 case ModelCallEnded() | ToolCallEnded():
@@ -229,6 +233,11 @@ class _Inner:
                     )
                     key = (event.branch, event.name, event.visit, event.attempt)
                     self.calls.setdefault(key, []).append(call)
+                case StageStarted():
+                    latest[event.name] = (event.branch, event.name, event.visit, event.attempt)
+                case InstructionGiven() if event.stage in latest:
+                    call = TimelineCall(MESSAGE, first_words(one_line(event.text), 80), event.time, event.time)
+                    self.calls.setdefault(latest[event.stage], []).append(call)
                 case InterviewStarted():
                     self.waits.setdefault((event.branch, event.stage), []).append((event.time, None))
                 case InterviewCompleted() | InterviewTimeout():

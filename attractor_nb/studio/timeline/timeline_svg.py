@@ -64,6 +64,7 @@ _RULES: Final = """
 & .tl-cross{fill:none;stroke:var(--fail-line);stroke-width:1.7;stroke-linecap:round}
 & .tl-call{fill:var(--stroke);opacity:.75}
 & .tl-call.is-tool{opacity:.4}
+& .tl-call.is-message{fill:var(--waiting-line);opacity:1}
 & .tl-call.is-error{fill:var(--fail-line);opacity:1}
 & .tl-cut{fill:none;stroke:var(--dim);stroke-width:1.25;stroke-dasharray:4 3}
 & .tl-bar.selected .tl-box{stroke-width:3}

@@ -9,6 +9,7 @@ import { makeTabs } from "./tabs.js";
 import { makeText, makeWords } from "./texts.js";
 import { makeCandidates, makeReasons, makeVerdicts } from "./reasons.js";
 import { makeStageActions } from "./stage_actions.js";
+import { makeStageMessage } from "./stage_message.js";
 import { makeTries } from "./tries.js";
 import { __ } from "./wording.js";
 
@@ -36,7 +37,8 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
   const problems = make("div", "al-problems");
   const body = make("div", "al-inspector-body");
   const acting = makeStageActions((request) => onAct(request));
-  element.append(head, state, problems, acting.element, body);
+  const telling = makeStageMessage((request) => onAct(request));
+  element.append(head, state, problems, acting.element, telling.element, body);
 
   let timer = 0;
   let shown = null; // the id that was opened
@@ -83,6 +85,7 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       problems.replaceChildren();
       body.replaceChildren();
       acting.show(null);
+      telling.show(false, null);
       element.hidden = false;
       if (id !== shown) {
         tabs.reset();
@@ -98,7 +101,12 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
     // Show a plain form: of a stage, of an edge, or of a file of the stage that is shown.
     show(message) {
       if (message.kind === "acted") {
-        acting.answer(message);
+        if (message.call !== "tell") {
+          acting.answer(message);
+          return;
+        }
+        telling.answer(message);
+        if (message.said && plain) ask({ visit: plain.visit, attempt: plain.attempt, branch: plain.branch });
         return;
       }
       clearTimeout(timer);
@@ -108,6 +116,7 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       }
       plain = message;
       acting.show((onAct && message.actions) || null, { ...message, node: shown });
+      telling.show(onAct && message.can_be_told, message.status === undefined ? null : { ...message, node: shown });
       problems.replaceChildren(...(message.problems || []).map((words) => make("p", "al-problem", words)));
       if (message.edge !== undefined && message.source !== undefined) {
         title.textContent = `${message.source} → ${message.target}`;
@@ -125,6 +134,7 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
     hide() {
       clearTimeout(timer);
       acting.close();
+      telling.close();
       element.hidden = true;
       shown = plain = null;
     },
@@ -159,7 +169,18 @@ function promptOf(plain, modes) {
   }
   const name = { tool: __("Command"), function: __("Function") }[plain.handler] || "";
   parts.push(textOf(plain, modes, "prompt", { name, nothing: __("No prompt was sent.") }));
+  if (plain.messages?.length) parts.push(messagesOf(plain.messages));
   return parts;
+}
+
+// What the attempt was told meanwhile, and how it received it.
+function messagesOf(messages) {
+  const part = make("section", "al-part al-told");
+  part.setAttribute("aria-label", __("Messages"));
+  for (const { text, given_by: by, words } of messages) {
+    part.append(make("p", "al-dim", by ? __("Message (%1), %2", by, words) : __("Message, %1", words)), make("pre", "", text));
+  }
+  return part;
 }
 
 function responseOf(plain, modes) {
