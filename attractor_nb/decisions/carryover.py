@@ -12,6 +12,7 @@ from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
 from attractor_nb.decisions.preambles.preamble import beginning_of, build_preamble
 from attractor_nb.decisions.preambles.preamble_past import PreamblePast, StageSummary
 from attractor_nb.model.branch import parts_of
+from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
 
-_WITHOUT_MODEL = frozenset({"start", "exit", "conditional", "tool", "wait.human", "parallel", FUNCTION_TYPE})
+_WITHOUT_MODEL = frozenset(
+    {"start", "exit", "conditional", "tool", "wait.human", "parallel", FUNCTION_TYPE, FOR_EACH_TYPE}
+)
 
 
 class Carried(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.model.result_marks import ResultMarks, answers_together
-from attractor_nb.model.vocabulary.shapes import CHILD_TYPES
+from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ TELLING: Final = (
 )
 """The events that tell of marks."""
 
-_SILENT_TYPES: Final = {"start", "exit", "conditional", "parallel", "wait.human", *CHILD_TYPES}
+_SILENT_TYPES: Final = {"start", "exit", "conditional", "parallel", "wait.human", *CHILD_RUN_TYPES}
 """Handler types that ask no backend and run no command; a child run says of itself who answered."""
 
 

@@ -302,7 +302,8 @@ class RunState(msgspec.Struct, eq=False):
             for node_id, usage in event.cut_off.items():
                 self.spend(node_id, Usage.from_plain(usage))
         if isinstance(event, PipelineStarted):
-            self.next_node, self.inputs = event.start_node, tuple(event.inputs)
+            self.next_node = event.start_node
+            self.inputs = tuple(name for name in event.inputs if name not in event.unlisted)
         elif isinstance(event, PipelineRestarted):
             self.restart_target, self.restart_logs_root = event.target, event.logs_root
         if isinstance(event, PipelineStarted | PipelineRewound) and event.carried:

@@ -22,6 +22,7 @@ from attractor_nb.errors import TerminalError
 from attractor_nb.model.branch import BranchResult, branch_ids, branch_path, parts_of
 from attractor_nb.model.events import ParallelBranchCompleted, ParallelBranchStarted, ParallelCompleted, ParallelStarted
 from attractor_nb.model.outcome import StageStatus
+from attractor_nb.side_by_side import SideBySide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,8 +52,6 @@ class FanOut(msgspec.Struct):
     attempts: Attempts
     planned: PlannedNode
     started: StageStarted
-    _ended: list[BranchResult] = []
-    _reason: str = ""
     _ids: tuple[str, ...] = ()
 
     @property
@@ -74,40 +73,18 @@ class FanOut(msgspec.Struct):
         ids, clock = self.ids, self.attempts.setup.clock
         began = clock.monotonic()
         self._begin(len(ids), max_parallel)
-        results: dict[int, BranchResult] = {}
+        work = SideBySide(lambda index: self._walk_one(index, ids[index]), settled)
         waiting: deque[int] = deque()
         for index, branch_id in enumerate(ids):
             branch = self.keeper.state.branches.open.get(self._path(branch_id))
             if branch is None or branch.end is None:
                 waiting.append(index)
             else:
-                results[index] = self._result(branch)
-                self._ended.append(results[index])
-        self._reason = settled(self._ended)
-        count = 1 if self.keeper.is_stepping else max_parallel
-        workers: set[asyncio.Task[None]] = set()
-
-        async def work() -> None:
-            while waiting and not self._reason:
-                index = waiting.popleft()
-                try:
-                    results[index] = await self._walk_one(index, ids[index])
-                except asyncio.CancelledError:
-                    waiting.appendleft(index)
-                    raise
-                self._ended.append(results[index])
-                if reason := settled(self._ended):
-                    self._reason = self._reason or reason
-                    _cancel_others(workers)
-
-        if not self._reason:
-            workers |= {asyncio.ensure_future(work()) for _ in range(min(count, len(waiting)))}
-        await _all_done(workers)
-        if waiting and not self._reason:
-            raise asyncio.CancelledError
+                work.recall(index, self._result(branch))
+        await work.work_off(waiting, 1 if self.keeper.is_stepping else max_parallel)
         for index in sorted(waiting):
-            results[index] = self._cancelled(index, ids[index])
-        ordered = tuple(results[index] for index in range(len(ids)))
+            work.results[index] = self._cancelled(index, ids[index], work.reason)
+        ordered = tuple(work.results[index] for index in range(len(ids)))
         self._complete(ordered, clock.monotonic() - began)
         return ordered
 
@@ -204,8 +181,8 @@ class FanOut(msgspec.Struct):
         exit_id = planned.id if planned is not None and planned.is_exit else ""
         return self._record(branch, replace(end, reason=reason), status, duration, exit_id)
 
-    def _cancelled(self, index: int, branch_id: str) -> BranchResult:
-        end = RunEnd(is_success=False, reason=self._reason)
+    def _cancelled(self, index: int, branch_id: str, reason: str) -> BranchResult:
+        end = RunEnd(is_success=False, reason=reason)
         return self._record(self._opened(index, branch_id), end, StageStatus.SKIPPED, 0.0)
 
     def _record(
@@ -256,43 +233,3 @@ class FanOut(msgspec.Struct):
             return_target=end.return_target,
             is_unmeasured=status.is_failure and state.failure is not None and state.failure.is_unmeasured,
         )
-
-
-def _cancel_others(workers: set[asyncio.Task[None]]) -> None:
-    own = asyncio.current_task()
-    for worker in workers:
-        if worker is not own:
-            worker.cancel()
-
-
-async def _all_done(workers: set[asyncio.Task[None]]) -> None:
-    """Wait for all workers; when one fails, or the fan-out itself is cancelled, the others are stopped.
-
-    Raises:
-        BaseException: What made the first of them fail.
-    """
-    if not workers:
-        return
-    try:
-        await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-    finally:
-        for worker in workers:
-            worker.cancel()
-        await _settled(workers)
-    for worker in workers:
-        if not worker.cancelled() and (error := worker.exception()) is not None:
-            raise error
-
-
-async def _settled(workers: set[asyncio.Task[None]]) -> None:
-    """Wait until all have ended, however often whoever waits is cancelled meanwhile: none is left behind."""
-    cancelled: asyncio.CancelledError | None = None
-    while any(not worker.done() for worker in workers):
-        try:
-            await asyncio.wait(workers)
-        except asyncio.CancelledError as error:
-            cancelled = error
-            for worker in workers:
-                worker.cancel()
-    if cancelled is not None:
-        raise cancelled

@@ -37,6 +37,7 @@ class RunSetup(msgspec.Struct):
         handlers: The handler of each node.
         context: Its context, inputs applied.
         inputs: The values given by the caller, for restarts.
+        unlisted: Those of them that prompts do not carry by themselves.
         state: Where it stands.
         store: Its directory.
         stream: Its events.
@@ -101,6 +102,7 @@ class RunSetup(msgspec.Struct):
     funds: Funds | None = None
     above: Callable[[], tuple[RunStore, ...]] = tuple
     failures: Failures = msgspec.field(default_factory=Failures)
+    unlisted: tuple[str, ...] = ()
 
     def read_stage_file(self, node_id: str, name: str, branch: str = "") -> str | None:
         """The text of a file of a stage's latest visit; the store is another one after a restart."""

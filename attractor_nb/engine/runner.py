@@ -174,6 +174,7 @@ class Runner(msgspec.Struct):
                 id=setup.run_id,
                 graph_hash=setup.plan.graph.content_hash,
                 inputs={key: kept.get(key, value) for key, value in setup.inputs.items()},
+                unlisted=setup.unlisted,
                 start_node=state.next_node,
                 restart_of=setup.restart_of,
                 carried=self._carried() if setup.restart_of else None,

@@ -20,7 +20,7 @@ from attractor_nb.handlers.response_texts import answer_in
 from attractor_nb.handlers.supervision import Charge, GuardFunction, GuardVerdict, charge_of, holds, judge
 from attractor_nb.handlers.verdicts import TRUNCATED
 from attractor_nb.model.calls.response import Response
-from attractor_nb.model.child import PREFIX
+from attractor_nb.model.child import PREFIX, spent
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.stage import current_stage
@@ -76,7 +76,7 @@ class ManagerLoopHandler:
             await child.stop()
             raise
         look = await child.end()
-        return replace(outcome, usage=spent(look.usage + watch.own_usage))
+        return replace(outcome, usage=spent(watch.own_usage + (look.own_usage or Usage())))
 
 
 class _Watch(Struct):
@@ -165,11 +165,6 @@ class _Watch(Struct):
 
     def _warn(self, message: str) -> None:
         self.scope.announce(RunWarning(message=message, node=self.node.id))
-
-
-def spent(usage: Usage) -> Usage | None:
-    """A usage, or None for none at all."""
-    return None if usage == Usage() else usage
 
 
 def _outcome_of(look: ChildSnapshot) -> Outcome:

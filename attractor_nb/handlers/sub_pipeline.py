@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from attractor_nb.errors import TerminalError
-from attractor_nb.handlers.manager_loop import spent
 from attractor_nb.model.inputs import sets_engine_key
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.vocabulary.mappings import parse_mapping
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.child import Child, ChildSnapshot
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.vocabulary.mappings import Assignment
+    from attractor_nb.stage import StageScope
 
 _MISSING: Any = object()
 
@@ -47,21 +47,31 @@ class SubPipelineHandler:
         timeout, late = node.timeout, False
         try:
             async with asyncio.timeout(None if timeout is None else timeout.seconds):
-                while not child.snapshot().is_over:
-                    await child.changed(None)
-            if child.snapshot().status == "failed":
-                scope.check_spending()  # with more money it is taken up again, and has not failed
+                await until_over(child, scope)
         except TimeoutError:
             late = True
-        except BaseException:  # cancelled, too: no child outlives its stage
-            await child.stop()
-            raise
         look = await child.end()
         if late:
             outcome = Outcome.retry(f"timeout: {node.id} took more than {timeout}")
         else:
             outcome = _outcome(node, graph, child, look, outputs)
-        return replace(outcome, usage=spent(look.usage))
+        return replace(outcome, usage=look.own_usage)
+
+
+async def until_over(child: Child, scope: StageScope) -> None:
+    """Wait until a child run is over; no child outlives its stage.
+
+    Raises:
+        BudgetReached: It failed because nothing more may be spent: with more money it is taken up again.
+    """
+    try:
+        while not child.snapshot().is_over:
+            await child.changed(None)
+        if child.snapshot().status == "failed":
+            scope.check_spending()
+    except BaseException:  # cancelled, too
+        await child.stop()
+        raise
 
 
 def _inputs(assignments: Iterable[Assignment], context: Context) -> dict[str, Any]:

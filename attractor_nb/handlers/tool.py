@@ -14,6 +14,7 @@ from attractor_nb.handlers.call_inputs import place_of
 from attractor_nb.model.calls.call_content import StageCall
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM, ITEM_INDEX
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.files.strict_json import json_bytes
 
@@ -31,6 +32,8 @@ TAIL_CHARACTERS = 500
 MAX_LINE_CHARACTERS = 4_000
 """Length of ``tool.last_line``: the end of a longer line."""
 LAST_LINE_KEY = "tool.last_line"
+MAX_VARIABLE_BYTES = 100_000
+"""Length of an item in the environment: a system allows a variable 128 KiB."""
 _PRIVATE_PREFIX = "internal."
 
 
@@ -59,7 +62,7 @@ class ToolHandler:
 
         result = await self._processes.run(
             command,
-            env=_environment(scope),
+            env={**_environment(scope), **_item_environment(graph, context)},
             stdin=document,
             timeout_seconds=None if timeout is None else timeout.seconds,
             output_directory=scope.files.directory,
@@ -98,6 +101,22 @@ def _environment(scope: StageScope) -> dict[str, str]:
         "ATTRACTOR_CONTEXT_FILE": str(directory / CONTEXT_FILE),
         "ATTRACTOR_IDEMPOTENCY_KEY": scope.idempotency_key,
     }
+
+
+def _item_environment(graph: Graph, context: Context) -> dict[str, str]:
+    """The item that the command is run for, where it is run for each of a list; texts as they are, else JSON.
+
+    One that no variable can hold, because it is too long or has a NUL, is in the JSON on stdin alone.
+    """
+    if FOR_EACH not in graph.attrs:  # which the graph of an item alone has
+        return {}
+    found: dict[str, str] = {}
+    for name, key in (("ATTRACTOR_ITEM", ITEM), ("ATTRACTOR_ITEM_INDEX", ITEM_INDEX)):
+        value = context.get(key)
+        text = value if isinstance(value, str) else json_bytes(value).decode()
+        if "\0" not in text and len(text.encode("utf-8", "surrogateescape")) <= MAX_VARIABLE_BYTES:
+            found[name] = text
+    return found
 
 
 def _last_line(text: str) -> str:

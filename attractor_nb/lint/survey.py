@@ -52,8 +52,8 @@ class Survey:
 
     @property
     def types(self) -> Mapping[str, str]:
-        """Handler type by node."""
-        return self.graph.handler_types
+        """Handler type by node; of one that is run for each item of a list what executes an item."""
+        return self.graph.item_types
 
     def of_type(self, handler_type: str) -> list[str]:
         """Ids of the nodes of a handler type, in source order."""

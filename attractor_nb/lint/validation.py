@@ -16,6 +16,7 @@ from attractor_nb.lint.rules import (
     language_rules,
     models,
     provider_rules,
+    repetition_rules,
     routing_rules,
     secrets,
     structure,
@@ -51,6 +52,7 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
     *child_rules.RULES,
     *variable_rules.RULES,
     *variable_forms.RULES,
+    *repetition_rules.RULES,
     *secrets.RULES,
 )
 """All rules, in the order in which they run."""

@@ -72,6 +72,32 @@ class BranchResult(msgspec.Struct, frozen=True):
         }
 
 
+class ItemResult(BranchResult, frozen=True, kw_only=True):
+    """How the run of an item ended, of a stage that is run for each item of a list.
+
+    Attributes:
+        index: The item's place in the list, from 0.
+        run_id: The run's id; empty when it never began.
+        output: What it came to: the response text, or the outputs of a sub-pipeline; None when it failed.
+    """
+
+    index: int
+    run_id: str = ""
+    output: Any = None
+
+    def to_plain(self) -> dict[str, Any]:
+        """The entry in ``<node>.results``: all keys, always."""
+        return {
+            "index": self.index,
+            "status": self.status.value,
+            "reason": self.failure_reason,
+            "notes": self.notes,
+            "context_updates": dict(self.context_updates),
+            "usage": None if self.usage is None else self.usage.to_plain(),
+            "run_id": self.run_id,
+        }
+
+
 def branch_ids(starts: Iterable[str]) -> tuple[str, ...]:
     """An id for each branch: its first node, numbered where two begin at the same.
 

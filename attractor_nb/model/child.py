@@ -13,6 +13,7 @@ from attractor_nb.model.states import RunStatus
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from attractor_nb.model.events import StageEnd
     from attractor_nb.model.graph import Node
 
 PREFIX: Final = "stack.child."
@@ -35,6 +36,7 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
         retries: Failed attempts by node.
         artifacts: Ids of the artifacts that it has stored.
         usage: What its model calls consumed.
+        counted: What of that is counted already, as an earlier attempt's of its stage that it was taken up from.
         marks: What must be said of its result.
         steered_ago: Seconds since it was given its latest instruction; None when it never was.
         is_unmeasured: A stage of it could not be executed for a reason outside the pipeline (ruling 51).
@@ -50,6 +52,7 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
     retries: Mapping[str, int] = {}
     artifacts: tuple[str, ...] = ()
     usage: Usage = msgspec.field(default_factory=Usage)
+    counted: Usage = msgspec.field(default_factory=Usage)
     marks: ResultMarks = ResultMarks()
     steered_ago: float | None = None
     is_unmeasured: bool = False
@@ -59,6 +62,11 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
         """``success`` or ``fail`` once it has come to its end, else empty."""
         found = RunStatus.of(self.status)
         return found.value if found.is_over else ""
+
+    @property
+    def own_usage(self) -> Usage | None:
+        """What it has consumed for this attempt of its stage; None for nothing."""
+        return spent(self.usage.beyond(self.counted))
 
     @property
     def is_over(self) -> bool:
@@ -87,6 +95,25 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
     def status_values(self) -> dict[str, Any]:
         """Of those values the ones that tell whether it has ended, and how."""
         return {f"{PREFIX}status": self.status, f"{PREFIX}outcome": self.outcome, f"{PREFIX}reason": self.reason}
+
+
+def spent(usage: Usage) -> Usage | None:
+    """A usage, or None for none at all."""
+    return None if usage == Usage() else usage
+
+
+class ListItem(msgspec.Struct, frozen=True):
+    """An item of the list of a stage with `for_each`.
+
+    Attributes:
+        index: Its place in the list, from 0.
+        count: How many items there are.
+        value: What it is.
+    """
+
+    index: int
+    count: int
+    value: Any
 
 
 class ChildProblem(msgspec.Struct, frozen=True):
@@ -147,6 +174,10 @@ class Child(Protocol):
         """A value of its context as of its last commit."""
         ...
 
+    def commit_of(self, node_id: str) -> StageEnd | None:
+        """The latest commit of a node of it; None while there is none."""
+        ...
+
     async def end(self) -> ChildSnapshot:
         """Be done with it: one that still runs is stopped, and its end is recorded here.
 
@@ -162,7 +193,7 @@ class Child(Protocol):
 class Children(Protocol):
     """Where stages get their child runs (spec 4.11, 9.4)."""
 
-    async def start(self, node: Node, inputs: Mapping[str, Any]) -> Child:
+    async def start(self, node: Node, inputs: Mapping[str, Any], item: ListItem | None = None) -> Child:
         """Start the child run of a node, or take up the one of an attempt that was cut off.
 
         A child that had ended by then is only read; another is resumed, and nothing that it had committed
@@ -171,9 +202,18 @@ class Children(Protocol):
         Args:
             node: The node, which names the child's pipeline.
             inputs: What its context begins with.
+            item: The item whose run it is, when the stage has one for each.
 
         Raises:
             RunError, OptionError, ContextValueError, ValidationError: It cannot run, and why.
+        """
+        ...
+
+    async def ended(self, node: Node, item: ListItem) -> Child | None:
+        """The run of an item that had ended before this attempt, to be read; None when there is none.
+
+        Raises:
+            RunError: It cannot be read, and why.
         """
         ...
 

@@ -21,6 +21,7 @@ from attractor_nb.model.vocabulary.attribute_kinds import AttrValue, Scope
 from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS, Attributed, AttrSpan
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.repetition import FOR_EACH, FOR_EACH_TYPE, is_repeated
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE, SHAPE_ALIASES, type_of_shape
 from attractor_nb.source import Span
 
@@ -322,7 +323,18 @@ class Graph(Attributed):
 
     @cached_property
     def handler_types(self) -> Mapping[str, str]:
-        """The handler type of each node: its type or shape's, or that of the end it is (rulings 6a, 7)."""
+        """What executes each node: as ``item_types``, and ``for_each`` for one that is run for each item of a list."""
+        types, nodes = self.item_types, self.nodes
+        repeated = [name for name, node in nodes.items() if FOR_EACH in node.attrs]
+        own = {name: FOR_EACH_TYPE for name in repeated if is_repeated(nodes[name].attrs, types[name])}
+        return {**types, **own} if own else types
+
+    @cached_property
+    def item_types(self) -> Mapping[str, str]:
+        """The handler type of each node: its type or shape's, or that of the end it is (rulings 6a, 7).
+
+        Of a node that is run for each item of a list, the one that executes an item.
+        """
         types = dict(self._own_types)
         for ends, handler_type in ((self.start_nodes, "start"), (self.exit_nodes, "exit")):
             types.update((node.id, handler_type) for node in ends if not node.type)

@@ -8,6 +8,7 @@ inputs, with their types. A graph that declares nothing takes any values.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -16,10 +17,11 @@ import msgspec
 from attractor_nb.errors import InputsSyntaxError, OptionError
 from attractor_nb.model.nearest_name import nearest, suggestion
 from attractor_nb.model.vocabulary.comma_lists import QUOTED, EntryReader
+from attractor_nb.model.vocabulary.repetition import FOR_EACH, LIST_KEYS
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from attractor_nb.model.graph import Graph
 
@@ -70,13 +72,15 @@ def is_engine_key(key: str, node_ids: Container[str] | None = None) -> bool:
 
     Args:
         key: The key.
-        node_ids: Ids of the graph's nodes, whose responses and verdicts are the engine's; None for any id.
+        node_ids: Ids of the graph's nodes, whose responses and verdicts are the engine's; None for any id. Where
+            they are the keys of nodes, the outputs and results of those with `for_each` are the engine's, too.
     """
     if key in ENGINE_KEYS or key.startswith(ENGINE_PREFIXES):
         return True
     names = key.split(".")
     return any(
-        name in _STAGE_NAMES and (node_ids is None or ".".join(names[:at]) in node_ids)
+        (name in _STAGE_NAMES and (node_ids is None or ".".join(names[:at]) in node_ids))
+        or (name in LIST_KEYS and _has_lists(node_ids, ".".join(names[:at])))
         for at, name in enumerate(names[1:], 1)
     )
 
@@ -102,6 +106,14 @@ def forged_keys(keys: Iterable[str], node_id: str, prefixes: tuple[str, ...] = (
     ]
 
 
+def _has_lists(node_ids: Container[str] | None, stage: str) -> bool:
+    """Whether a node is run for each item of a list, as far as the nodes are known."""
+    if not isinstance(node_ids, Mapping) or stage not in node_ids:
+        return False
+    found = cast("Mapping[str, Any]", node_ids)[stage]
+    return FOR_EACH in getattr(found, "node", found).attrs  # planned, or of a graph
+
+
 def sets_engine_key(key: str, value: object, node_ids: Container[str] | None = None) -> bool:
     """Whether a value under a key would be read as that of a key of the engine.
 
@@ -122,7 +134,12 @@ def sets_engine_key(key: str, value: object, node_ids: Container[str] | None = N
     if not isinstance(value, dict):
         return False
     is_stage = node_ids is not None and key in node_ids
-    return key in _ENGINE_ROOTS or (is_stage and not _STAGE_NAMES.isdisjoint(cast("dict[str, Any]", value)))
+    fields = cast("dict[str, Any]", value)
+    return (
+        key in _ENGINE_ROOTS
+        or (is_stage and not _STAGE_NAMES.isdisjoint(fields))
+        or (_has_lists(node_ids, key) and not fields.keys().isdisjoint(LIST_KEYS))
+    )
 
 
 class Input(msgspec.Struct, frozen=True):

@@ -134,6 +134,25 @@ class Usage(Record, frozen=True):
             self.estimated_calls + other.estimated_calls,
         )
 
+    def beyond(self, counted: Usage) -> Usage:
+        """What is left of it when a part of it was counted before.
+
+        >>> Usage(30, 15, 1.5, 3).beyond(Usage(10, 5, 0.5, 1)).to_plain()
+        {'input_tokens': 20, 'output_tokens': 10, 'cost_usd': 1.0, 'calls': 2}
+        """
+        if counted == Usage():
+            return self
+        cost = None if self.cost_usd is None else max(0.0, self.cost_usd - (counted.cost_usd or 0.0))
+        return Usage(
+            max(0, self.input_tokens - counted.input_tokens),
+            max(0, self.output_tokens - counted.output_tokens),
+            cost,
+            max(0, self.calls - counted.calls),
+            max(0, self.cached_tokens - counted.cached_tokens),
+            max(0, self.unpriced_calls - counted.unpriced_calls),
+            max(0, self.estimated_calls - counted.estimated_calls),
+        )
+
     def with_price(self, cost_usd: float) -> Usage:
         """The same with a price for all of it."""
         return replace(self, cost_usd=cost_usd, unpriced=None)

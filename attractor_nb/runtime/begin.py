@@ -30,7 +30,7 @@ from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_direct
 from attractor_nb.storage.run_store import DirectoryRunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.events import Event, PipelineRewound
@@ -66,6 +66,7 @@ class Beginning(Struct):
         run_id: The run.
         inputs: The values the caller gave.
         workspace: Where it works.
+        unlisted: Names of inputs that prompts do not carry by themselves.
         sequence: Number of the last event in the log.
         restart_of: For a resume: the directory that this one is a restart of, or empty.
         events: For a resume: the events so far that count, for the views.
@@ -85,6 +86,7 @@ class Beginning(Struct):
     run_id: str
     inputs: Mapping[str, Any]
     workspace: Workspace
+    unlisted: tuple[str, ...] = ()
     sequence: int = 0
     restart_of: str = ""
     events: LoggedEvents = field(default_factory=LoggedEvents)
@@ -110,7 +112,12 @@ def seams_of(options: RunOptions) -> Seams:
 
 
 def begin(
-    pipeline: Definition, options: RunOptions, seams: Seams, *, inputs: Mapping[str, Any] | None = None
+    pipeline: Definition,
+    options: RunOptions,
+    seams: Seams,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    unlisted: Container[str] = (),
 ) -> Beginning:
     """A fresh run in a fresh directory.
 
@@ -120,6 +127,7 @@ def begin(
         seams: Clock, randomness and disk.
         inputs: Of a part of something larger, such as a row of a map: all values that it begins with. They
             and its commands were checked, and these noted for the directory around it, by whoever began that.
+        unlisted: Those of them that prompts do not carry by themselves.
 
     Raises:
         OptionError, ContextValueError, StorageError: An option, a parameter or the directory is unusable.
@@ -142,12 +150,15 @@ def begin(
         workspace = site.made(logs_root, run_id, seams.disk, is_synced=options.durability == "full")
         mirror_graph(plan, context)
         context.apply_updates(inputs)
+        if unlisted:
+            context.take_changes()  # else the first stage would have set them, and prompts tell what a stage has set
     except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
         store.close()
         raise
     warning = "" if site.repository is None else site.repository.warning
-    state = RunState(plan.start, inputs=tuple(inputs))
-    return Beginning(plan, store, context, state, run_id, inputs, workspace, warning=warning)
+    state = RunState(plan.start, inputs=tuple(name for name in inputs if name not in unlisted))
+    silent = tuple(name for name in inputs if name in unlisted)
+    return Beginning(plan, store, context, state, run_id, inputs, workspace, silent, warning=warning)
 
 
 def describe_backend(backend: BackendSpec) -> str:

@@ -7,44 +7,49 @@ log; how a child stands is in its own.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
 from attractor_nb.errors import RunError, RunNotFound
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.events import ChildEnded, ChildStarted, Event, StageEnd
+from attractor_nb.model.outcome import Usage
 from attractor_nb.model.vocabulary.isolation import IN_PLACE
+from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM, ITEM_INDEX, ITEM_KEYS, list_key
 from attractor_nb.runtime.begin import begin
+from attractor_nb.runtime.parent_run import ChildCharge, ChildRecord, ParentRun
 from attractor_nb.runtime.plugs.inherited import Above, Inherited, InheritedInterviewer
 from attractor_nb.runtime.prepare.run_options import BOUNDS
-from attractor_nb.runtime.stage_child import FinishedChild, LiveChild, ObservedChild, announce_start, finished_run
+from attractor_nb.runtime.stage_child import (
+    FinishedChild,
+    LiveChild,
+    ObservedChild,
+    announce_start,
+    finished_run,
+    path_of,
+)
 from attractor_nb.runtime.stored_execution import read_definition
 from attractor_nb.runtime.workspace.workspace import child_workdir
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.child_directories import child_home, latest_run, make_home, next_place, runs_of_visit
 from attractor_nb.storage.log.lock import is_owned
-from attractor_nb.storage.stored_run import has_event_log
+from attractor_nb.storage.stored_run import has_event_log, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from attractor_nb.cassettes import Tape
     from attractor_nb.decisions.planning.executable_surface import Command
-    from attractor_nb.engine.gates import Gates
-    from attractor_nb.engine.run_setup import RunSetup
-    from attractor_nb.model.child import Child
+    from attractor_nb.model.child import Child, ListItem
     from attractor_nb.model.graph import Node
-    from attractor_nb.protocols import CodergenBackend, Processes, RunStore
     from attractor_nb.runtime import latest_state, recorded_options, resume
-    from attractor_nb.runtime.begin import Beginning, Seams
+    from attractor_nb.runtime.begin import Beginning
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.prepare.run_options import RunOptions
-    from attractor_nb.runtime.wired_run import Wired
     from attractor_nb.runtime.workspace.workspace import Workspace
     from attractor_nb.stage import StageScope
 else:
@@ -58,52 +63,8 @@ _NO_BOUNDS: dict[str, Any] = dict.fromkeys(BOUNDS)
 """A child has the bounds of its own graph, not those that a caller gave its parent."""
 
 
-class ParentRun(Struct, frozen=True):
-    """What a run shares with its children.
-
-    Attributes:
-        pipeline: The parent's pipeline, which knows its children.
-        options: The parent's options.
-        seams: Clock, randomness and disk.
-        gates: The parent's gates, which reach its people.
-        backend: What answers its prompts.
-        processes: What starts its commands.
-        workspace: Where it works, and its children where their node names no other place.
-        tape: What its calls are recorded on or replayed from, if they are.
-        setup: What the parent is made of; its store is another one after a restart.
-        wire: Introduces everybody to everybody in a child.
-    """
-
-    pipeline: Definition
-    options: RunOptions
-    seams: Seams
-    gates: Gates
-    backend: CodergenBackend
-    processes: Processes
-    workspace: Workspace
-    tape: Tape | None
-    setup: RunSetup
-    wire: Callable[..., Wired]
-
-    def stores(self) -> tuple[RunStore, ...]:
-        """The stores of the parent and of those above it, the nearest first."""
-        return (self.setup.store, *self.setup.above())
-
-
-class _Record(Struct):
-    """What the parent's log says of the latest child of a node.
-
-    Attributes:
-        visit: The visit whose child it is.
-        root: Its run directory, as recorded.
-        is_ended: The stage was done with it.
-        is_consumed: And the attempt that was done with it is over, so another attempt begins another child.
-    """
-
-    visit: int
-    root: str
-    is_ended: bool = False
-    is_consumed: bool = False
+_Key = tuple[str, str]
+"""Path of the branch, and the node."""
 
 
 class ChildRuns:
@@ -111,7 +72,7 @@ class ChildRuns:
 
     def __init__(self, parent: ParentRun) -> None:
         self._parent = parent
-        self._records: dict[tuple[str, str], _Record] = {}
+        self._records: dict[_Key, dict[int | None, ChildRecord]] = {}
         self._begun: list[LiveChild] = []
 
     # -- what the log says ---------------------------------------------------------------------------
@@ -124,42 +85,67 @@ class ChildRuns:
     def take(self, event: Event) -> None:
         """Take in an event of the parent's log; a sink of its stream."""
         if isinstance(event, ChildStarted):
-            self._records[event.branch, event.name] = _Record(event.visit, event.child_root)
+            known = self._records.setdefault((event.branch, event.name), {})
+            before = known.get(event.item)
+            counted = before.counted if before is not None and before.root == event.child_root else Usage()
+            known[event.item] = ChildRecord(event.visit, event.child_root, counted=counted)
         elif isinstance(event, ChildEnded):
-            if record := self._records.get((event.branch, event.name)):
-                record.is_ended = True
+            if record := self._records.get((event.branch, event.name), {}).get(event.item):
+                record.is_ended, record.usage = True, event.usage or Usage()
         elif isinstance(event, StageEnd) and self._records:
-            record = self._records.get((event.branch, event.name))
-            is_open = event.outcome.is_unmeasured  # the next attempt goes on with it
-            if record is not None and record.is_ended and not is_open:
-                record.is_consumed = True
+            for item, record in self._records.get((event.branch, event.name), {}).items():
+                self._note_end(event, item, record)
+
+    @staticmethod
+    def _note_end(event: StageEnd, item: int | None, record: ChildRecord) -> None:
+        """Take in that an attempt is over whose child it was."""
+        if not record.is_ended or record.is_consumed or record.visit != event.visit:
+            return
+        if event.outcome.usage is not None:
+            record.counted = record.usage
+        # What could not be executed goes on with its child, and the items of a list with those that have ended.
+        record.is_consumed = not event.outcome.is_unmeasured and (item is None or event.is_commit)
 
     # -- the seam ------------------------------------------------------------------------------------
 
-    async def start(self, node: Node, inputs: Mapping[str, Any]) -> Child:
+    async def start(self, node: Node, inputs: Mapping[str, Any], item: ListItem | None = None) -> Child:
         """Start the child run of a node, or take up the one of an attempt that was cut off."""
-        scope = current_stage()
-        pipeline = self._pipeline_of(node)
-        options = self._options(pipeline, node, scope, inputs)
-        if options.durability == "none":
-            return self._begin(pipeline, options, scope, None)
-        home = child_home(scope.logs_root, node.id, scope.branch)
-        make_home(self._parent.seams.disk, home, is_synced=options.durability == "full")
-        there = runs_of_visit(home, scope.visit)
-        record = self._records.get((scope.branch, node.id))
-        is_new = not there or (
-            record is not None
-            and record.is_consumed
-            and record.visit == scope.visit
-            and Path(record.root).name == there[-1].name
-        )
-        if is_new:
-            return self._begin(pipeline, options, scope, next_place(home, scope.visit, len(there)))
+        charge = self._charge(node, inputs, item)
+        if charge.options.durability == "none":
+            return self._begin(charge, None)
+        home = charge.home
+        make_home(self._parent.seams.disk, home, is_synced=charge.options.durability == "full")
+        there = runs_of_visit(home, charge.scope.visit)
+        if self._is_new(charge, there):
+            return self._begin(charge, next_place(home, charge.scope.visit, len(there)))
         place = there[-1]
         try:
-            return self._taken_up(pipeline, options, scope, place, origin=_OWN)
+            return self._taken_up(charge, place, origin=_OWN)
         except RunNotFound:  # it was cut off before its first record
-            return self._begin(pipeline, options, scope, place)
+            return self._begin(charge, place)
+
+    async def ended(self, node: Node, item: ListItem) -> Child | None:
+        """The run of an item that had ended before this attempt."""
+        charge = self._charge(node, {}, item)
+        if charge.options.durability == "none" or not (there := runs_of_visit(charge.home, charge.scope.visit)):
+            return None
+        if self._is_new(charge, there):
+            return None
+        try:
+            return self._read(charge, there[-1], origin=_OWN)
+        except RunNotFound:
+            return None
+
+    def _is_new(self, charge: ChildCharge, there: Sequence[Path]) -> bool:
+        """Whether an attempt begins a child run of its own, of those of its visit that are there."""
+        scope, item = charge.scope, charge.item
+        if not there:
+            return True
+        record = self._record_of(charge)
+        is_consumed = record is not None and record.is_consumed and record.visit == scope.visit
+        if is_consumed and record is not None and Path(record.root).name == there[-1].name:
+            return True
+        return item is not None and not _has_begun_with(item, there[-1])
 
     async def join(self, node: Node, logs_root: str) -> Child:
         """Take up a child run that somebody else started."""
@@ -174,12 +160,12 @@ class ChildRuns:
         pipeline = self._parent.pipeline.family.children.get(node.id)
         if pipeline is None:
             pipeline = self._kept_pipeline(place)
-        options = self._options(pipeline, node, scope, {})
+        charge = ChildCharge(pipeline, self._options(pipeline, node, scope, {}), scope)
         if is_owned(place):
             observed = ObservedChild(pipeline, scope, place, self._parent.seams.clock)
             announce_start(observed, is_taken_up=True)
             return observed
-        return self._taken_up(pipeline, options, scope, place, origin=_FOUND if logs_root else _LATEST)
+        return self._taken_up(charge, place, origin=_FOUND if logs_root else _LATEST)
 
     def _kept_pipeline(self, place: Path) -> Definition:
         """The pipeline that a child run's directory holds, with the handlers of this one."""
@@ -218,62 +204,88 @@ class ChildRuns:
             raise RunError(f'"{node.id}" names no child pipeline that can run', hint="see pipeline.lint()")
         return pipeline
 
-    def _begin(self, pipeline: Definition, options: RunOptions, scope: StageScope, place: Path | None) -> LiveChild:
-        options = replace(options, logs_root=place)
-        return self._launched(pipeline, options, scope, begin(pipeline, options, self._parent.seams))
+    def _charge(self, node: Node, inputs: Mapping[str, Any], item: ListItem | None) -> ChildCharge:
+        """What the stage under way wants to have run."""
+        scope, pipeline = current_stage(), self._pipeline_of(node)
+        if item is not None:
+            inputs = {**inputs, ITEM: item.value, ITEM_INDEX: item.index}
+        return ChildCharge(pipeline, self._options(pipeline, node, scope, inputs, item), scope, item)
 
-    def _taken_up(
-        self, pipeline: Definition, options: RunOptions, scope: StageScope, place: Path, *, origin: str
-    ) -> Child:
-        """A child run that is there: gone on with, or read when it has ended; our own is tidied up then."""
-        ended = finished_run(pipeline, place)
-        if ended is not None:
-            if origin == _OWN:
-                latest_state.complete_end(pipeline, place, options, self._parent.seams)
-            child = FinishedChild(ended, scope, place)
-            announce_start(child, is_taken_up=True)
+    def _begin(self, charge: ChildCharge, place: Path | None) -> LiveChild:
+        charge = msgspec.structs.replace(charge, options=replace(charge.options, logs_root=place))
+        pipeline, options, seams = charge.pipeline, charge.options, self._parent.seams
+        if charge.item is None:
+            return self._launched(charge, begin(pipeline, options, seams))
+        whole = list_key(pipeline.graph.get(FOR_EACH, str, ""))  # who has one item is not told all of them
+        unlisted = options.params.keys() - (set(self._parent.setup.state.inputs) - {whole}) - set(ITEM_KEYS)
+        return self._launched(charge, begin(pipeline, options, seams, inputs=options.params, unlisted=unlisted))
+
+    def _read(self, charge: ChildCharge, place: Path, *, origin: str) -> FinishedChild | None:
+        """A child run that has ended; None when it can go on. Our own is tidied up."""
+        ended = finished_run(charge.pipeline, place)
+        if ended is None:
+            return None
+        if origin == _OWN:
+            latest_state.complete_end(charge.pipeline, place, charge.options, self._parent.seams)
+        child = FinishedChild(ended, charge.scope, place, charge.item)
+        child.counted = self._counted(charge, child.root)
+        if (funds := charge.scope.for_child()) is not None:
+            funds.charge(child.snapshot().own_usage or Usage())
+        announce_start(child, is_taken_up=True)
+        return child
+
+    def _taken_up(self, charge: ChildCharge, place: Path, *, origin: str) -> Child:
+        """A child run that is there: gone on with, or read when it has ended."""
+        if (child := self._read(charge, place, origin=origin)) is not None:
             return child
         recorded: tuple[Command, ...] = ()
         if origin == _FOUND:
-            options, recorded = _as_it_was(pipeline, options, place)
+            options, recorded = _as_it_was(charge.pipeline, charge.options, place)
+            charge = msgspec.structs.replace(charge, options=options)
         start = resume.continue_run(
-            pipeline, place, options, self._parent.seams, on_graph_change="error", recorded=recorded
+            charge.pipeline, place, charge.options, self._parent.seams, on_graph_change="error", recorded=recorded
         )
-        return self._launched(pipeline, options, scope, start, is_taken_up=True, is_found=origin == _FOUND)
+        return self._launched(charge, start, is_taken_up=True, is_found=origin == _FOUND)
+
+    def _counted(self, charge: ChildCharge, place: Path) -> Usage:
+        """What of a child's usage an earlier attempt of its stage has counted."""
+        record = self._record_of(charge)
+        is_same = record is not None and Path(record.root).name == place.name and record.visit == charge.scope.visit
+        return record.counted if record is not None and is_same else Usage()
+
+    def _record_of(self, charge: ChildCharge) -> ChildRecord | None:
+        scope, item = charge.scope, charge.item
+        return self._records.get((scope.branch, scope.node_id), {}).get(None if item is None else item.index)
 
     def _launched(
-        self,
-        pipeline: Definition,
-        options: RunOptions,
-        scope: StageScope,
-        start: Beginning,
-        *,
-        is_taken_up: bool = False,
-        is_found: bool = False,
+        self, charge: ChildCharge, start: Beginning, *, is_taken_up: bool = False, is_found: bool = False
     ) -> LiveChild:
-        inherited = self._inherited(pipeline, options, scope)
+        pipeline, options, scope = charge.pipeline, charge.options, charge.scope
+        inherited = self._inherited(charge)
         if is_found:  # its own backend and working directory answer and work
             inherited = msgspec.structs.replace(inherited, backend=None, workspace=None)
         try:
             wired = self._parent.wire(
                 pipeline, options, self._parent.seams, start, is_waited_for=True, inherited=inherited
             )
-            child = LiveChild(wired, scope, self._parent.seams.clock, start.events)
+            child = LiveChild(wired, scope, self._parent.seams.clock, start.events, charge.item)
+            child.counted = self._counted(charge, child.root)
             announce_start(child, is_taken_up=is_taken_up)
         except BaseException:  # an interrupt, too, must give the run up, or a resume finds it locked
             start.close()
             raise
         child.start()
-        self._begun = [*(other for other in self._begun if other.stage_path != child.stage_path), child]
+        others = (other for other in self._begun if other.stage_path != child.stage_path)
+        self._begun = [*(other for other in others if not _is_left_to_its_directory(other)), child]
         return child
 
-    def _inherited(self, pipeline: Definition, options: RunOptions, scope: StageScope) -> Inherited:
+    def _inherited(self, charge: ChildCharge) -> Inherited:
         """What a child has of its parent."""
-        parent = self._parent
+        parent, scope = self._parent, charge.scope
         return Inherited(
-            workspace=self._workspace(options),
-            tape=None if parent.tape is None else parent.tape.inside(_path(scope)),
-            backend=None if "backend" in pipeline.run_defaults else parent.backend,
+            workspace=self._workspace(charge.options),
+            tape=None if parent.tape is None else parent.tape.inside(path_of(scope, charge.item)),
+            backend=None if "backend" in charge.pipeline.run_defaults else parent.backend,
             above=Above(parent.setup.debugging, scope.node_id, parent.stores),
             funds=scope.for_child(),
         )
@@ -283,12 +295,19 @@ class ChildRuns:
         own = self._parent.workspace
         return own if options.workdir == own.directory else None
 
-    def _options(self, pipeline: Definition, node: Node, scope: StageScope, inputs: Mapping[str, Any]) -> RunOptions:
+    def _options(
+        self,
+        pipeline: Definition,
+        node: Node,
+        scope: StageScope,
+        inputs: Mapping[str, Any],
+        item: ListItem | None = None,
+    ) -> RunOptions:
         """The parent's options, for a child: its own bounds within what is left of the parent's budget."""
         house = self._parent
         own = pipeline.run_defaults
         workdir = node.get("stack.child_workdir", str, "") or house.pipeline.graph.get("stack.child_workdir", str, "")
-        path = _path(scope)
+        path = path_of(scope, item)
         return replace(
             house.options,
             params=dict(inputs),
@@ -353,6 +372,15 @@ def _as_it_was(pipeline: Definition, options: RunOptions, place: Path) -> tuple[
     return recorded_options.with_recorded_plugs(own, place), recorded
 
 
-def _path(scope: StageScope) -> str:
-    """The path of the stage whose child runs."""
-    return f"{scope.branch}/{scope.node_id}" if scope.branch else scope.node_id
+def _has_begun_with(item: ListItem, place: Path) -> bool:
+    """Whether the run of an item began with that item: the list may be another one since."""
+    with contextlib.suppress(RunNotFound):
+        stored = read_run(place)
+        if stored.events:  # else it was cut off before its first record
+            return latest_state.inputs_of(stored, {}).get(ITEM) == item.value
+    return True
+
+
+def _is_left_to_its_directory(child: LiveChild) -> bool:
+    """Whether nobody needs the handle of a child any more: one of many items whose run has ended and is stored."""
+    return child.item is not None and child.is_done and has_event_log(child.root)

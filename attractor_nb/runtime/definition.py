@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Never, Self
 
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.vocabulary.option_meanings import OF_A_PIPELINE
-from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, FUNCTION_TYPE
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_RUN_TYPES, FUNCTION_TYPE
 from attractor_nb.runtime.prepare.run_options import (
     BackendSpec,
     ExecutorSpec,
@@ -190,14 +190,22 @@ class Definition(PreparedSource):
         self.family: Family[Definition] = prepared.family
 
     def _find_children(self, graph: Graph) -> Family[Definition]:
-        if CHILD_TYPES.isdisjoint(graph.handler_types.values()):
+        if CHILD_RUN_TYPES.isdisjoint(graph.handler_types.values()):
             return child_pipelines.Family[Definition]()
         origin = self._own_origin if isinstance(self._own_origin, Path) else None
         stream = "" if origin or self._own_origin is None else str(self._own_origin) or "elsewhere"
         own_types = frozenset(self.handlers)
         relatives = self._ancestry.relatives or child_pipelines.Relatives[Definition](sources=self._child_sources)
         return child_pipelines.FamilySearch(
-            origin, self.pipelines, self._ancestry, self._make_child, Definition, relatives, own_types, stream
+            origin,
+            self.pipelines,
+            self._ancestry,
+            self._make_child,
+            self._make_item,
+            Definition,
+            relatives,
+            own_types,
+            stream,
         ).find(graph)
 
     def _make_child(self, source: Source, ancestry: Ancestry) -> Definition:
@@ -207,6 +215,11 @@ class Definition(PreparedSource):
             self._child_sources[str(place)] = read_source(place)
         text = source if place is None else self._child_sources[str(place)]
         return type(self)(text, **self._settings, origin=place, ancestry=ancestry)
+
+    def _make_item(self, graph: Graph, ancestry: Ancestry, origin: Path | None) -> Definition:
+        """The pipeline of an item, with what this one has registered; the rules have judged its one stage already."""
+        settings: dict[str, Any] = {**self._settings, "rules": ()}
+        return type(self)(graph, **settings, origin=origin or self._own_origin, ancestry=ancestry)
 
     @property
     def _settings(self) -> dict[str, Any]:

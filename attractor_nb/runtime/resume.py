@@ -15,7 +15,7 @@ from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.decisions.open_questions import interviews_under_way
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.model.calls.call_content import AGENT_TASK_FILE, request_file
-from attractor_nb.model.events import ModelCallEnded, PipelineResumed, StageStarted
+from attractor_nb.model.events import ModelCallEnded, PipelineResumed, PipelineStarted, StageStarted
 from attractor_nb.model.outcome import Usage
 from attractor_nb.runtime.begin import Beginning, Seams
 from attractor_nb.runtime.handles.recorded_state import (
@@ -160,6 +160,7 @@ def _begun_again(
         str(point.stored.manifest.get("run_id", "")),
         {**added, **point.inputs},
         workspace,
+        unlisted=next((event.unlisted for event in counted.select(PipelineStarted)), ()),
         sequence=point.whole.events[-1].sequence if point.whole.events else 0,
         restart_of=str(directory_before(point.whole) or ""),
         events=counted,

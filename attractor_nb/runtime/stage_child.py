@@ -7,7 +7,7 @@ import contextlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attractor_nb.model.child import ChildSnapshot
+from attractor_nb.model.child import ChildSnapshot, spent
 from attractor_nb.model.events import (
     ChildEnded,
     ChildEvent,
@@ -15,8 +15,11 @@ from attractor_nb.model.events import (
     ChildSteered,
     Event,
     PipelineFailed,
+    StageEnd,
     StageFailed,
 )
+from attractor_nb.model.events.child_events import child_path
+from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import RunStatus
 from attractor_nb.runtime.handles.hosts import new_job
 from attractor_nb.runtime.stored_execution import load_execution
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.engine.instruction_inbox import Instructions
+    from attractor_nb.model.child import ListItem
     from attractor_nb.protocols import Clock
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
@@ -44,6 +48,7 @@ class _Known(Protocol):
 
     scope: StageScope
     root: Path
+    item: ListItem | None
 
     @property
     def name(self) -> str: ...
@@ -62,6 +67,8 @@ def announce_start(child: _Known, *, is_taken_up: bool) -> None:
             child_root=_recorded(child.root, scope.logs_root),
             pipeline=child.name,
             is_taken_up=is_taken_up,
+            item=None if child.item is None else child.item.index,
+            item_count=0 if child.item is None else child.item.count,
         )
     )
 
@@ -77,8 +84,15 @@ def announce_end(child: _Known, look: ChildSnapshot) -> None:
             status=look.status,
             reason=look.reason,
             marks=look.marks,
+            item=None if child.item is None else child.item.index,
+            usage=spent(look.usage),
         )
     )
+
+
+def path_of(scope: StageScope, item: ListItem | None) -> str:
+    """The path of the stage whose child run it is, or of the item."""
+    return child_path(scope.branch, scope.node_id, None if item is None else item.index)
 
 
 def _recorded(root: Path, parent: Path) -> str:
@@ -88,9 +102,12 @@ def _recorded(root: Path, parent: Path) -> str:
 class LiveChild:
     """A child run in this process (``stage.Child``)."""
 
-    def __init__(self, wired: Wired, scope: StageScope, clock: Clock, before: Iterable[Event]) -> None:
+    def __init__(
+        self, wired: Wired, scope: StageScope, clock: Clock, before: Iterable[Event], item: ListItem | None = None
+    ) -> None:
         self.run = wired.run
         self.scope = scope
+        self.item = item
         self.root = wired.run.logs_root
         self._wired = wired
         self._setup = wired.runner.setup
@@ -98,6 +115,8 @@ class LiveChild:
         self._loop = asyncio.get_running_loop()
         self._something = asyncio.Event()
         self._job = new_job("kernel", f"child run {wired.run.id}")
+        self.counted = Usage()
+        self._commits = _commits(before)
         self._failures = Counter(event.name for event in before if isinstance(event, StageFailed))
         self._setup.stream.add_sink(self._take)
 
@@ -119,9 +138,8 @@ class LiveChild:
 
     @property
     def stage_path(self) -> str:
-        """The stage whose child it is, in a branch ``branch/node``."""
-        scope = self.scope
-        return f"{scope.branch}/{scope.node_id}" if scope.branch else scope.node_id
+        """The stage whose child it is, in a branch ``branch/node``, of an item ``node/index``."""
+        return path_of(self.scope, self.item)
 
     @property
     def is_done(self) -> bool:
@@ -132,6 +150,8 @@ class LiveChild:
         """Tell who watches the parent, and wake the manager; called in the thread the event came from."""
         if isinstance(event, StageFailed):
             self._failures[event.name] += 1
+        if isinstance(event, StageEnd):
+            self._commits |= _commits((event,))
         scope = self.scope
         scope.announce(ChildEvent(**scope.place, child_id=self.run.id, event=event))
         if event.is_durable:
@@ -164,6 +184,7 @@ class LiveChild:
             retries=dict(self._failures),
             artifacts=_artifacts_of(setup.store.logs_root),
             usage=setup.state.usage,
+            counted=self.counted,
             marks=setup.marks.marks,
             is_unmeasured=result is not None and result.is_unmeasured,
             steered_ago=None if last is None else max(0.0, self._clock.time() - last),
@@ -202,6 +223,10 @@ class LiveChild:
             return future.result().context.get(key, default)
         return self._setup.context.get(key, default)
 
+    def commit_of(self, node_id: str) -> StageEnd | None:
+        """The latest commit of a node of it."""
+        return self._commits.get(node_id)
+
     async def end(self) -> ChildSnapshot:
         """Be done with it: one that still runs is stopped, and its end is recorded here."""
         await self.stop()
@@ -222,10 +247,12 @@ class LiveChild:
 class _OthersChild:
     """A child run that this process does not run: it can be looked at."""
 
-    def __init__(self, run: Execution, scope: StageScope, root: Path) -> None:
+    def __init__(self, run: Execution, scope: StageScope, root: Path, item: ListItem | None = None) -> None:
         self.run = run
         self.scope = scope
         self.root = root
+        self.item = item
+        self.counted = Usage()
 
     @property
     def name(self) -> str:
@@ -252,6 +279,7 @@ class _OthersChild:
             retries=Counter(event.name for event in run.events() if isinstance(event, StageFailed)),
             artifacts=_artifacts_of(run.logs_root),
             usage=run.view.usage,
+            counted=self.counted,
             marks=run.view.marks.marks,
             is_unmeasured=run.view.is_unmeasured,
         )
@@ -263,6 +291,10 @@ class _OthersChild:
     def value(self, key: str, default: Any = None) -> Any:
         """A value of its context, once it is over."""
         return self.run.result().context.get(key, default) if self.run.is_done else default
+
+    def commit_of(self, node_id: str) -> StageEnd | None:
+        """The latest commit of a node of it."""
+        return _commits(self.run.events()).get(node_id)
 
     async def stop(self) -> None:
         """It is not ours to stop."""
@@ -309,6 +341,11 @@ def finished_run(pipeline: Definition, root: Path) -> Execution | None:
         return None
     *_, last = (event for event in run.events())
     return None if isinstance(last, PipelineFailed) and last.is_resumable else run
+
+
+def _commits(events: Iterable[Event]) -> dict[str, StageEnd]:
+    """The latest commit of each node."""
+    return {event.name: event for event in events if isinstance(event, StageEnd) and event.is_commit}
 
 
 def _active_stage(run: Execution) -> str:

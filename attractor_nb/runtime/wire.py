@@ -34,14 +34,15 @@ from attractor_nb.handlers.sub_pipeline import SubPipelineHandler
 from attractor_nb.handlers.tool import ToolHandler
 from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import resolve_interviewer
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.allowed_tools import declared_servers, read_allowed_tools
 from attractor_nb.model.events import InstructionGiven, PipelineStarted
 from attractor_nb.model.result_marks import ResultMarks
-from attractor_nb.model.vocabulary.shapes import CHILD_TYPES, FUNCTION_TYPE
+from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
+from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES, FUNCTION_TYPE
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import ChecksGraphs
 from attractor_nb.runtime.begin import answers_of, describe_backend
-from attractor_nb.runtime.child_runs import ChildRuns, ParentRun
 from attractor_nb.runtime.execution import kept_options
 from attractor_nb.runtime.handles.event_fold import Followed
 from attractor_nb.runtime.handles.handle import Work
@@ -60,13 +61,19 @@ if TYPE_CHECKING:
 
     from attractor_nb.cassettes import Tape
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
+    from attractor_nb.handlers import for_each
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import BackendLifetime, CodergenBackend, Handler, Interviewer, Processes
+    from attractor_nb.runtime import child_runs, parent_run
     from attractor_nb.runtime.begin import Beginning, Seams
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.handles.run_result import RunResult
     from attractor_nb.runtime.prepare.run_options import RunOptions
     from attractor_nb.runtime.workspace.workspace import Workspace
+else:
+    for_each = later("attractor_nb.handlers.for_each")
+    child_runs = later("attractor_nb.runtime.child_runs")
+    parent_run = later("attractor_nb.runtime.parent_run")
 
 
 class _Works(Struct, frozen=True):
@@ -121,8 +128,8 @@ def wire(
     )
     works = _works(pipeline, options, seams, start, gates, inherited)
     setup = _setup(options, seams, start, stream, gates, works, inherited)
-    if not CHILD_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
-        parent = ParentRun(
+    if not CHILD_RUN_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
+        parent = parent_run.ParentRun(
             pipeline, options, seams, gates, works.answering, works.processes, works.place, inherited.tape, setup, wire
         )
         setup.children = children = _children(parent, stream, start)
@@ -152,7 +159,10 @@ def _works(
     lifetimes = (*own, servers, *(() if is_shared else plugs.lifetimes))
     plugs = on_tape(plugs, answering, inherited.tape)
     people = people_before(gates, inherited.tape)
-    registry = _registry(pipeline, plugs.processes, plugs.backend, people, start.inputs)
+    given = {name: value for name, value in start.inputs.items() if name not in start.unlisted}
+    registry = _registry(pipeline, plugs.processes, plugs.backend, people, given)
+    if FOR_EACH_TYPE in start.plan.handler_types.values():
+        registry.register(FOR_EACH_TYPE, for_each.ForEachHandler())
     handlers = dict(plugs.shipped(_handlers(registry, start.plan)))
     at_work = on_tape(here, answering, inherited.tape).processes
     workplace = RunWorkplace(start.plan.graph, place, at_work, pipeline.tools, servers)
@@ -186,6 +196,7 @@ def _setup(
         handlers=works.handlers,
         context=start.context,
         inputs=start.inputs,
+        unlisted=start.unlisted,
         state=start.state,
         store=start.store,
         stream=stream,
@@ -233,7 +244,7 @@ def _wired(
         followed=followed,
         stream=setup.stream,
         gates=gates,
-        live_children=children.live if isinstance(children, ChildRuns) else None,
+        live_children=children.live if children and isinstance(children, child_runs.ChildRuns) else None,
         debugging=setup.debugging,
         failures=setup.failures,
         instructions=setup.instructions,
@@ -246,9 +257,9 @@ def _wired(
     return Wired(run, behind, followed, Runner(setup), gates, recording, is_child)
 
 
-def _children(shared: ParentRun, stream: EventStream, start: Beginning) -> ChildRuns:
+def _children(shared: parent_run.ParentRun, stream: EventStream, start: Beginning) -> child_runs.ChildRuns:
     """Where stages get child runs; it knows from the log which ones they had."""
-    children = ChildRuns(shared)
+    children = child_runs.ChildRuns(shared)
     children.recall(start.events)
     stream.add_sink(children.take)
     return children
@@ -336,9 +347,10 @@ def _handlers(registry: HandlerRegistry, plan: Plan) -> dict[str, Handler]:
 
 
 def _handler_of(registry: HandlerRegistry, planned: PlannedNode) -> Handler:
-    """A node's handler; a start or exit that only its id makes one has theirs (ruling 7)."""
+    """A node's handler; a start or exit that only its id makes one has theirs (ruling 7), as one with `for_each`."""
     is_end = planned.handler_type in {"start", "exit"} and not planned.node.type
-    return registry.resolve(planned.node.with_attrs({"type": planned.handler_type}) if is_end else planned.node)
+    is_said = is_end or planned.handler_type == FOR_EACH_TYPE
+    return registry.resolve(planned.node.with_attrs({"type": planned.handler_type}) if is_said else planned.node)
 
 
 def _registry(

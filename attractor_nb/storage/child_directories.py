@@ -1,7 +1,8 @@
 """Where child runs are: ``children/<node>/<visit>/``, each a run directory of its own (spec 4.11).
 
 ``children/<node>/pipeline.dot`` is the source that the node's child has, so that a run directory alone is
-enough to go on. A second child of the same visit, which another attempt began, is ``<visit>.2``.
+enough to go on. A second child of the same visit, which another attempt began, is ``<visit>.2``. The runs of an item
+of a list are in ``children/<node>/item-<index>/<visit>/``.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from attractor_nb.storage.files.disk import Disk
 
 CHILDREN_NAME: Final = "children"
+ITEM_PREFIX: Final = "item-"
 MAX_TRIES: Final = 10_000
 
 
-def child_home(logs_root: Path, node_id: str, branch: str = "") -> Path:
+def child_home(logs_root: Path, node_id: str, branch: str = "", item: int | None = None) -> Path:
     """The place of all child runs of a node.
 
     Ids with capitals are escaped: some file systems take them for the same without.
@@ -34,10 +36,12 @@ def child_home(logs_root: Path, node_id: str, branch: str = "") -> Path:
         logs_root: The parent's run directory.
         node_id: The node.
         branch: Path of the branch that the stage is in, or empty.
+        item: The index of the item whose runs they are, when the stage has one for each.
     """
     whole = f"{branch}/{node_id}" if branch else node_id
     is_plain = is_safe_name(whole) and whole == whole.casefold()
-    return logs_root / CHILDREN_NAME / (whole if is_plain else escaped_name(whole))
+    home = logs_root / CHILDREN_NAME / (whole if is_plain else escaped_name(whole))
+    return home if item is None else home / f"{ITEM_PREFIX}{item}"
 
 
 def runs_of_visit(home: Path, visit: int) -> list[Path]:

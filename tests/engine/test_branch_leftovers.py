@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from attractor_nb import Outcome, Pipeline
-from attractor_nb.engine.branch_walks import FanOut, _settled
+from attractor_nb.engine.branch_walks import FanOut
+from attractor_nb.side_by_side import _settled
 from attractor_nb.testing import ManualClock
 
 BRANCHES, AT_ONCE = 1000, 64

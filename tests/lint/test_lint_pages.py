@@ -103,6 +103,7 @@ def test_these_rules_mend_the_source_themselves():
         "edge_target_exists",
         "fallback_on_known",
         "fidelity_valid",
+        "for_each",
         "implicit_node",
         "literal_spelling",
         "literal_unquoted",

@@ -6,7 +6,7 @@ A branch that was cancelled is neither a success nor a failure. Branches are cou
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from attractor_nb.model.branch import BranchResult
     from attractor_nb.model.graph import Node
 
+ResultT = TypeVar("ResultT", bound="BranchResult")
+
 WAIT_ALL, FIRST_SUCCESS, K_OF_N, QUORUM = "wait_all", "first_success", "k_of_n", "quorum"
 CONTINUE, FAIL_FAST, IGNORE = "continue", "fail_fast", "ignore"
 JOIN_POLICIES: Final = (WAIT_ALL, FIRST_SUCCESS, K_OF_N, QUORUM)
 ERROR_POLICIES: Final = (CONTINUE, FAIL_FAST, IGNORE)
+BRANCHES: Final[tuple[str, str]] = ("branch", "branches")
+ITEMS: Final[tuple[str, str]] = ("item", "items")
 _SLACK: Final = 1e-9
 """A third of three branches is one, however the fraction is written."""
 
@@ -35,16 +39,28 @@ class FanOutPolicy(msgspec.Struct, frozen=True):
         error: ``continue``, ``fail_fast`` or ``ignore``.
         needed: Branches that must succeed; for ``wait_all`` all of them.
         count: Branches there are.
+        noun: What they are called, one and several.
     """
 
     join: str
     error: str
     needed: int
     count: int
+    noun: tuple[str, str] = BRANCHES
+
+    @property
+    def counted(self) -> str:
+        """How many there are, in words."""
+        return f"{self.count} {self.noun[self.count != 1]}"
 
 
-def policy_of(node: Node, count: int) -> FanOutPolicy:
+def policy_of(node: Node, count: int, noun: tuple[str, str] = BRANCHES) -> FanOutPolicy:
     """Read a fan-out's policy.
+
+    Args:
+        node: The fan-out, or a stage that is run for each item of a list.
+        count: How many branches, or items, it has.
+        noun: What they are called, one and several.
 
     Raises:
         OptionError: A policy is unknown, or asks for what these branches cannot give.
@@ -57,10 +73,10 @@ def policy_of(node: Node, count: int) -> FanOutPolicy:
         raise OptionError(f"{node.id}: join_policy must be one of {', '.join(JOIN_POLICIES)}, not {join!r}")
     if error not in ERROR_POLICIES:
         raise OptionError(f"{node.id}: error_policy must be one of {', '.join(ERROR_POLICIES)}, not {error!r}")
-    return FanOutPolicy(join, error, _needed(node, join, count), count)
+    return FanOutPolicy(join, error, _needed(node, join, count, noun), count, noun)
 
 
-def _needed(node: Node, join: str, count: int) -> int:
+def _needed(node: Node, join: str, count: int, noun: tuple[str, str]) -> int:
     if join == FIRST_SUCCESS:
         return 1
     if join == K_OF_N:
@@ -69,7 +85,7 @@ def _needed(node: Node, join: str, count: int) -> int:
             raise OptionError(f"{node.id}: join_policy=k_of_n needs join_k", hint="set join_k=2, for example")
         if not 1 <= needed <= count:
             raise OptionError(
-                f"{node.id}: join_k={needed} of {count} branch{'es' * (count != 1)} cannot be reached",
+                f"{node.id}: join_k={needed} of {count} {noun[count != 1]} cannot be reached",
                 hint=f"set join_k between 1 and {count}",
             )
         return needed
@@ -81,7 +97,7 @@ def _needed(node: Node, join: str, count: int) -> int:
             )
         if not 0 < quorum <= 1:
             raise OptionError(
-                f"{node.id}: join_quorum={quorum:g} is not a fraction of the branches",
+                f"{node.id}: join_quorum={quorum:g} is not a fraction of the {noun[1]}",
                 hint="set it above 0 and at most 1",
             )
         return max(1, math.ceil(quorum * count - _SLACK))
@@ -147,7 +163,7 @@ def judged(policy: FanOutPolicy, results: Sequence[BranchResult]) -> Outcome:
     exits = tuple(dict.fromkeys(result.exit_id for result in results if result.exit_id))
     unmeasured = [result for result in failed if result.is_unmeasured]
     count = len(succeeded)
-    notes = f"{count} of {policy.count} branch{'es' * (policy.count != 1)} succeeded"
+    notes = f"{count} of {policy.counted} succeeded"
     if stopper := next((result for result in results if result.veto), None):
         return _vetoed(stopper, notes)
     status = _status(policy, count, len(failed))
@@ -188,6 +204,6 @@ def _status(policy: FanOutPolicy, succeeded: int, failed: int) -> StageStatus:
     return StageStatus.SUCCESS
 
 
-def kept(policy: FanOutPolicy, results: Sequence[BranchResult]) -> tuple[BranchResult, ...]:
+def kept(policy: FanOutPolicy, results: Sequence[ResultT]) -> tuple[ResultT, ...]:
     """The results to hand on: under ``ignore`` the successful ones alone."""
     return tuple(result for result in results if result.is_success or policy.error != IGNORE)

@@ -23,6 +23,7 @@ from attractor_nb.model.calls.rates import RATE_FIELDS
 from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
 from attractor_nb.model.vocabulary.attribute_table import TABLE
 from attractor_nb.model.vocabulary.foreign_names import GRAPHVIZ_NAMES
+from attractor_nb.model.vocabulary.repetition import FOR_EACH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,7 +151,10 @@ def _all_commands(graph: Graph, within: str, *, has_texts: bool) -> Iterator[Com
             if not is_server or command.text != graph.get(command.attribute, str, ""):  # else from their graph
                 yield command
     for node_id, child in graph.children.items():
-        yield from _all_commands(child, f"{within}{node_id}/", has_texts=has_texts)
+        # The pipeline of an item has what the node itself has, which is listed; and the child of that node.
+        below = child.children.values() if FOR_EACH in child.attrs else (child,)
+        for each in below:
+            yield from _all_commands(each, f"{within}{node_id}/", has_texts=has_texts)
 
 
 def _may_execute(node: Node) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE, PARALLEL_TYPE, Join, joins_of, surroundings_of
 from attractor_nb.decisions.fidelity import resolve_fidelity
@@ -18,6 +21,7 @@ from attractor_nb.languages.condition.syntax import Operator
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.labels import normalize_label
+from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
 from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 
 if TYPE_CHECKING:
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
 
     from attractor_nb.languages.condition.syntax import Condition
     from attractor_nb.model.graph import Graph, Node
+
+_OF_AN_ITEM: Final = frozenset({"timeout", "allow_partial", "auto_status", "on_interrupted", "tool_command"})
+"""Attributes of a node with `for_each` that hold for each of its items."""
 
 
 def compile_plan(graph: Graph, *, bounds: RunBounds | None = None) -> Plan:
@@ -127,7 +134,8 @@ def _planned_node(
         by_target.setdefault(edge.target, edge)
     handler_type = handler_types[node_id]
     is_fan_out = handler_type == PARALLEL_TYPE
-    timeout = node.timeout
+    single = _as_one_attempt(node) if handler_type == FOR_EACH_TYPE else node
+    timeout = single.timeout
     return PlannedNode(
         node=node,
         id=node.id,
@@ -143,17 +151,17 @@ def _planned_node(
         to_conditional=next(
             (edge for edge in unconditional if graph.nodes[edge.target].handler_type == CONDITIONAL_TYPE), None
         ),
-        retry=build_retry_policy(node, graph),
+        retry=build_retry_policy(single, graph),
         timeout_seconds=None if timeout is None else timeout.seconds,
         is_exit=any(node_id == end.id for end in graph.exit_nodes),
         is_conditional=node.handler_type == CONDITIONAL_TYPE,
         is_goal_gate=_is_goal_gate(node),
-        allow_partial=node.allow_partial,
-        auto_status=node.auto_status,
+        allow_partial=single.allow_partial,
+        auto_status=single.auto_status,
         retry_targets=_existing(graph, node.retry_target, node.fallback_retry_target),
         subgraph_class=node.derived_classes[-1] if node.derived_classes else "",
         fidelity=resolve_fidelity(None, node, graph),
-        on_interrupted=_on_interrupted(node),
+        on_interrupted=_on_interrupted(single),
         branches=tuple(edge for edge in edges if edge.condition is None) if is_fan_out else (),
         join=joins().get(node_id, Join()).node_id if is_fan_out else "",
         is_fan_out=is_fan_out,
@@ -161,6 +169,12 @@ def _planned_node(
         carry=comma_list(node.get("carry", str, "")),
         bare_keys=tuple(_bare_keys(conditional)),
     )
+
+
+def _as_one_attempt(node: Node) -> Node:
+    """A node with `for_each`, of which each item has the node's attempts and time, and the stage itself one attempt."""
+    attrs = {name: value for name, value in node.attrs.items() if name not in _OF_AN_ITEM}
+    return replace(node, attrs=MappingProxyType({**attrs, "type": FOR_EACH_TYPE, "max_retries": 0}))
 
 
 def _tells_partial(condition: Condition | None) -> bool:

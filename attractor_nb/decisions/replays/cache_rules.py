@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from attractor_nb.model.calls.call_content import COMMAND_CALL, HANDLER_CALL, InputChange, changed_inputs
+from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,6 +28,7 @@ UNCACHED_TYPES: Final[Mapping[str, str]] = {
     "parallel": "a fan-out only walks its branches; their stages are looked up one by one",
     "stack.manager_loop": "a manager supervises; its child's stages are looked up one by one",
     "pipeline": "a sub-pipeline only runs its child; the child's stages are looked up one by one",
+    FOR_EACH_TYPE: "a stage with for_each only runs its items; they are looked up one by one",
 }
 """Handler types that are never cached, and why."""
 READS_ATTRIBUTE: Final = "cache.context"

@@ -174,7 +174,7 @@ export const ATTRIBUTES = {
       "of": "a node",
       "value": "continue, fail_fast, ignore",
       "default": "continue",
-      "meaning": "What a failed branch means for the others (spec 4.8)."
+      "meaning": "What a failed branch, or item, means for the others (spec 4.8)."
     }
   ],
   "fallback_retry_target": [
@@ -203,6 +203,14 @@ export const ATTRIBUTES = {
       "value": "full, truncate, compact, summary:low, summary:medium, summary:high",
       "default": "",
       "meaning": "Fidelity of the target's prompt."
+    }
+  ],
+  "for_each": [
+    {
+      "of": "a node",
+      "value": "string",
+      "default": "",
+      "meaning": "The stage is run once for each item of a list: `item in plan.verdict.files`."
     }
   ],
   "function": [
@@ -314,7 +322,7 @@ export const ATTRIBUTES = {
       "of": "a node",
       "value": "integer",
       "default": "",
-      "meaning": "Branches that must succeed under `k_of_n`."
+      "meaning": "Branches, or items, that must succeed under `k_of_n`."
     }
   ],
   "join_policy": [
@@ -322,7 +330,7 @@ export const ATTRIBUTES = {
       "of": "a node",
       "value": "wait_all, first_success, k_of_n, quorum",
       "default": "wait_all",
-      "meaning": "When a fan-out is complete (spec 4.8)."
+      "meaning": "When a fan-out, or a stage with `for_each`, is complete (spec 4.8)."
     }
   ],
   "join_quorum": [
@@ -330,7 +338,7 @@ export const ATTRIBUTES = {
       "of": "a node",
       "value": "number",
       "default": "",
-      "meaning": "Fraction of branches that must succeed under `quorum`."
+      "meaning": "Fraction of branches, or items, that must succeed under `quorum`."
     }
   ],
   "label": [
@@ -593,6 +601,14 @@ export const ATTRIBUTES = {
       "meaning": "How often unsatisfied gates may redirect."
     }
   ],
+  "max_items": [
+    {
+      "of": "a node",
+      "value": "integer",
+      "default": "100",
+      "meaning": "Items that the list of `for_each` may have."
+    }
+  ],
   "max_node_visits": [
     {
       "of": "the graph",
@@ -606,7 +622,7 @@ export const ATTRIBUTES = {
       "of": "a node",
       "value": "integer",
       "default": "4",
-      "meaning": "Branches that run at the same time."
+      "meaning": "Branches, or items, that run at the same time."
     }
   ],
   "max_restarts": [
@@ -1091,6 +1107,8 @@ export const RULES = {
   "text_file": "A text that begins with @ names a file below the folder of the pipeline's file.",
   "variable_form": "A variable with a dot in its name has braces, and no variable has two of them.",
   "command_variable": "A command has no variables of the pipeline: nothing of a run is ever put into it (ruling 25).",
+  "for_each": "for_each names a list, on a stage that can be run once for each item of it.",
+  "item_variable": "${item} and ${item_index} stand in texts of the node that is run for each item.",
   "secret_in_source": "No key, token or password stands in a pipeline.",
   "secret_in_id": "No node is called like a key."
 };

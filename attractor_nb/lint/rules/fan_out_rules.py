@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.fan_outs.branch_policies import ERROR_POLICIES, JOIN_POLICIES, K_OF_N, QUORUM, policy_of
+from attractor_nb.decisions.fan_outs.branch_policies import (
+    BRANCHES,
+    ERROR_POLICIES,
+    ITEMS,
+    JOIN_POLICIES,
+    K_OF_N,
+    QUORUM,
+    policy_of,
+)
 from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE, PARALLEL_TYPE, branch_edges, walked
 from attractor_nb.errors import OptionError
 from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.source_places import name_span, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.vocabulary.repetition import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS, is_repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +84,8 @@ def fan_out_policy(survey: Survey) -> Iterator[Finding]:
     """The join policy of a fan-out can be met by its branches.
 
     `k_of_n` needs `join_k`, at most as many as there are branches; `quorum` needs `join_quorum`, a fraction
-    above 0 and at most 1. One that the policy does not read is a WARNING: it changes nothing (spec 4.8).
+    above 0 and at most 1. One that the policy does not read is a WARNING: it changes nothing (spec 4.8). The same holds
+    for the items of a stage with `for_each`, of which there are at most `max_items`.
 
     Bad:
 
@@ -89,14 +99,17 @@ def fan_out_policy(survey: Survey) -> Iterator[Finding]:
             a [prompt="A"] b [prompt="B"] exit [shape=Msquare]
             start -> fan  fan -> a -> exit  fan -> b -> exit }
     """
-    for node_id in survey.joins:
+    counts = {node_id: (len(branch_edges(survey.graph, node_id)), BRANCHES) for node_id in survey.joins}
+    for node in survey.having(FOR_EACH):
+        if is_repeated(node.attrs, survey.types[node.id]):
+            counts[node.id] = node.get(MAX_ITEMS, int, DEFAULT_MAX_ITEMS), ITEMS
+    for node_id, (count, noun) in counts.items():
         node = survey.graph.nodes[node_id]
-        count = len(branch_edges(survey.graph, node_id))
         yield from _unread(node)
         if not count or not _is_readable(node):
             continue  # other rules say so
         try:
-            policy_of(node, count)
+            policy_of(node, count, noun)
         except OptionError as error:
             name = _PARAMETERS[node.get("join_policy", str, "")]
             span = value_span(node, name if name in node.attrs else "join_policy")

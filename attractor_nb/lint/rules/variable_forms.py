@@ -9,6 +9,7 @@ from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.rules.variable_rules import RESPONSE, VariableNames, texts_with_variables, written_text
 from attractor_nb.lint.source_places import outward, replacing, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM_KEYS
 from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
 from attractor_nb.model.vocabulary.variables import GOAL, NAMING_ATTRIBUTES, variables
 
@@ -48,7 +49,7 @@ def variable_form(survey: Survey) -> Iterator[Finding]:
     for node, attribute in _texts(survey):
         for found in _OTHER_FORMS.finditer(node.get(attribute, str, "")):
             names = names or VariableNames(survey)
-            if not _is_meant(found, names):
+            if not _is_meant(found, names) and not _is_item(found, node):
                 continue
             name = found["dotted"] or found["braces"]
             meant = f"${{{name}}}"
@@ -81,6 +82,12 @@ def _rewritten(text: SourceText, written: str, meant: str) -> Fix:
     if place < 0 or not text.host:
         return Fix(title)
     return outward(replacing(text.span(place, place + len(written)), meant, title)) or Fix(title)
+
+
+def _is_item(found: re.Match[str], node: Node) -> bool:
+    """Whether it names the item of a node that is run for each of a list, or a field of it."""
+    root = (found["dotted"] or found["braces"]).removeprefix(CONTEXT_PREFIX).partition(".")[0]
+    return FOR_EACH in node.attrs and root in ITEM_KEYS
 
 
 @rule(Severity.WARNING)

@@ -18,6 +18,7 @@ from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, INPUTS_SCHEMA, STAGE_
 from attractor_nb.model.nearest_name import nearest, slipped, suggestion
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.model.vocabulary.mappings import parse_mapping
+from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM_KEYS, LIST_KEYS, is_repeated
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE
 from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
 from attractor_nb.model.vocabulary.variables import GOAL, NAMING_ATTRIBUTES, settled, variables
@@ -111,11 +112,11 @@ def variable_unknown(survey: Survey) -> Iterator[Finding]:
     names: VariableNames | None = None
     for node, name in texts_with_variables(survey):
         names = names or VariableNames(survey)
-        if not any(_complaint(survey, node, each.name, names) for each in variables(node.get(name, str, ""))):
+        if not any(complaint(survey, node, each.name, names) for each in variables(node.get(name, str, ""))):
             continue
         text = written_text(survey, node, name)
         for variable in variables(text.text):
-            if message := _complaint(survey, node, variable.name, names):
+            if message := complaint(survey, node, variable.name, names):
                 near = names.meant(variable.name) or names.likely.nearest(variable.name)
                 if variable.default is not None and not near:
                     continue
@@ -251,6 +252,10 @@ def known_names(survey: Survey, inputs: Iterable[str]) -> list[str]:
     graph = survey.graph
     known = [*inputs, GOAL, *sorted(ENGINE_KEYS), *STAGE_KEYS, *(f"graph.{name}" for name in graph.attrs)]
     for node_id, kind in survey.types.items():
+        attrs = graph.nodes[node_id].attrs
+        if FOR_EACH in attrs and is_repeated(attrs, kind):
+            known.extend(f"{node_id}.{name}" for name in LIST_KEYS)
+            continue
         if kind == DEFAULT_TYPE or kind not in BUILT_IN_TYPES:
             known.append(f"{node_id}{RESPONSE}")
         if kind in CHILD_TYPES:
@@ -263,6 +268,8 @@ def known_names(survey: Survey, inputs: Iterable[str]) -> list[str]:
 def _answer_keys(survey: Survey) -> Iterator[str]:
     """The keys of a structured answer: ``<node>.verdict``, and the fields that its schema names (ruling 50)."""
     for node in survey.having("response_schema"):
+        if FOR_EACH in node.attrs:  # its answers are in lists
+            continue
         key, text = f"{node.id}.verdict", node.get("response_schema", str, "").strip()
         yield key
         if is_schema_name(text):
@@ -321,22 +328,33 @@ def written_text(survey: Survey, node: Node, name: str) -> SourceText:
     return SourceText(text, f"<{name}>")
 
 
-def _complaint(survey: Survey, node: Node, name: str, names: VariableNames) -> str:
-    """What is wrong with a variable of that name; empty for nothing, or for what nobody can tell."""
+def complaint(survey: Survey, node: Node, name: str, names: VariableNames, shown: str = "") -> str:
+    """What is wrong with a name of a value; empty for nothing, or for what nobody can tell.
+
+    Args:
+        survey: The graph.
+        node: Whose text has it.
+        name: The name.
+        names: Those that are known.
+        shown: How the text has it; as a variable, by default.
+    """
+    shown = shown or f"${{{name}}}"
     plain = name.removeprefix(CONTEXT_PREFIX)
     if name in names.likely or plain in names.likely:
+        return ""
+    if plain.partition(".")[0] in ITEM_KEYS and survey.having(FOR_EACH):  # item_variable tells it
         return ""
     if plain.startswith(OPEN_PREFIXES) and not _meant_key(plain):
         return ""
     stage, is_response = plain.removesuffix(RESPONSE), plain.endswith(RESPONSE)
     if near := names.meant(name):
-        return f'${{{name}}} names nothing; did you mean "{near}"?'
+        return f'{shown} names nothing; did you mean "{near}"?'
     if is_response and "." not in stage and stage not in survey.graph.nodes:
-        return f'${{{name}}} names nothing: there is no stage "{stage}"'
+        return f'{shown} names nothing: there is no stage "{stage}"'
     if is_response and survey.types.get(stage, "") == "tool":
-        return f'${{{name}}} names nothing: "{stage}" is a tool stage, and sets ${{tool.output}}'
+        return f'{shown} names nothing: "{stage}" is a tool stage, and sets ${{tool.output}}'
     if names.inputs and node.id not in survey.behind_free_stages:
-        return f'${{{name}}} names nothing: it is not an input, and no stage before "{node.id}" can set it'
+        return f'{shown} names nothing: it is not an input, and no stage before "{node.id}" can set it'
     return ""
 
 

@@ -5,8 +5,19 @@ from __future__ import annotations
 from attractor_nb.model.events.event import RunEvent
 from attractor_nb.model.events.stages import StageSignal
 from attractor_nb.model.instruction import Instruction
+from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Count
 from attractor_nb.model.result_marks import ResultMarks
+
+
+def child_path(branch: str, node_id: str, item: int | None) -> str:
+    """The path of the stage whose child run it is, or of the item.
+
+    >>> child_path("", "review", None), child_path("fan/a", "review", 3)
+    ('review', 'fan/a/review/3')
+    """
+    parts = (branch, node_id) if item is None else (branch, node_id, str(item))
+    return "/".join(filter(None, parts))
 
 
 class ChildStarted(StageSignal, kw_only=True):
@@ -17,23 +28,30 @@ class ChildStarted(StageSignal, kw_only=True):
         child_root: Its run directory: relative to this run's own one where it is inside.
         pipeline: Name of its pipeline.
         is_taken_up: The child run existed already.
+        item: The index of the item whose run it is; None for the child run of a whole stage.
+        item_count: How many items the stage has.
     """
 
     child_id: str = ""
     child_root: str = ""
     pipeline: str = ""
     is_taken_up: bool = False
+    item: Count | None = None
+    item_count: Count = 0
 
     @property
     def stage_path(self) -> str:
-        """The node, in a branch ``branch/node``."""
-        return f"{self.branch}/{self.name}" if self.branch else self.name
+        """The node, in a branch ``branch/node``, of an item ``node/index``."""
+        return child_path(self.branch, self.name, self.item)
 
     @property
     def description(self) -> str:
         """One line for people."""
         verb = "took up" if self.is_taken_up else "started"
-        return f"{self.name} {verb} the child run {self.child_id} of {self.pipeline or 'a pipeline'}"
+        what = f"of {self.pipeline or 'a pipeline'}"
+        if self.item is not None:
+            what = f"of item {self.item} ({self.item + 1} of {self.item_count})"
+        return f"{self.name} {verb} the child run {self.child_id} {what}"
 
 
 class ChildEnded(StageSignal, kw_only=True):
@@ -45,6 +63,8 @@ class ChildEnded(StageSignal, kw_only=True):
         status: ``completed``, ``failed`` or ``interrupted``.
         reason: Why it failed or was stopped, or empty.
         marks: What must be said of its result, and so of this run's (ruling 48).
+        item: As in ``ChildStarted``.
+        usage: What it had consumed by then; None for nothing.
     """
 
     child_id: str = ""
@@ -52,11 +72,14 @@ class ChildEnded(StageSignal, kw_only=True):
     status: str = ""
     reason: str = ""
     marks: ResultMarks = ResultMarks()
+    item: Count | None = None
+    usage: Usage | None = None
 
     @property
     def description(self) -> str:
         """One line for people."""
-        return f"{self.name}: child run {self.child_id} {self.status}{': ' * bool(self.reason)}{self.reason}"
+        what = f"child run {self.child_id}" if self.item is None else f"item {self.item}"
+        return f"{self.name}: {what} {self.status}{': ' * bool(self.reason)}{self.reason}"
 
 
 class ChildSteered(StageSignal, kw_only=True):

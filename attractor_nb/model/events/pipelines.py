@@ -25,6 +25,8 @@ class PipelineStarted(RunEvent, kw_only=True):
         id: The run id.
         graph_hash: ``Graph.content_hash`` of what runs.
         inputs: Context values given by the caller.
+        unlisted: Names of those of them that prompts do not carry by themselves: what an item of a list has of the run
+            around it.
         start_node: Where the traversal begins.
         restart_of: For a ``loop_restart``: the run directory it continues, else empty.
         carried: For a ``loop_restart``: what starting over does not undo; None for every other beginning.
@@ -36,6 +38,7 @@ class PipelineStarted(RunEvent, kw_only=True):
     id: str = ""
     graph_hash: str = ""
     inputs: Mapping[str, Any] = msgspec.field(default_factory=no_values)
+    unlisted: tuple[str, ...] = ()
     start_node: str = ""
     restart_of: str = ""
     carried: CarriedState | None = None

@@ -10,6 +10,7 @@ from typing import Final
 from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec, AttrType, AttrValue, Scope
 from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.model.vocabulary.isolation import ISOLATIONS
+from attractor_nb.model.vocabulary.repetition import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS
 
 _S, _I, _F, _B, _D, _C, _N, _X = (
     AttrType.STRING,
@@ -261,20 +262,24 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             _NODE,
             _C,
             "wait_all",
-            "When a fan-out is complete (spec 4.8).",
+            "When a fan-out, or a stage with `for_each`, is complete (spec 4.8).",
             ("wait_all", "first_success", "k_of_n", "quorum"),
         ),
-        AttributeSpec("join_k", _NODE, _I, None, "Branches that must succeed under `k_of_n`.", minimum=1),
-        ("join_quorum", _F, None, "Fraction of branches that must succeed under `quorum`."),
+        AttributeSpec("join_k", _NODE, _I, None, "Branches, or items, that must succeed under `k_of_n`.", minimum=1),
+        ("join_quorum", _F, None, "Fraction of branches, or items, that must succeed under `quorum`."),
         AttributeSpec(
             "error_policy",
             _NODE,
             _C,
             "continue",
-            "What a failed branch means for the others (spec 4.8).",
+            "What a failed branch, or item, means for the others (spec 4.8).",
             ("continue", "fail_fast", "ignore"),
         ),
-        AttributeSpec("max_parallel", _NODE, _I, 4, "Branches that run at the same time.", minimum=1),
+        AttributeSpec("max_parallel", _NODE, _I, 4, "Branches, or items, that run at the same time.", minimum=1),
+        (FOR_EACH, _S, "", "The stage is run once for each item of a list: `item in plan.verdict.files`."),
+        AttributeSpec(
+            MAX_ITEMS, _NODE, _I, DEFAULT_MAX_ITEMS, "Items that the list of `for_each` may have.", minimum=1
+        ),
         AttributeSpec(
             "merge",
             _NODE,

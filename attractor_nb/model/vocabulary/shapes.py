@@ -22,6 +22,8 @@ PIPELINE_TYPE: Final = "pipeline"
 MANAGER_TYPE: Final = "stack.manager_loop"
 CHILD_TYPES: Final = frozenset({PIPELINE_TYPE, MANAGER_TYPE})
 """The handler types whose nodes run another pipeline (spec 4.11, 9.4)."""
+CHILD_RUN_TYPES: Final = CHILD_TYPES | {"for_each"}
+"""The same, and what executes a node with `for_each` (``repetition.FOR_EACH_TYPE``)."""
 BUILT_IN_TYPES: Final = frozenset({*SHAPE_TO_TYPE.values(), PIPELINE_TYPE})
 """The handler types of spec 2.8, and the one of a sub-pipeline node, which has no shape of its own."""
 FUNCTION_TYPE: Final = "function"

@@ -22,23 +22,29 @@ from msgspec import Struct, field
 
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import AttractorError, InputsSyntaxError, SourceError
+from attractor_nb.lazy_imports import later
 from attractor_nb.lint import HANDLER_MISSING
 from attractor_nb.model.child import ChildProblem
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.vocabulary.repetition import FOR_EACH, FOR_EACH_TYPE
 from attractor_nb.model.vocabulary.shapes import CHILD_TYPES, child_attributes
 from attractor_nb.runtime.prepare.current_directory import here
-from attractor_nb.storage.child_directories import kept_source
+from attractor_nb.storage.child_directories import child_home, kept_source
 from attractor_nb.storage.files.confined import Outside, check_visible
+from attractor_nb.storage.run_directory import SOURCE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from attractor_nb.decisions.planning import item_graphs
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.inputs import Input
     from attractor_nb.runtime.prepare.trust import Origin
     from attractor_nb.source import SourceText
+else:
+    item_graphs = later("attractor_nb.decisions.planning.item_graphs")
 
 DEFAULT_DEPTH: Final = 8
 MAX_DEPTH: Final = 32
@@ -111,7 +117,7 @@ class Family(Struct, Generic[MemberT]):
                 "name fewer children, or smaller ones",
             )
         self.children[node_id] = child
-        self.depth = max(self.depth, 1 + child.family.depth)
+        self.depth = max(self.depth, child.family.depth + (FOR_EACH not in child.graph.attrs))
 
     @property
     def is_too_large(self) -> bool:
@@ -127,7 +133,11 @@ class Family(Struct, Generic[MemberT]):
     @property
     def inputs(self) -> dict[str, tuple[Input, ...]]:
         """What the children declare, by node; what their own pipelines give them is not required."""
-        return {node_id: _open_inputs(child) for node_id, child in self.children.items()}
+        found = {node_id: _open_inputs(child) for node_id, child in self.children.items()}
+        for child in self.children.values():
+            if FOR_EACH in child.graph.attrs:  # its one stage names the child whose inputs these are
+                found |= child.family.inputs
+        return found
 
 
 def _open_inputs(child: Member) -> tuple[Input, ...]:
@@ -171,6 +181,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
         registered: Pipelines by name: a ``Pipeline``, or what one is made of.
         ancestry: Where the pipeline stands.
         make: Makes a pipeline of a file (or what was registered) and its ancestry.
+        make_item: Makes one of the graph of an item, its ancestry and its origin.
         made_by: What a pipeline is an instance of.
         relatives: What the top and all below it have found.
         own_types: Handler types that the user has taken over: their nodes run no child of ours.
@@ -181,6 +192,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
     registered: Mapping[str, Any]
     ancestry: Ancestry
     make: Callable[[Any, Ancestry], MemberT]
+    make_item: Callable[[Graph, Ancestry, Path | None], MemberT]
     made_by: type[Any]
     relatives: Relatives[MemberT]
     own_types: frozenset[str] = frozenset()
@@ -191,9 +203,26 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
         family = Family[MemberT]()
         wanted = CHILD_TYPES - self.own_types
         for node_id, handler_type in graph.handler_types.items():
-            if handler_type in wanted and not family.is_too_large:
+            if family.is_too_large:
+                break
+            if handler_type == FOR_EACH_TYPE:
+                self._find_item(graph, graph.nodes[node_id], family)
+            elif handler_type in wanted:
                 self._find_one(graph, graph.nodes[node_id], family)
         return family
+
+    def _find_item(self, graph: Graph, node: Node, family: Family[MemberT]) -> None:
+        """The pipeline of an item: on the level of this one, with the child that the node itself may have."""
+        origin = self.origin
+        if origin is not None and origin.name == SOURCE_NAME:  # in a run directory, its own source is below
+            origin = child_home(origin.parent, node.id) / SOURCE_NAME
+        beside = Ancestry(self._chain(), tuple(self._roots()), self._limit(graph), self.relatives)
+        made = self.make_item(item_graphs.item_graph(graph, node), beside, origin)
+        family.problems.extend(made.family.problems)
+        try:
+            family.add(node.id, made)
+        except _Refused as refused:
+            family.problems.append(ChildProblem(node.id, "", refused.message, refused.remedy))
 
     def _find_one(self, graph: Graph, node: Node, family: Family[MemberT]) -> None:
         named = _naming(graph, node)

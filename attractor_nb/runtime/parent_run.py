@@ -1,0 +1,100 @@
+"""What a run shares with its child runs, and what one of its stages wants to have run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from attractor_nb.model.outcome import Usage
+from attractor_nb.storage.child_directories import child_home
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from attractor_nb.cassettes import Tape
+    from attractor_nb.engine.gates import Gates
+    from attractor_nb.engine.run_setup import RunSetup
+    from attractor_nb.model.child import ListItem
+    from attractor_nb.protocols import CodergenBackend, Processes, RunStore
+    from attractor_nb.runtime.begin import Seams
+    from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.prepare.run_options import RunOptions
+    from attractor_nb.runtime.wired_run import Wired
+    from attractor_nb.runtime.workspace.workspace import Workspace
+    from attractor_nb.stage import StageScope
+
+
+class ParentRun(Struct, frozen=True):
+    """What a run shares with its children.
+
+    Attributes:
+        pipeline: The parent's pipeline, which knows its children.
+        options: The parent's options.
+        seams: Clock, randomness and disk.
+        gates: The parent's gates, which reach its people.
+        backend: What answers its prompts.
+        processes: What starts its commands.
+        workspace: Where it works, and its children where their node names no other place.
+        tape: What its calls are recorded on or replayed from, if they are.
+        setup: What the parent is made of; its store is another one after a restart.
+        wire: Introduces everybody to everybody in a child.
+    """
+
+    pipeline: Definition
+    options: RunOptions
+    seams: Seams
+    gates: Gates
+    backend: CodergenBackend
+    processes: Processes
+    workspace: Workspace
+    tape: Tape | None
+    setup: RunSetup
+    wire: Callable[..., Wired]
+
+    def stores(self) -> tuple[RunStore, ...]:
+        """The stores of the parent and of those above it, the nearest first."""
+        return (self.setup.store, *self.setup.above())
+
+
+class ChildRecord(Struct):
+    """What the parent's log says of the latest child of a node.
+
+    Attributes:
+        visit: The visit whose child it is.
+        root: Its run directory, as recorded.
+        is_ended: The stage was done with it.
+        is_consumed: And the attempt that was done with it is over, so another attempt begins another child.
+        usage: What it had consumed by then.
+        counted: What of that an attempt of the stage, which has ended, has counted as its own.
+    """
+
+    visit: int
+    root: str
+    is_ended: bool = False
+    is_consumed: bool = False
+    usage: Usage = Usage()
+    counted: Usage = Usage()
+
+
+class ChildCharge(Struct, frozen=True):
+    """What a stage wants to have run.
+
+    Attributes:
+        pipeline: The child pipeline.
+        options: The options of its run.
+        scope: The attempt of the stage.
+        item: The item whose run it is, if the stage has one for each.
+    """
+
+    pipeline: Definition
+    options: RunOptions
+    scope: StageScope
+    item: ListItem | None = None
+
+    @property
+    def home(self) -> Path:
+        """The place of the child runs."""
+        scope = self.scope
+        return child_home(scope.logs_root, scope.node_id, scope.branch, None if self.item is None else self.item.index)
