@@ -89,19 +89,30 @@ def _definition(
 
 def children_of(run: ExecutionT) -> dict[str, ExecutionT]:
     """The child runs of a run's stages, live or read; one that cannot be read is left out."""
-    kind, found = type(run), dict[str, ExecutionT]()
-    for name, place in child_places(run).items():
-        if isinstance(place, Execution):
-            found[name] = of_kind(place, kind)
-        else:
-            with contextlib.suppress(RunError):
-                found[name] = of_kind(load_execution(place, type(run.pipeline)), kind)
-    return found
+    found = {name: child_at(run, name) for name in child_places(run)}
+    return {name: child for name, child in found.items() if child is not None}
+
+
+def child_at(run: ExecutionT, name: str) -> ExecutionT | None:
+    """The child run of a stage, live or read; None where there is none, and for one that cannot be read."""
+    kind, place = type(run), child_places(run).get(name)
+    if isinstance(place, Execution):
+        return of_kind(place, kind)
+    if place is not None:
+        with contextlib.suppress(RunError):
+            return of_kind(load_execution(place, type(run.pipeline)), kind)
+    return None
 
 
 def child_of(run: ExecutionT, node: str) -> ExecutionT | None:
-    """The child run of a node, also of one in a branch; None without one."""
-    return next((child for at, child in children_of(run).items() if at.rpartition("/")[2] == node.strip()), None)
+    """The child run of a node, also of one in a branch; None without one.
+
+    ``review/3`` is that of an item, and ``review`` that of the item which was begun last.
+    """
+    name, places = node.strip(), list(child_places(run))
+    own = [at for at in places if at == name or at.endswith(f"/{name}")]
+    of_items = [at for at in places if at.rpartition("/")[0].rpartition("/")[2] == name]
+    return next((child for at in (*own[:1], *of_items[-1:]) if (child := child_at(run, at)) is not None), None)
 
 
 def inner_run(run: ExecutionT, path: str) -> tuple[ExecutionT, str]:

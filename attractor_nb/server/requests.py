@@ -200,6 +200,7 @@ class InspectionQuery(StageQuery):
     node: Name = ""
     edge: Name | None = None
     file: Name | None = None
+    item: Annotated[int, Field(ge=0)] | None = None
 
 
 class ComparisonQuery(Query):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.states import NodeStatus, RunStatus
-from attractor_nb.views.state import BranchView, ChildView, EdgeState, FanOutView, NodeState, RunView
+from attractor_nb.views.state import BranchView, ChildView, EdgeState, FanOutView, ItemsView, NodeState, RunView
 
 if TYPE_CHECKING:
     from attractor_nb.model.events import (
@@ -32,8 +32,8 @@ def put(view: RunView, branch: str, node_id: str, state: NodeState) -> None:
     """Set the state of a node, with what is known of its branches or child; ``branch`` is where it is."""
     if view.fan_outs and (fan_out := view.fan_outs.get((branch, node_id))):
         state = state._replace(progress=fan_out.progress, note=fan_out.note)
-    elif view.children and (child := view.children.get(node_id)):
-        state = state._replace(note=child.note)
+    elif view.children and (note := _child_note(view, node_id, state.visits)):
+        state = state._replace(note=note)
     if branch:
         _note_in_branch(view, branch, node_id, state)
         if not state.status.is_active and (active := _active_at(view, node_id)):
@@ -145,8 +145,26 @@ def close_fan_out(view: RunView, event: StageEnd) -> None:
         fan_out.is_over = True
 
 
+def _child_note(view: RunView, node_id: str, visit: int) -> str:
+    """How the child run of a node stands, or those of its items; empty where it has had none on this visit."""
+    if (items := view.items.get(node_id)) is not None:
+        return items.note if items.visit == visit else ""
+    child = view.children.get(node_id)
+    return "" if child is None else child.note
+
+
+def _fold_item(view: RunView, event: ChildStarted, item: int) -> None:
+    """The run of an item begins, or is taken up; another visit begins with nothing."""
+    items = view.items.get(event.name)
+    if items is None or items.visit != event.visit:
+        items = view.items[event.name] = ItemsView(event.visit, event.item_count)
+    items.ended.pop(item, None)
+
+
 def fold_child(view: RunView, event: ChildStarted) -> tuple[str, ...]:
     """A child run begins, or is taken up."""
+    if event.item is not None:
+        _fold_item(view, event, event.item)
     before = view.children.get(event.name)
     if before is None or before.id != event.child_id:
         view.children[event.name] = ChildView(event.child_id, event.pipeline, RunView())
@@ -161,8 +179,8 @@ def child_of(view: RunView, event: StageEvent, child_id: str) -> RunView | None:
 
 def refresh_child(view: RunView, event: StageEvent) -> tuple[str, ...]:
     """Show at its node how a child run stands."""
-    child, state = view.children[event.name], view.nodes.get(event.name)
-    if state is None or state.note == child.note:
+    state = view.nodes.get(event.name)
+    if state is None or state.note == _child_note(view, event.name, state.visits):
         return ()
     return _refreshed(view, event.branch, event.name)
 
@@ -170,9 +188,11 @@ def refresh_child(view: RunView, event: StageEvent) -> tuple[str, ...]:
 def fold_child_end(view: RunView, event: ChildEnded) -> tuple[str, ...]:
     """A stage is done with its child; of one whose events nobody heard this is all that is known."""
     view.marks.take(event)
+    if event.item is not None and (items := view.items.get(event.name)) is not None:
+        items.ended[event.item] = RunStatus.of(event.status)
     child = child_of(view, event, event.child_id)
     if child is None:
-        return ()
+        return () if event.item is None else refresh_child(view, event)
     if not child.status.is_ended:
         child.status, child.reason = RunStatus.of(event.status), event.reason
     return refresh_child(view, event)

@@ -89,7 +89,7 @@ def _lines(graph: Graph, view: RunView | None = None) -> Iterator[str]:
     for position, group in enumerate(graph.subgraphs):
         home.update({member: position for member in group.members if member in home})
     written = {
-        node_id: _node(names[node_id], _sign(view, node_id) + node.label, graph.handler_types[node_id])
+        node_id: _node(names[node_id], _sign(view, node_id) + node.label, graph.item_types[node_id])
         for node_id, node in graph.nodes.items()
     }
     yield from ("  " + written[node_id] for node_id, group in home.items() if group is None)

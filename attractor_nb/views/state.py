@@ -166,6 +166,33 @@ class ChildView(Struct):
         return f"at {active[-1]}, {count}" if active else f"{view.status}, {count}"
 
 
+class ItemsView(Struct):
+    """The items of a stage with `for_each`, on its latest visit.
+
+    Attributes:
+        visit: The visit.
+        total: How many there are.
+        ended: How the runs of those stand that have ended, by index.
+    """
+
+    visit: int
+    total: int
+    ended: dict[int, RunStatus] = field(default_factory=dict[int, RunStatus])
+
+    @property
+    def note(self) -> str:
+        """How many have ended, and how many of them badly.
+
+        >>> ItemsView(1, 40, {0: RunStatus.SUCCESS, 1: RunStatus.FAIL, 2: RunStatus.INTERRUPTED}).note
+        '3 of 40, 1 failed, 1 stopped'
+        """
+        parts = [f"{len(self.ended)} of {self.total}"]
+        for status, word in ((RunStatus.FAIL, "failed"), (RunStatus.INTERRUPTED, "stopped")):
+            if count := sum(one is status for one in self.ended.values()):
+                parts.append(f"{count} {word}")
+        return ", ".join(parts)
+
+
 class RunView(Struct):
     """Everything that views show of a run. ``fold_event`` changes it in place.
 
@@ -193,7 +220,8 @@ class RunView(Struct):
         fan_outs: Each fan-out on its latest pass, by the path of the branch that it is in and its node.
         branches: Their branches, by path.
         active_by_branch: What is under way in each branch: node and state, by path.
-        children: The latest child run of each node that had one.
+        children: The latest child run of each node that had one; of one with `for_each` that of the item begun last.
+        items: The items of each node with `for_each`, on its latest visit.
         marks: What must be said of the result: simulated, pinned (ruling 48).
     """
 
@@ -217,6 +245,7 @@ class RunView(Struct):
     branches: dict[str, BranchView] = field(default_factory=dict[str, BranchView])
     active_by_branch: dict[str, tuple[str, NodeState]] = field(default_factory=dict[str, tuple[str, NodeState]])
     children: dict[str, ChildView] = field(default_factory=dict[str, ChildView])
+    items: dict[str, ItemsView] = field(default_factory=dict[str, ItemsView])
     marks: MarkFold = field(default_factory=MarkFold)
 
     @property

@@ -236,3 +236,53 @@ def test_its_pictures(shown, run, is_dark):
     answer(view, run)
     view.shoot(f"inspector_edge_{theme}")
     assert view.console == []
+
+
+# -- the items of a list -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory):
+    text = """digraph files { start [shape=Mdiamond] done [shape=Msquare]
+        review [label="Review each file", for_each="item in files", prompt="Review ${item.path}", max_parallel=1]
+        start -> review -> done }"""
+
+    def answer(node, prompt, context):
+        name = context["item"]["path"]
+        return Outcome.fail("it is binary") if name == "b.bin" else f"{name} is fine"
+
+    made = Pipeline(text, backend=FunctionBackend(answer)).run(
+        logs_root=tmp_path_factory.mktemp("items") / "run",
+        params={"files": [{"path": name} for name in ("a.py", "b.bin", "c.py")]},
+    )
+    made.result()
+    return made
+
+
+def test_the_items_of_a_stage_are_a_table_and_the_run_of_each_can_be_opened(open_view, repeated):
+    states = repeated.view.to_plain() | {"line": {"status": "success", "is_ended": True}, "tails": {}}
+    view = open_view("live_view", LIVE, svg=render_svg(repeated.graph), marks=MARK_PATHS, caption="demo", states=states)
+    view.answered = len(view.sent)
+    box = view.page.locator("[data-node=review]").first
+    assert "3 of 3, 1 failed" in box.text_content()
+    box.click()
+    answer(view, repeated)
+    rows = open_tab(view, "Items").locator("tbody tr")
+    assert [rows.nth(at).locator("td").nth(2).inner_text() for at in range(3)] == ["success", "fail", "success"]
+    assert rows.nth(1).locator("td").nth(3).inner_text() == "it is binary"
+    view.page.get_by_role("button", name="Open item 2").click()
+    assert view.sent[-1] == {"kind": "inspect", "node": "review", "visit": 1, "branch": "", "item": 2}
+    answer(view, repeated)
+    assert view.page.locator(".al-inspector-state").text_content().startswith("item 2 · success")
+    assert "c.py is fine" in open_tab(view, "Response").text_content()
+    open_tab(view, "Files")
+    view.page.get_by_role("button", name="response.md").click()
+    answer(view, repeated)
+    assert "c.py is fine" in view.page.locator(".al-tab-panel").text_content()
+    open_tab(view, "Items").get_by_role("button", name="All items").click()
+    answer(view, repeated)
+    assert rows.count() == 3
+    view.page.locator("[data-node=start]").first.click()
+    answer(view, repeated)
+    assert not view.page.get_by_role("tab", name="Items").is_visible()
+    assert view.console == []

@@ -88,6 +88,14 @@ def test_a_child_run_is_part_of_the_estimate():
     assert "child run" in str(found)
 
 
+def test_a_stage_is_counted_for_each_item_of_a_list_that_is_known_and_at_worst_for_as_many_as_it_may_have():
+    alone = pipeline('x [prompt="Read", llm_model="gpt-5.2"] start -> x -> done').estimate()
+    text = 'x [for_each="item in files", prompt="Read", llm_model="gpt-5.2", max_items=7] start -> x -> done'
+    known, unknown = (pipeline(text).estimate(**options) for options in ({"params": {"files": [1, 2, 3]}}, {}))
+    assert (known.expected.calls, unknown.expected.calls) == (3, 1)
+    assert known.worst.calls == 7 * alone.worst.calls
+
+
 def test_errors_of_lint_are_refused():
     with pytest.raises(ValidationError):
         Pipeline("digraph { a -> b }").estimate()

@@ -22,7 +22,7 @@ NOT_SHOWN = re.compile(
     r"""(console\.\w+|new\ Error|querySelector\w*|closest|matches|create\w*|make(Button)?|classList\.\w+)\(\s*$
       | (description:|className\ =|headers\[?|[=!]==|[=!]==\ |FACTORY\ =|case)\s*$
       | make(Button)?\("\w*",\s*$
-      | (===\ |get|mark|choose|includes|startsWith|toLocaleString|textOf)\(\s*$|actions:\ \[[^]]*$""",
+      | (===\ |get|mark|offer|choose|includes|startsWith|toLocaleString|textOf)\(\s*$|actions:\ \[[^]]*$""",
     re.VERBOSE,
 )
 SHOWN = re.compile(

@@ -76,7 +76,7 @@ def form_of(graph: Graph, target: object) -> dict[str, Any]:
     place = find_place(graph, target)
     thing = place.thing(graph)
     if place.scope is Scope.NODE:
-        node, handler_type = graph.nodes[place.node_id], graph.handler_types[place.node_id]
+        node, handler_type = graph.nodes[place.node_id], graph.item_types[place.node_id]
         title, kind, own = node.label, f"{node.id}, {handler_type}", node.explicit
         first = _OF_TYPE.get(handler_type, tuple(row.name for row in attributes_of(Scope.NODE)))
     elif place.scope is Scope.EDGE:

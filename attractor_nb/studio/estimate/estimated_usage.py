@@ -7,12 +7,14 @@ Token counts are estimates without a tokenizer (`model/calls/tokens.py`). Every 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from attractor_nb.decisions.fidelity import resolve_thread
 from attractor_nb.decisions.planning.reach import likely_path, most_visits
 from attractor_nb.decisions.preambles.preamble_amounts import budget_tokens
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.vocabulary.repetition import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS, list_key
+from attractor_nb.model.vocabulary.value_paths import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -126,7 +128,7 @@ class Estimator:
     def estimate(self, lookup: Lookup) -> RunEstimate:
         """The estimate of a run whose context begins with what ``lookup`` says."""
         visits = likely_path(self.plan, lookup)
-        expected = {visit.node_id: self._expected(visit) for visit in visits}
+        expected = {visit.node_id: _times(self._expected(visit), self._item_count(visit, lookup)) for visit in visits}
         most = most_visits(self.plan)
         units = {node_id: self._worst(node_id) for node_id in self.plan.nodes if self._consumes(node_id)}
         nodes = tuple(
@@ -154,6 +156,22 @@ class Estimator:
             is_short = is_short or visits < most[node_id]
             left -= visits
         return worst, is_short
+
+    def _item_count(self, visit: Visit, lookup: Lookup) -> int:
+        """How often a visit does its work: once for each item of a list that is known, and of another once."""
+        key = list_key(self.plan.nodes[visit.node_id].node.get(FOR_EACH, str, ""))
+
+        def get(name: str, absent: object) -> object:
+            value = lookup(name)
+            return absent if value is None else value
+
+        found = value_at(get, key) if key else None
+        return min(len(cast("list[object]", found)), self._most_items(visit.node_id)) if isinstance(found, list) else 1
+
+    def _most_items(self, node_id: str) -> int:
+        """How many items the list of a node may have; 1 for a node without."""
+        node = self.plan.nodes[node_id].node
+        return node.get(MAX_ITEMS, int, DEFAULT_MAX_ITEMS) if FOR_EACH in node.attrs else 1
 
     def _expected(self, visit: Visit) -> Usage:
         """What a visit on the likely path consumes."""
@@ -200,7 +218,7 @@ class Estimator:
         """What one visit of a node can consume: all its attempts, each with all its models."""
         planned = self.plan.nodes[node_id]
         if node_id in self.children:
-            return _times(self.children[node_id].worst, planned.retry.max_attempts)
+            return _times(self.children[node_id].worst, self._most_items(node_id) * planned.retry.max_attempts)
         asked, assumed = self.asked[node_id], self.assumptions
         window = self._window(asked)
         sent = min(asked.prompt_tokens + self._most_carried(planned, window), window)

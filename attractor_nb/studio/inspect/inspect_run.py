@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.engine.tracebacks import TRACEBACK_FILE
@@ -72,6 +73,37 @@ def inspect_stage(
         return replace(not_reached(run, spec), run=run, mark=run.mark)
     chosen = _chosen(known, node, visit, branch)
     return replace(read_stage(run, past, spec, known, chosen, attempt), run=run, mark=run.mark)
+
+
+def inspect_item(
+    run: Execution, node: str, item: int, visit: int | None = None, branch: str = "", attempt: int | None = None
+) -> StageInspection:
+    """The stage of one item in the item's own run.
+
+    Args:
+        run: The run.
+        node: The stage with `for_each`; ``node>inner`` is one of the node's child run.
+        item: The item, by its place in the list.
+        visit: The visit of the stage; the latest by default.
+        branch: The branch that the visit is in.
+        attempt: The try of the item; its latest by default.
+
+    Raises:
+        OptionError: There is no such node, visit, item or attempt.
+        RunNotFound: The run of the item is gone, or has not begun.
+    """
+    from attractor_nb.runtime.stored_execution import load_execution  # noqa: PLC0415 - an engine is loaded only where a run is read
+
+    inner, name = _inner(run, node)
+    lines = inspect_stage(inner, name, visit, None, branch).items
+    line = next((one for one in lines if one.index == item), None)
+    if line is None:
+        raise OptionError(f"{name} has no item {item}", hint=f"it has {len(lines)} items, from 0")
+    if line.directory is None:
+        raise RunNotFound(f"item {item} of {name} has no run yet", hint="it begins when others have ended")
+    live = (each for each in child_places(inner).values() if not isinstance(each, Path) and each.id == line.run_id)
+    child = next(live, None) or load_execution(line.directory, type(inner.pipeline))
+    return inspect_stage(child, name, None, attempt)
 
 
 def inspect_visit(run: Execution, past: Lookback, visit: KnownVisit) -> StageInspection:
@@ -178,7 +210,7 @@ def _edge_facts(index: int, edge: Edge, passes: int) -> dict[str, Any]:
 
 
 def answer_inspection(run: Execution, request: dict[str, Any], *, with_place: bool = True) -> dict[str, Any]:
-    """What a front-end is told: by ``node`` or ``edge``, and ``visit``, ``attempt``, ``branch``, ``file``.
+    """What a front-end is told: by ``node`` or ``edge``, and ``visit``, ``attempt``, ``branch``, ``item``, ``file``.
 
     ``with_place`` says where files are, for who sits at this machine.
 
@@ -193,11 +225,18 @@ def answer_inspection(run: Execution, request: dict[str, Any], *, with_place: bo
             *above, index = str(edge).split(CHILD_SEPARATOR)
             inner, _ = _inner(run, CHILD_SEPARATOR.join((*above, "")) if above else "")
             return {"kind": "edge", **inspect_edge(inner, _number(index, -1)).to_plain(), "edge": edge}
-        stage = inspect_stage(run, node, visit, attempt, str(request.get("branch") or ""))
+        branch, item = str(request.get("branch") or ""), _number(request.get("item"))
+        if item is None:
+            stage, own = inspect_stage(run, node, visit, attempt, branch), {"node": node}
+        else:
+            stage, own = (
+                inspect_item(run, node, item, visit, branch, attempt),
+                {"node": node, "item": item, "of_visit": visit},
+            )
         if file := request.get("file"):
-            return {"kind": "file", "node": node, "visit": stage.visit, "attempt": stage.attempt, **_file(stage, file)}
+            return {"kind": "file", "visit": stage.visit, "attempt": stage.attempt, **_file(stage, file), **own}
         plain = shown_stage(stage.to_plain(with_place=with_place))
-        return {"kind": "stage", **plain, "node": node, "can_be_told": _can_be_told(stage)}
+        return {"kind": "stage", **plain, **own, "can_be_told": item is None and _can_be_told(stage)}
     except AttractorError as error:
         asked = {"kind": "edge", "edge": edge} if edge is not None else {"kind": "stage", "node": node}
         return {**asked, "problems": [error_text(error)]}

@@ -16,6 +16,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.studio.inspect.inspection_lines import (
     AttemptLine,
     ContextChange,
+    ItemLine,
     MessageLine,
     VisitLine,
     cleaned,
@@ -36,6 +37,8 @@ MAX_TEXT: Final = 20_000
 """Characters of one text in the plain form."""
 MAX_VALUE: Final = 4_000
 """Characters of one context value in the plain form."""
+MAX_ITEM: Final = 200
+"""Characters of an item in the plain form."""
 MAX_FILES_TEXT: Final = 200_000
 """Characters of all files of a stage in the plain form, where their texts are wanted."""
 _FOLDERS: Final = re.compile(r'^( *(?:\| *)?File ")[^"\n]*[/\\]', re.MULTILINE)
@@ -72,6 +75,7 @@ class StageInspection:
         stderr: The same of its errors, or None.
         changes: What it changed in the run's worktree, as a diff, or None.
         traceback: Where Python of the user's failed in it (``traceback.txt``), or None.
+        items: Of a stage with `for_each`: its items, in the order of the list.
         context: Each key of the context before and behind the visit; changed ones first.
         files: The files of the attempt.
         usage: What the visit consumed, all its attempts; None when it did not say.
@@ -106,6 +110,7 @@ class StageInspection:
     stderr: str | None = None
     changes: str | None = None
     traceback: str | None = None
+    items: tuple[ItemLine, ...] = ()
     context: tuple[ContextChange, ...] = ()
     files: tuple[StageFile, ...] = ()
     usage: Usage | None = None
@@ -164,6 +169,7 @@ class StageInspection:
             "status": self.status,
             **texts,
             "output": output,
+            "items": [line.to_plain(MAX_ITEM) for line in self.items],
             "context": [change.to_plain(min(limit, MAX_VALUE)) for change in self.context],
             "files": self._plain_files(limit, with_texts=with_files),
             "usage": None if usage is None else usage.to_plain(),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from attractor_nb.model.outcome import Usage
 
 
@@ -108,6 +110,37 @@ class MessageLine:
             "given_by": redacted(self.given_by),
             "reach": self.reach,
             "words": self.words,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ItemLine:
+    """An item of a stage with `for_each`.
+
+    Attributes:
+        index: Its place in the list, from 0.
+        value: What it is; None where that is not known.
+        status: How its run ended, ``running``, ``cut off``, or ``not started``.
+        reason: Why it failed, or empty.
+        run_id: Its run, or empty.
+        directory: The directory of that; None where there is none.
+    """
+
+    index: int
+    value: Any = None
+    status: str = "not started"
+    reason: str = ""
+    run_id: str = ""
+    directory: Path | None = None
+
+    def to_plain(self, limit: int) -> dict[str, Any]:
+        """JSON values; the item as a text."""
+        return {
+            "index": self.index,
+            "value": cut_text(_value_text(self.value), limit),
+            "status": self.status,
+            "reason": redacted(self.reason),
+            "run_id": self.run_id,
         }
 
 

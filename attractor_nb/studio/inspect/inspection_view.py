@@ -48,6 +48,8 @@ _EDGES: Final = (
 def stage_text(plain: Mapping[str, Any]) -> str:
     """A stage in words: how it ended, how the run came there and went on, what changed, the texts."""
     lines = [headline(plain), *_columns(_facts(plain))]
+    if plain["items"]:
+        lines += _indented(table_text(_items(plain["items"])))
     if candidates := _candidates(plain):
         lines += _indented(table_text(_edges(candidates)))
     for name, title in _PARTS:
@@ -64,6 +66,8 @@ def stage_html(plain: Mapping[str, Any], theme: Theme = "auto") -> str:
         for name, words in _facts(plain)
     )
     parts = [element("div", {"class": "headline"}, headline(plain)), element("table", None, facts)]
+    if plain["items"]:
+        parts.append(_section("Items", _html_table(_items(plain["items"])), is_open=True))
     if candidates := _candidates(plain):
         parts.append(_section("Why this way", _edge_table(candidates), is_open=False))
     shown = shown_parts(plain)
@@ -224,8 +228,17 @@ def _edges(candidates: Sequence[Mapping[str, Any]]) -> Table:
     return Table("Edges that lead out", _EDGES, rows, states)
 
 
+def _items(items: Sequence[Mapping[str, Any]]) -> Table:
+    rows = [[str(one["index"]), _short(one["value"]), one["status"], _short(one["reason"] or "-")] for one in items]
+    columns = (Column("item", "number"), Column("value", "place"), Column("status"), Column("reason"))
+    return Table("Items", columns, rows, [""] * len(rows))
+
+
 def _edge_table(candidates: Sequence[Mapping[str, Any]]) -> Markup:
-    table = _edges(candidates)
+    return _html_table(_edges(candidates))
+
+
+def _html_table(table: Table) -> Markup:
     head = element("tr", None, *(element("th", {"scope": "col"}, column.title) for column in table.columns))
     body = joined(
         element(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.decisions.carried import CARRIED_FILE
 from attractor_nb.decisions.hindsight.visit_causes import arrival_of
@@ -12,15 +13,19 @@ from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, 
 from attractor_nb.handlers.function_stage import SOURCE_FILE
 from attractor_nb.model.calls.cached import INPUTS_FILE
 from attractor_nb.model.context_values import is_reference
+from attractor_nb.model.events import ChildEnded, ChildStarted
+from attractor_nb.model.states import as_result
+from attractor_nb.model.vocabulary.repetition import FOR_EACH, list_key
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
+from attractor_nb.model.vocabulary.value_paths import value_at
 from attractor_nb.runtime.handles.cache_verdict import words_of_look
 from attractor_nb.runtime.workspace.worktree_changes import place_facts
 from attractor_nb.storage.stages.stage_listing import Listing, list_stage, read_beginning
 from attractor_nb.studio.inspect.inspection import StageInspection
-from attractor_nb.studio.inspect.inspection_lines import AttemptLine, ContextChange, MessageLine, VisitLine
+from attractor_nb.studio.inspect.inspection_lines import AttemptLine, ContextChange, ItemLine, MessageLine, VisitLine
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from attractor_nb.decisions.hindsight.journal import AttemptRecord, VisitRecord
@@ -86,6 +91,7 @@ def read_stage(
         "" if outcome is None else outcome.failure_reason,
         notes="" if outcome is None else outcome.notes,
         **texts,
+        items=_items(spec, chosen, context, is_live=is_live) if FOR_EACH in spec.attrs else (),
         context=context,
         files=listing.files,
         usage=_consumed(record),
@@ -261,6 +267,28 @@ def _context(chosen: KnownVisit, *, is_whole: bool) -> tuple[tuple[ContextChange
             continue
         found.append(ContextChange(key, change, value(old), value(new)))
     return tuple(sorted(found, key=lambda one: (_ORDER[one.change], one.key))), problems
+
+
+def _items(spec: Node, chosen: KnownVisit, context: Iterable[ContextChange], *, is_live: bool) -> tuple[ItemLine, ...]:
+    """The items of a visit: those of its list, with what the log says of their runs."""
+    record = chosen.record
+    before = {one.key: one.before for one in context}
+    key = list_key(spec.get(FOR_EACH, str, ""))
+    found: object = value_at(before.get, key) if key else None
+    values = cast("list[Any]", found) if isinstance(found, list) else []
+    lines = dict(enumerate(ItemLine(index, value) for index, value in enumerate(values)))
+    for event in chosen.journal.counted:
+        if not isinstance(event, ChildStarted | ChildEnded) or event.item is None:
+            continue
+        if (event.name, event.branch, event.visit) != (record.node_id, record.branch, record.number):
+            continue
+        line = lines.get(event.item, ItemLine(event.item))
+        status, reason = "running" if is_live and record.commit is None else "cut off", ""
+        if isinstance(event, ChildEnded):
+            status, reason = as_result(event.status), event.reason
+        directory = chosen.place.root / event.child_root
+        lines[event.item] = replace(line, status=status, reason=reason, run_id=event.child_id, directory=directory)
+    return tuple(lines[index] for index in sorted(lines))
 
 
 def _is_same(old: Any, new: Any) -> bool:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
+from attractor_nb.model.vocabulary.repetition import FOR_EACH, FOR_EACH_TYPE
+from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES, FUNCTION_TYPE
 from attractor_nb.views.drawings.branch_stacks import WIDEST, lanes_of
 from attractor_nb.views.layout import MARGIN
 from attractor_nb.views.layout.direction import flow_of
@@ -79,7 +80,7 @@ _COUNTS_HEIGHT: Final = 11.5
 _AVERAGE_CHAR: Final = 6.6
 _MAX_CHARS: Final = 400
 """Nobody sees more of a text, however long it is."""
-_NOTED_TYPES: Final = frozenset({"parallel", "stack.manager_loop", "pipeline"})
+_NOTED_TYPES: Final = frozenset({"parallel", *CHILD_RUN_TYPES})
 _NOTE_ROOM: Final = "12/20   wait_all: 2 of 4, 1 failed"
 """What a fan-out, or a node with a child run, says while it goes on, in its small line."""
 _DIRECTIONS: Final = {direction.value: direction for direction in Direction}
@@ -130,11 +131,14 @@ def detail_of(node: Node, handler_type: str) -> str:
         return f"{name}()"
     if handler_type == "parallel":
         return node.get("join_policy", str, "wait_all")
+    if handler_type == FOR_EACH_TYPE:
+        return f"each {node.get(FOR_EACH, str, '')}"
     return handler_type
 
 
 def _box(node: Node, handler_type: str, density: Density, words: str) -> Box:
-    shape = SHAPE_OF_TYPE.get(handler_type, Shape.BOX)
+    own_type = node.handler_type if handler_type == FOR_EACH_TYPE else handler_type
+    shape = SHAPE_OF_TYPE.get(own_type, Shape.BOX)
     chars = min(density.label_chars, 16) if shape is Shape.DIAMOND else density.label_chars
     label = clean(node.label[:_MAX_CHARS])
     lines = wrap(label, chars * _AVERAGE_CHAR, LABEL_SIZE, max_lines=density.label_lines)

@@ -163,6 +163,7 @@ class GraphPicture:
         state = self.states.get(box.node_id, _NO_STATE)
         mark = self.overlay.nodes.get(box.node_id, NO_MARK)
         kind = self.graph.handler_types.get(box.node_id, "missing")
+        own_kind = self.graph.item_types.get(box.node_id, kind)
         tooltip = node_tooltip(box.node_id, node, kind, state, self.joins.get(box.node_id), mark.tip)
         has_finding = node is None or box.node_id in self.error_nodes
         has_gate = node is not None and node.goal_gate
@@ -172,7 +173,7 @@ class GraphPicture:
         return element(
             "g",
             {
-                "class": " ".join(("node", "type-" + _css_name(kind), "state-" + state.status, *mark.css_classes)),
+                "class": " ".join(("node", "type-" + _css_name(own_kind), "state-" + state.status, *mark.css_classes)),
                 "data-node": box.node_id,
                 "transform": "".join(("translate(", path_data(*centre), ")")),
             },

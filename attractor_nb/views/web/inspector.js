@@ -4,6 +4,7 @@
 
 import { makeContextDiff } from "./context_diff.js";
 import { makeFileList } from "./file_list.js";
+import { makeItemTable } from "./item_table.js";
 import { make, makeButton } from "./parts.js";
 import { makeTabs } from "./tabs.js";
 import { makeText, makeWords } from "./texts.js";
@@ -17,7 +18,7 @@ const SLOW_REPLY_MS = 1500;
 const BUSY = { kernel: __("The kernel is busy. The texts follow when the cell has ended."), server: __("The server has not answered yet.") };
 const STAGE_TABS = {
   Prompt: __("Prompt"), Response: __("Response"), Status: __("Status"), Context: __("Context"), Files: __("Files"), Attempts: __("Attempts"),
-  Why: __("Why"),
+  Items: __("Items"), Why: __("Why"),
 };
 
 export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel" }) {
@@ -48,7 +49,12 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
   const tabs = makeTabs(STAGE_TABS);
   const modes = new Map(); // which texts are wanted raw
 
-  const ask = (more) => onAsk({ node: shown, ...more });
+  // Of an item that is shown the run is asked, until somebody asks for another item, or for none.
+  const ask = (more) => {
+    const own = plain?.item !== undefined && more.item === undefined ? { item: plain.item, visit: plain.of_visit } : {};
+    onAsk({ node: shown, ...more, ...own });
+  };
+  const askForAll = () => onAsk({ node: shown, visit: plain.of_visit });
 
   function wait() {
     clearTimeout(timer);
@@ -65,10 +71,13 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       Context: [makeContextDiff(plain.context || [])],
       Files: [files.element],
       Attempts: [makeTries(plain, ask)],
+      Items: itemsOf(plain, ask, askForAll),
       Why: makeReasons(plain),
     });
     tabs.mark("Context", (plain.context || []).filter((one) => one.change !== "same").length);
     tabs.mark("Files", (plain.files || []).length);
+    tabs.mark("Items", (plain.items || []).length);
+    tabs.offer("Items", Boolean(plain.items?.length) || plain.item !== undefined);
     tabs.mark("Attempts", (plain.attempts || []).length > 1 || (plain.visits || []).length > 1
       ? `${(plain.visits || []).length}·${(plain.attempts || []).length}` : 0);
     body.replaceChildren(tabs.element);
@@ -111,7 +120,8 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       }
       clearTimeout(timer);
       if (message.kind === "file") {
-        if (files && plain && message.visit === plain.visit && message.attempt === plain.attempt) files.show(message);
+        const isOfShown = plain && message.visit === plain.visit && message.attempt === plain.attempt && message.item === plain.item;
+        if (files && isOfShown) files.show(message);
         return;
       }
       plain = message;
@@ -143,9 +153,15 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
 
 const passesOf = (passes) => (passes > 1 ? __("taken %1 times", passes) : passes ? __("taken once") : __("never taken"));
 
+function itemsOf(plain, ask, askForAll) {
+  if (plain.item !== undefined) return [makeButton("al-button", __("All items"), "", askForAll)];
+  return plain.items?.length ? [makeItemTable(plain, ask)] : [];
+}
+
 function headOf(plain) {
   const counting = (plain.visits || []).filter((one) => !one.is_set_aside).length;
   const parts = [plain.status.replace("_", " ") + (plain.cached ? `, ${__("cached")}` : "")];
+  if (plain.item !== undefined) parts.unshift(__("item %1", plain.item));
   if (plain.is_set_aside) parts.push(__("visit %1 (set aside)", plain.visit));
   else if (counting > 1) parts.push(__("visit %1 of %2", plain.visit, counting));
   if ((plain.attempts || []).length > 1) parts.push(__("attempt %1 of %2", plain.attempt, plain.attempts.length));

@@ -34,13 +34,14 @@ export function makeTabs(labels) {
   }
   list.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const end = { Home: 0, End: names.length - 1 }[event.key];
+    const there = names.filter((name) => !buttons.get(name).button.hidden);
+    const end = { Home: 0, End: there.length - 1 }[event.key];
     if (step === undefined && end === undefined) return;
     event.preventDefault();
     event.stopPropagation();
-    const at = end ?? (names.indexOf(current) + step + names.length) % names.length;
-    choose(names[at]);
-    buttons.get(names[at]).button.focus();
+    const at = end ?? (there.indexOf(current) + step + there.length) % there.length;
+    choose(there[at]);
+    buttons.get(there[at]).button.focus();
   });
 
   function choose(name) {
@@ -62,6 +63,11 @@ export function makeTabs(labels) {
     show(parts) {
       contents = parts;
       choose(current);
+    },
+    // Whether a tab is there; what was chosen of one that is not gives way to the first.
+    offer(name, isThere) {
+      buttons.get(name).button.hidden = !isThere;
+      if (!isThere && current === name) choose(names[0]);
     },
     mark(name, count) {
       buttons.get(name).count.textContent = count ? ` ${count}` : "";
