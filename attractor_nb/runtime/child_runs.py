@@ -263,7 +263,7 @@ class ChildRuns:
         pipeline, options, scope = charge.pipeline, charge.options, charge.scope
         inherited = self._inherited(charge)
         if is_found:  # its own backend and working directory answer and work
-            inherited = msgspec.structs.replace(inherited, backend=None, workspace=None)
+            inherited = msgspec.structs.replace(inherited, backend=None, workspace=None, shipping=None)
         try:
             wired = self._parent.wire(
                 pipeline, options, self._parent.seams, start, is_waited_for=True, inherited=inherited
@@ -286,6 +286,7 @@ class ChildRuns:
             workspace=self._workspace(charge.options),
             tape=None if parent.tape is None else parent.tape.inside(path_of(scope, charge.item)),
             backend=None if "backend" in charge.pipeline.run_defaults else parent.backend,
+            shipping=parent.shipping,
             above=Above(parent.setup.debugging, scope.node_id, parent.stores),
             funds=scope.for_child(),
         )
@@ -307,7 +308,7 @@ class ChildRuns:
         house = self._parent
         own = pipeline.run_defaults
         workdir = node.get("stack.child_workdir", str, "") or house.pipeline.graph.get("stack.child_workdir", str, "")
-        path = path_of(scope, item)
+        path, is_here = path_of(scope, item), house.shipping is None  # elsewhere there is no one place to work
         return replace(
             house.options,
             params=dict(inputs),
@@ -316,9 +317,9 @@ class ChildRuns:
             backend=own.get("backend", house.options.backend),
             interviewer=own.get("interviewer")
             or InheritedInterviewer(house.gates, house.options, f"{path}:{scope.visit}", path),
-            processes=house.processes,
-            workdir=child_workdir(workdir, house.workspace) or house.workspace.directory,
-            isolation=IN_PLACE,
+            processes=house.processes if is_here else house.options.processes,
+            workdir=child_workdir(workdir, house.workspace) or (house.workspace.directory if is_here else None),
+            isolation=IN_PLACE if is_here else None,
             workspace_from=None,
             **{**_NO_BOUNDS, **self._left(pipeline)},
             host="kernel",

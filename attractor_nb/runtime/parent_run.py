@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.wired_run import Wired
     from attractor_nb.runtime.workspace.workspace import Workspace
     from attractor_nb.stage import StageScope
+    from attractor_nb.workers.shipping import Shipping
 
 
 class ParentRun(Struct, frozen=True):
@@ -37,6 +38,7 @@ class ParentRun(Struct, frozen=True):
         backend: What answers its prompts.
         processes: What starts its commands.
         workspace: Where it works, and its children where their node names no other place.
+        shipping: The way to the workers of ``executor=``, open already; None when all is done here.
         tape: What its calls are recorded on or replayed from, if they are.
         setup: What the parent is made of; its store is another one after a restart.
         wire: Introduces everybody to everybody in a child.
@@ -49,6 +51,7 @@ class ParentRun(Struct, frozen=True):
     backend: CodergenBackend
     processes: Processes
     workspace: Workspace
+    shipping: Shipping | None
     tape: Tape | None
     setup: RunSetup
     wire: Callable[..., Wired]

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.handles.run_result import RunResult
     from attractor_nb.runtime.prepare.run_options import RunOptions
     from attractor_nb.runtime.workspace.workspace import Workspace
+    from attractor_nb.workers.shipping import Shipping
 else:
     for_each = later("attractor_nb.handlers.for_each")
     child_runs = later("attractor_nb.runtime.child_runs")
@@ -86,6 +87,7 @@ class _Works(Struct, frozen=True):
         place: Where the run works.
         workplace: The same, as its stages have it.
         lifetimes: What is opened with the run and ended with it.
+        shipping: The way to workers; None when all is done here.
     """
 
     handlers: dict[str, Handler]
@@ -94,6 +96,7 @@ class _Works(Struct, frozen=True):
     place: Workspace
     workplace: RunWorkplace
     lifetimes: tuple[BackendLifetime, ...]
+    shipping: Shipping | None
 
 
 def wire(
@@ -130,7 +133,17 @@ def wire(
     setup = _setup(options, seams, start, stream, gates, works, inherited)
     if not CHILD_RUN_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
         parent = parent_run.ParentRun(
-            pipeline, options, seams, gates, works.answering, works.processes, works.place, inherited.tape, setup, wire
+            pipeline,
+            options,
+            seams,
+            gates,
+            works.answering,
+            works.processes,
+            works.place,
+            works.shipping,
+            inherited.tape,
+            setup,
+            wire,
         )
         setup.children = children = _children(parent, stream, start)
         setup.lifetimes = (*setup.lifetimes, children)
@@ -166,7 +179,7 @@ def _works(
     handlers = dict(plugs.shipped(_handlers(registry, start.plan)))
     at_work = on_tape(here, answering, inherited.tape).processes
     workplace = RunWorkplace(start.plan.graph, place, at_work, pipeline.tools, servers)
-    return _Works(handlers, answering, processes, place, workplace, lifetimes)
+    return _Works(handlers, answering, processes, place, workplace, lifetimes, transport)
 
 
 def _setup(

@@ -82,6 +82,11 @@ TABLE = [
     Example("write_article", "start outline draft check done"),
     Example("supervised_article", "start editor publish done"),
     Example("article_and_summary", "start choose article summary done"),
+    Example(
+        "review_files",
+        "start review sum_up done",
+        params={"files": [{"name": "a.py", "text": "x = 1"}, {"name": "b.py", "text": "import os"}]},
+    ),
     Example("fan_out", "start readers best summary done"),
     Example("first_success", "start ways explain done", (("branch_condition", "ways"),)),
 ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from attractor_nb.backends import resolve_backend
+from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.handlers.handler_registry import HandlerRegistry
 from attractor_nb.protocols import BackendLifetime
 from attractor_nb.runtime.prepare.run_options import worker_wait_seconds
@@ -60,11 +61,16 @@ def shipping_of(options: RunOptions, plan: Plan) -> Shipping | None:
         return None
     from attractor_nb.workers.shipping import Shipping  # noqa: PLC0415 - for executors alone
 
-    return Shipping(
-        options.executor,
-        wait_seconds=worker_wait_seconds(options.worker_wait),
-        once={planned.id: planned.on_interrupted != "rerun" for planned in plan.nodes.values()},
-    )
+    return Shipping(options.executor, wait_seconds=worker_wait_seconds(options.worker_wait), once=_once(plan))
+
+
+def _once(plan: Plan) -> dict[str, bool]:
+    """By node: whether its work must not happen twice unasked; one of a child run of that name counts, too."""
+    once = {planned.id: planned.on_interrupted != "rerun" for planned in plan.nodes.values()}
+    for child in plan.graph.children.values():
+        for node_id, is_once in _once(compile_plan(child)).items():
+            once[node_id] = once.get(node_id, False) or is_once
+    return once
 
 
 def shipped_plugs(plugs: Plugs, options: RunOptions, shipping: Shipping) -> Plugs:
