@@ -17,6 +17,7 @@ from attractor_nb.handlers.response_texts import response_updates
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, read_status
+from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.handles.run_result import RunResult
 from attractor_nb.runtime.stored_execution import as_run
@@ -38,6 +39,7 @@ _NOT_TO_BE_REPLACED = {
     "start": "a start does nothing",
     "exit": "an exit does nothing",
     "parallel": "its branches would not be walked; pin the nodes within them",
+    FOR_EACH_TYPE: "its items would not be run, and its outputs are a list; pin the stage that gives the list",
 }
 _ENGINES_OWN = ("internal.", "graph.")
 _ROUTING = frozenset({"outcome", "preferred_label", "current_node"})

@@ -150,3 +150,18 @@ def test_an_example_runs_simulated_with_every_gate_approved(example, tmp_path, m
 @every_example
 def test_an_example_says_where_it_comes_from(example):
     assert (EXAMPLES / f"{example.name}.dot").read_text().startswith("// ")
+
+
+@pytest.mark.campaign
+@pytest.mark.real_llm
+@pytest.mark.timeout(600)
+def test_the_list_of_files_is_reviewed_by_the_model_on_this_machine(tmp_path):
+    (example,) = (example for example in TABLE if example.name == "review_files")
+    result = load(example, backend="local").run(
+        wait=True, logs_root=tmp_path / "run", trust=True, params=example.params
+    )
+    assert (result.status, result.reason) == ("success", "")
+    reviews = result.context["review.outputs"]
+    assert len(reviews) == 2
+    assert all(review.strip() for review in reviews)
+    assert result.context["sum_up.response"].strip()

@@ -8,7 +8,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage
 from attractor_nb.decisions.planning.executable_surface import executable_surface
-from attractor_nb.errors import UntrustedSource
+from attractor_nb.errors import OptionError, UntrustedSource
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ChildEnded, ChildStarted
 from attractor_nb.storage.stored_run import read_run
@@ -513,3 +513,8 @@ def test_such_keys_are_anybodys_where_no_stage_is_repeated():
         ).context["review.outputs"]
         == 3
     )
+
+
+def test_such_a_stage_cannot_be_pinned_for_no_item_would_be_run():
+    with pytest.raises(OptionError, match="its items would not be run"):
+        run(repeated(), pins={"review": "text"})
