@@ -6,6 +6,7 @@ stdin, as a file, and as environment.
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.replays.cache_keys import command_call, read_values
@@ -48,7 +49,7 @@ class ToolHandler:
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS for exit code 0, else FAIL with the exit code and the end of stderr."""
-        command = node.tool_command
+        command, line = node.tool_command, _line_of(node)
         if not command.strip():
             return Outcome.fail("No tool_command specified", is_terminal=True)
         scope = current_stage()
@@ -61,7 +62,7 @@ class ToolHandler:
             scope.stream(text, channel)
 
         result = await self._processes.run(
-            command,
+            line,
             env={**_environment(scope), **_item_environment(graph, context)},
             stdin=document,
             timeout_seconds=None if timeout is None else timeout.seconds,
@@ -78,8 +79,15 @@ class ToolHandler:
         values = _shown(context)
         declared = node.get(READS_ATTRIBUTE, str)
         read = read_values(values, None if declared is None else comma_list(declared))
-        inputs = command_call(node.id, node.tool_command, read, place=place_of(scope))
+        inputs = command_call(node.id, _line_of(node), read, place=place_of(scope))
         return StageCall(inputs, has_effects=True, files={CONTEXT_FILE: json_bytes(values).decode()})
+
+
+def _line_of(node: Node) -> str:
+    """The command as the shell of the system runs it."""
+    if node.get("tool_shell", str, "sh") == "bash":
+        return shlex.join(["bash", "-o", "pipefail", "-c", node.tool_command])
+    return node.tool_command
 
 
 def _shown(context: Context) -> dict[str, Any]:

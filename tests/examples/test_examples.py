@@ -87,6 +87,7 @@ TABLE = [
         "start review sum_up done",
         params={"files": [{"name": "a.py", "text": "x = 1"}, {"name": "b.py", "text": "import os"}]},
     ),
+    Example("route_ticket", "start sort support done", params={"ticket": "I was charged twice."}),
     Example("fan_out", "start readers best summary done"),
     Example("first_success", "start ways explain done", (("branch_condition", "ways"),)),
 ]
@@ -165,3 +166,16 @@ def test_the_list_of_files_is_reviewed_by_the_model_on_this_machine(tmp_path):
     assert len(reviews) == 2
     assert all(review.strip() for review in reviews)
     assert result.context["sum_up.response"].strip()
+
+
+@pytest.mark.campaign
+@pytest.mark.real_llm
+@pytest.mark.timeout(600)
+def test_the_model_on_this_machine_routes_a_ticket_by_the_fields_of_its_answer(tmp_path):
+    (example,) = (example for example in TABLE if example.name == "route_ticket")
+    result = load(example, backend="local").run(wait=True, logs_root=tmp_path / "run", params=example.params)
+    assert (result.status, result.reason) == ("success", "")
+    verdict = result.context["sort.verdict"]
+    team = "call" if verdict["urgent"] else verdict["team"]
+    assert result.completed_nodes == ("start", "sort", team, "done")
+    assert result.context[f"{team}.response"].strip()

@@ -6,7 +6,9 @@ import json
 import pytest
 
 from attractor_nb.context import Context
+from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.handlers.tool import ToolHandler
+from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.vocabulary.duration import Duration
@@ -128,3 +130,24 @@ def test_a_real_command_that_takes_too_long_is_ended(tmp_path):
     outcome = run_real(tmp_path, tool("echo begun; sleep 30", timeout=Duration(300))).outcome
     assert outcome.failure_reason == ("the command timed out after 300ms and was ended; stdout.txt ends with: begun")
     assert outcome.context_updates["tool.output"] == "begun\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "shell", "status"),
+    [
+        ("false | cat", "sh", "success"),
+        ("false | cat", "bash", "fail"),
+        ("[[ a == a ]] && echo 'it is' \"$0\"", "bash", "success"),
+    ],
+)
+def test_a_command_runs_in_the_shell_that_its_node_names(tmp_path, command, shell, status):
+    trial = run_real(tmp_path, tool(command, tool_shell=shell))
+    assert str(trial.outcome.status) == status
+
+
+def test_the_shell_is_part_of_what_is_called_and_of_what_is_trusted(tmp_path):
+    trial, processes = run_fake(tmp_path, node=tool("make | tail", tool_shell="bash"))
+    assert processes.commands[0].command == "bash -o pipefail -c 'make | tail'"
+    assert trial.outcome.notes == "Tool completed: make | tail"
+    graph = parse_dot('digraph { t [shape=parallelogram, tool_command="make | tail", tool_shell=bash] }')
+    assert [entry.attribute for entry in executable_surface(graph).commands] == ["tool_command", "tool_shell"]

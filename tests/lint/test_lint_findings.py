@@ -1082,6 +1082,7 @@ def test_a_key_that_looks_like_the_engines_and_that_nothing_sets_names_the_right
         ("grep -q 'a|b' file", False),
         ("make test >| log", False),
         ("set -o pipefail; make test | tail", False),
+        ('make test | tail", tool_shell="bash', False),
         ("make test 2>&1", False),
     ],
 )

@@ -45,6 +45,7 @@ _OTHER_NAMES: Final = frozenset(
         "allowed_tools",
         "attach",
         "function",
+        "tool_shell",
         "manager.guard_function",
         _SERVER,
     }

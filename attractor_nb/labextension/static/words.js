@@ -979,6 +979,14 @@ export const ATTRIBUTES = {
       "meaning": "Time each of these commands may take."
     }
   ],
+  "tool_shell": [
+    {
+      "of": "a node",
+      "value": "sh, bash",
+      "default": "sh",
+      "meaning": "What runs `tool_command`: `sh`, or `bash` with `pipefail`, where a pipe fails with its first failure."
+    }
+  ],
   "type": [
     {
       "of": "a node",

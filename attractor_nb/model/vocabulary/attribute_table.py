@@ -191,6 +191,14 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ),
         ("idempotent", _B, False, "The tool may be run again without harm."),
         ("tool_command", _X, "", "Command of a tool stage (spec 4.10). Never interpolated."),
+        AttributeSpec(
+            "tool_shell",
+            _NODE,
+            _C,
+            "sh",
+            "What runs `tool_command`: `sh`, or `bash` with `pipefail`, where a pipe fails with its first failure.",
+            ("sh", "bash"),
+        ),
         ("tool_hooks.pre", _X, "", "Command before each tool call of this node's model."),
         ("tool_hooks.post", _X, "", "Command after each tool call of this node's model."),
         AttributeSpec(

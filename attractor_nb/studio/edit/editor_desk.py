@@ -28,7 +28,7 @@ _OF_TYPE: Final = {
     "exit": _LOOKS,
     "conditional": _LOOKS,
     "codergen": (*_LOOKS, *_MODEL, *_STAGE),
-    "tool": (*_LOOKS, "tool_command", "idempotent", *_STAGE),
+    "tool": (*_LOOKS, "tool_command", "tool_shell", "idempotent", *_STAGE),
     "wait.human": (*_LOOKS, "human.prompt", "human.type", "human.timeout", "human.default_choice"),
     "parallel": (*_LOOKS, "join_policy", "join_k", "join_quorum", "error_policy", "max_parallel", *_STAGE),
     "parallel.fan_in": (*_LOOKS, "merge", *_MODEL, *_STAGE),
