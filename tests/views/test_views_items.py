@@ -102,6 +102,17 @@ def test_items_that_never_began_are_listed_as_such(directory):
     assert [one.status for one in items] == ["fail", "not started", "not started"]
 
 
+def test_an_exported_page_has_the_values_of_the_items_too(directory, tmp_path):
+    run(repeated(), directory)
+    page = Run.load(directory).export_html(tmp_path / "run.html").read_text("utf-8")
+    assert all(f'"value": "{name}"' in page or f'"value":"{name}"' in page for name in FILES)
+
+
+def test_a_large_list_is_listed_with_its_values(directory):
+    run(repeated('prompt="x"'), directory, params={"files": ["a" * 200_000, "b"]})
+    assert [len(one["value"]) for one in Run.load(directory).inspect("review").to_plain()["items"]] == [200, 1]
+
+
 def test_another_stage_has_no_items(directory):
     run(repeated(), directory)
     assert Run.load(directory).inspect("start").to_plain()["items"] == []

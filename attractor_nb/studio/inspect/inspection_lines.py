@@ -119,7 +119,7 @@ class ItemLine:
 
     Attributes:
         index: Its place in the list, from 0.
-        value: What it is; None where that is not known.
+        value: What it is; an empty text where that is not known.
         status: How its run ended, ``running``, ``cut off``, or ``not started``.
         reason: Why it failed, or empty.
         run_id: Its run, or empty.
@@ -127,7 +127,7 @@ class ItemLine:
     """
 
     index: int
-    value: Any = None
+    value: Any = ""
     status: str = "not started"
     reason: str = ""
     run_id: str = ""

@@ -25,7 +25,7 @@ from attractor_nb.studio.inspect.inspection import StageInspection
 from attractor_nb.studio.inspect.inspection_lines import AttemptLine, ContextChange, ItemLine, MessageLine, VisitLine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from attractor_nb.decisions.hindsight.journal import AttemptRecord, VisitRecord
@@ -91,7 +91,7 @@ def read_stage(
         "" if outcome is None else outcome.failure_reason,
         notes="" if outcome is None else outcome.notes,
         **texts,
-        items=_items(spec, chosen, context, is_live=is_live) if FOR_EACH in spec.attrs else (),
+        items=_items(spec, chosen, problems, is_live=is_live) if FOR_EACH in spec.attrs else (),
         context=context,
         files=listing.files,
         usage=_consumed(record),
@@ -245,15 +245,6 @@ def _context(chosen: KnownVisit, *, is_whole: bool) -> tuple[tuple[ContextChange
     if after is None:
         after = before
 
-    def value(recorded: Any) -> Any:
-        if not is_reference(recorded):
-            return recorded
-        try:
-            return chosen.place.resolve(recorded)
-        except CheckpointCorrupt as error:
-            problems.append(error.message)
-            return recorded
-
     found: list[ContextChange] = []
     for key in {**before, **after}:
         old, new = before.get(key), after.get(key)
@@ -265,16 +256,20 @@ def _context(chosen: KnownVisit, *, is_whole: bool) -> tuple[tuple[ContextChange
             change = "same" if _is_same(old, new) else "changed"
         if change == "same" and not is_whole:
             continue
-        found.append(ContextChange(key, change, value(old), value(new)))
+        old, new = (_whole(value, chosen, problems) for value in (old, new))
+        found.append(ContextChange(key, change, old, new))
     return tuple(sorted(found, key=lambda one: (_ORDER[one.change], one.key))), problems
 
 
-def _items(spec: Node, chosen: KnownVisit, context: Iterable[ContextChange], *, is_live: bool) -> tuple[ItemLine, ...]:
+def _items(spec: Node, chosen: KnownVisit, problems: list[str], *, is_live: bool) -> tuple[ItemLine, ...]:
     """The items of a visit: those of its list, with what the log says of their runs."""
     record = chosen.record
-    before = {one.key: one.before for one in context}
-    key = list_key(spec.get(FOR_EACH, str, ""))
-    found: object = value_at(before.get, key) if key else None
+    before, key = chosen.journal.context_before(record), list_key(spec.get(FOR_EACH, str, ""))
+
+    def get(name: str, absent: Any) -> Any:
+        return _whole(before.get(name, absent), chosen, problems)
+
+    found: object = value_at(get, key) if key else None
     values = cast("list[Any]", found) if isinstance(found, list) else []
     lines = dict(enumerate(ItemLine(index, value) for index, value in enumerate(values)))
     for event in chosen.journal.counted:
@@ -289,6 +284,17 @@ def _items(spec: Node, chosen: KnownVisit, context: Iterable[ContextChange], *, 
         directory = chosen.place.root / event.child_root
         lines[event.item] = replace(line, status=status, reason=reason, run_id=event.child_id, directory=directory)
     return tuple(lines[index] for index in sorted(lines))
+
+
+def _whole(recorded: Any, chosen: KnownVisit, problems: list[str]) -> Any:
+    """A value as it was, read where the record only refers to it; what cannot be read is a problem."""
+    if not is_reference(recorded):
+        return recorded
+    try:
+        return chosen.place.resolve(recorded)
+    except CheckpointCorrupt as error:
+        problems.append(error.message)
+        return recorded
 
 
 def _is_same(old: Any, new: Any) -> bool:

@@ -21,7 +21,7 @@ const STAGE_TABS = {
   Items: __("Items"), Why: __("Why"),
 };
 
-export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel" }) {
+export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel", opensItems = true }) {
   const element = make("aside", "al-inspector");
   element.hidden = true;
   element.setAttribute("aria-label", __("Inspector"));
@@ -71,7 +71,7 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       Context: [makeContextDiff(plain.context || [])],
       Files: [files.element],
       Attempts: [makeTries(plain, ask)],
-      Items: itemsOf(plain, ask, askForAll),
+      Items: itemsOf(plain, opensItems && ask, askForAll),
       Why: makeReasons(plain),
     });
     tabs.mark("Context", (plain.context || []).filter((one) => one.change !== "same").length);

@@ -5,7 +5,7 @@ import { __ } from "./wording.js";
 
 const ITEM_COLUMNS = [__("Item"), __("Value"), __("Status"), __("Reason")];
 
-// `ask({visit, branch, item})` is called for a click on an item whose run has begun.
+// `ask({visit, branch, item})` is called for a click on an item whose run has begun; without it none can be opened.
 export function makeItemTable(plain, ask) {
   const head = make("tr");
   head.append(...ITEM_COLUMNS.map((name) => make("th", "", name)));
@@ -22,7 +22,7 @@ export function makeItemTable(plain, ask) {
 function makeItemRow(one, { visit, branch }, ask) {
   const row = make("tr", `is-${one.status.replaceAll(" ", "-")}`);
   const place = make("td", "");
-  if (one.run_id) {
+  if (one.run_id && ask) {
     const button = makeButton("al-try", String(one.index), "", () => ask({ visit, branch, item: one.index }));
     button.setAttribute("aria-label", __("Open item %1", one.index));
     place.append(button);

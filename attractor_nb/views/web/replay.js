@@ -56,7 +56,7 @@ export function showReplay(host, el) {
 
   const stage = make("div", "ar-stage");
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select, now: clock });
-  const inspector = makeInspector({ onClose: () => select(null), onAsk: ask, onAct: act });
+  const inspector = makeInspector({ onClose: () => select(null), onAsk: ask, onAct: act, opensItems: host.isLive });
   stage.append(drawing.element, inspector.element);
   const scrubber = makeScrubber({ onSeek: (n) => seek(n), onStage: stepStage, onPlay: (n) => player.toggle(n) });
   const player = makePlayer({ timeOf, advance: (n) => show(n), onChange: (mode) => scrubber.setPlaying(mode) });
