@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from attractor_nb.errors import RunError, RunNotFound
+from attractor_nb.errors import GraphChanged, RunError, RunNotFound
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.events import ChildEnded, ChildStarted, Event, StageEnd
 from attractor_nb.model.outcome import Usage
@@ -123,6 +123,10 @@ class ChildRuns:
             return self._taken_up(charge, place, origin=_OWN)
         except RunNotFound:  # it was cut off before its first record
             return self._begin(charge, place)
+        except GraphChanged:  # which the resume of the run around has accepted, or it would not be here
+            if item is None:
+                raise
+            return self._begin(charge, next_place(home, charge.scope.visit, len(there)))
 
     async def ended(self, node: Node, item: ListItem) -> Child | None:
         """The run of an item that had ended before this attempt."""

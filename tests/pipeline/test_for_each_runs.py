@@ -237,6 +237,15 @@ def test_a_list_that_is_another_one_after_a_stop_has_runs_of_its_own(directory):
     assert running.result(60).context["review.outputs"] == ["read z.py", "read b.py"]
 
 
+def test_items_that_had_not_ended_begin_anew_with_a_changed_stage_that_is_accepted(directory):
+    first = PerItem({"b.py": NO_CREDIT})
+    assert run(repeated('prompt="Read ${item}", max_parallel=1'), directory, first).status == "interrupted"
+    changed, after = Pipeline(repeated('prompt="Judge ${item}", max_parallel=1')), PerItem()
+    again = changed.resume(directory, backend=after, durability="fast", on_graph_change="accept").result(60)
+    assert (again.status, again.reason) == ("success", "")
+    assert [prompt.splitlines()[-1] for prompt in after.prompts] == ["Judge b.py", "Judge c.py"]
+
+
 def test_a_rewind_before_the_stage_runs_its_items_again_in_runs_of_their_own(directory):
     run(repeated(), directory)
     backend = PerItem()
