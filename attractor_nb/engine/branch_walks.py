@@ -19,19 +19,22 @@ from attractor_nb.decisions.run_endings import unanswered_gate
 from attractor_nb.decisions.traversal import traverse_branch
 from attractor_nb.engine.walking import RunStops, walk
 from attractor_nb.errors import TerminalError
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.branch import BranchResult, branch_ids, branch_path, parts_of
 from attractor_nb.model.events import ParallelBranchCompleted, ParallelBranchStarted, ParallelCompleted, ParallelStarted
 from attractor_nb.model.outcome import StageStatus
-from attractor_nb.side_by_side import SideBySide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from attractor_nb import side_by_side
     from attractor_nb.decisions.branch_states import BranchState
     from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.engine.attempts import Attempts
     from attractor_nb.engine.walking import Keeper
     from attractor_nb.model.events import StageStarted
+else:
+    side_by_side = later("attractor_nb.side_by_side")
 
 MAX_DEPTH = 8
 """Fan-outs within fan-outs."""
@@ -73,7 +76,7 @@ class FanOut(msgspec.Struct):
         ids, clock = self.ids, self.attempts.setup.clock
         began = clock.monotonic()
         self._begin(len(ids), max_parallel)
-        work = SideBySide(lambda index: self._walk_one(index, ids[index]), settled)
+        work = side_by_side.SideBySide(lambda index: self._walk_one(index, ids[index]), settled)
         waiting: deque[int] = deque()
         for index, branch_id in enumerate(ids):
             branch = self.keeper.state.branches.open.get(self._path(branch_id))
