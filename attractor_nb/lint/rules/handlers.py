@@ -34,8 +34,8 @@ _QUOTED: Final = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
 _PIPE: Final = re.compile(r"(?<![|>])\|(?!\|)")
 _ALWAYS: Final = re.compile(r"(?:\|\||[;\n])[ \t]*(?:true|:|(?:echo|printf)\b[^;&|<>\n]*)\s*\Z|(?<!&)&\s*\Z")
 """The end of a command line that succeeds always."""
-_STOPS: Final = re.compile(r"\bset -[a-z]*e")
-"""The shell ends at the first command that fails."""
+_STOPS: Final = re.compile(r"\bset -[a-z]*e|\bexit\b")
+"""The shell ends at the first command that fails, or where the command says."""
 
 
 @rule(Severity.WARNING)
