@@ -11,6 +11,8 @@ import pytest
 
 from attractor_nb.stage import current_stage
 
+collect_ignore = ["mcp_server.py", "http_mcp_server.py", "odd_mcp_server.py"]  # programs of their own
+
 
 @dataclass
 class ToolUser:
