@@ -25,7 +25,7 @@ from attractor_nb.engine.backend_lifetimes import closed, open_backends
 from attractor_nb.engine.system_clock import SystemClock
 from attractor_nb.engine.time_limits import RunningTime
 from attractor_nb.engine.walking import RunStops, walk
-from attractor_nb.errors import StorageError
+from attractor_nb.errors import RunLocked, StorageError
 from attractor_nb.model.events import (
     CheckpointSaved,
     Event,
@@ -282,7 +282,7 @@ class Runner(msgspec.Struct):
         if committed != self._committed:  # stages follow one another: the store says when one is due
             self._save_later()
             return
-        with contextlib.suppress(StorageError):  # the next record meets the same disk, and ends the run
+        with contextlib.suppress(StorageError, RunLocked):  # the next record meets the same, and ends the run
             self._save_checkpoint(is_forced=True)
 
     def _save_marks(self) -> None:

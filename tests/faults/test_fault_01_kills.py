@@ -48,7 +48,8 @@ class Tally:
 
     def check(self):
         assert not self.violations, "\n".join(self.violations[:20])
-        assert self.missed <= self.cases // 50, f"{self.missed} runs of {self.cases} ended before their kill"
+        # A slow moment, in which a checkpoint more is written, can make the first run longer than the next.
+        assert self.missed <= max(1, self.cases // 50), f"{self.missed} runs of {self.cases} ended before their kill"
 
     def __str__(self):
         return (

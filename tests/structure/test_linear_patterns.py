@@ -25,6 +25,7 @@ MOST_PIECES = 5
 CATEGORIES = {"CATEGORY_SPACE": " ", "CATEGORY_DIGIT": "1", "CATEGORY_WORD": "a"}
 BOUNDED = {
     "attractor_nb.backends.agents.resets._PART": "is given what _IN has found, at most 600 characters",
+    "attractor_nb.languages.dot.lexer._COMMENTS": "is given what the lexer has read as blanks and comments: all are closed",
     "attractor_nb.languages.dot.attribute_mistakes._STRING_OR_COMMENT": "the lexer has read the text: all in it is closed",
     "attractor_nb.notebook.fitting_values._CLAUSE": "is given what a person has typed of one clause",
     "attractor_nb.views.drawings.flat_svg._COMMENTS_AND_BLOCKS": "is given our own style sheet",

@@ -58,6 +58,7 @@ _STEERING: Final = (
     "llm.system_prompt",
     "response_schema",
     "carry",
+    "for_each",
     "human.prompt",
     "human.form",
     "manager.instructions",
