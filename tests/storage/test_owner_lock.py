@@ -171,7 +171,7 @@ def test_a_lock_on_a_file_that_is_not_the_lock_file_any_more_is_none(create, reo
     before = psutil.Process().num_fds()
     with pytest.raises(RunLocked, match="is owned by") as caught:
         reopen(store.logs_root)
-    assert psutil.Process().num_fds() == before, caught.value
+    assert psutil.Process().num_fds() <= before, caught.value  # earlier tests may leave some to the collector
 
 
 def test_of_two_who_take_a_run_over_at_once_the_slower_one_is_refused_before_it_changes_the_lock(create, monkeypatch):
@@ -191,7 +191,7 @@ def test_of_two_who_take_a_run_over_at_once_the_slower_one_is_refused_before_it_
         DirectoryRunStore.open(store.logs_root, durability="fast", clock=ManualClock(), take_over=True)
     assert [place.stat().st_ino] == faster
     assert not list(store.logs_root.glob(".attractor-tmp-*"))
-    assert psutil.Process().num_fds() == before, caught.value
+    assert psutil.Process().num_fds() <= before, caught.value  # earlier tests may leave some to the collector
 
 
 def test_whoever_takes_a_run_over_and_is_swept_away_by_another_is_refused(create):
@@ -205,7 +205,7 @@ def test_whoever_takes_a_run_over_and_is_swept_away_by_another_is_refused(create
     before = psutil.Process().num_fds()
     with pytest.raises(RunLocked, match=f"is owned by process {os.getpid()} ") as caught:
         DirectoryRunStore.open(store.logs_root, durability="fast", clock=ManualClock(), take_over=True, disk=Swept())
-    assert psutil.Process().num_fds() == before, caught.value
+    assert psutil.Process().num_fds() <= before, caught.value  # earlier tests may leave some to the collector
     store.check_owner()
 
 
@@ -241,6 +241,6 @@ def test_an_interrupt_while_a_run_is_opened_frees_it(create, reopen, monkeypatch
     monkeypatch.setattr(ownership, "sweep", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
         reopen(store.logs_root)
-    assert psutil.Process().num_fds() == before, caught.value
+    assert psutil.Process().num_fds() <= before, caught.value  # earlier tests may leave some to the collector
     monkeypatch.undo()
     reopen(store.logs_root)
