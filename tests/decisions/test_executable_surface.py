@@ -106,6 +106,13 @@ def test_every_text_that_can_reach_a_model_that_may_execute_is_listed_ruling_43(
     assert not any(found.attribute == "rankdir" for found in surface(WITH_TEXTS % more).commands)
 
 
+def test_a_child_that_says_for_each_of_itself_hides_no_command_ruling_43():
+    child = parse_dot('digraph { for_each="item in x" b [shape=parallelogram, tool_command="rm -rf ."] }')
+    parent = parse_dot("digraph { sub [type=pipeline] }")
+    found = executable_surface(replace(parent, children={"sub": child})).commands
+    assert Command("sub/b", "tool_command", "rm -rf .") in found
+
+
 def test_functions_are_listed_wherever_they_stand_ruling_43():
     assert surface("count [function=count]").commands == (Command("count", "function", "count"),)
     boss = surface("boss [shape=house, stack.child_pipeline=worker, manager.guard_function=judge]").commands

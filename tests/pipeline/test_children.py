@@ -914,6 +914,21 @@ def test_pipelines_nest_at_most_32_levels_whatever_the_graph_says_ruling_52(tmp_
     assert not errors_of(Pipeline(top))
 
 
+def test_pipelines_that_say_for_each_of_themselves_count_as_levels_ruling_52(tmp_path):
+    top = naming_one_another(tmp_path, files=40, names=1)
+    for path in tmp_path.glob("*.dot"):
+        path.write_text(path.read_text().replace("{", '{ graph [for_each="item in x"]', 1))
+    top.write_text(top.read_text().replace("{", "{ graph [max_child_depth=100000]", 1))
+    (message,) = errors_of(Pipeline(top))
+    assert "would be nested deeper than 32 levels" in message
+
+
+def test_a_node_that_only_says_the_type_for_each_is_an_error_in_words():
+    pipeline = Pipeline(FRAME.format(body="a [type=for_each] start -> a -> done"))
+    (found,) = [each for each in pipeline.judged_for_a_run() if each.is_error]
+    assert found.message == 'no handler is registered for the type "for_each" of "a": a run is refused'
+
+
 def test_a_known_child_is_refused_where_it_would_be_too_deep_ruling_52(tmp_path):
     named = {"leaf": WORKER, "middle": by_file("leaf.dot"), "above": by_file("middle.dot")}
     family(tmp_path, **named)

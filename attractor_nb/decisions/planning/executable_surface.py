@@ -23,7 +23,7 @@ from attractor_nb.model.calls.rates import RATE_FIELDS
 from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
 from attractor_nb.model.vocabulary.attribute_table import TABLE
 from attractor_nb.model.vocabulary.foreign_names import GRAPHVIZ_NAMES
-from attractor_nb.model.vocabulary.repetition import FOR_EACH
+from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,7 +154,7 @@ def _all_commands(graph: Graph, within: str, *, has_texts: bool) -> Iterator[Com
                 yield command
     for node_id, child in graph.children.items():
         # The pipeline of an item has what the node itself has, which is listed; and the child of that node.
-        below = child.children.values() if FOR_EACH in child.attrs else (child,)
+        below = child.children.values() if graph.handler_types[node_id] == FOR_EACH_TYPE else (child,)
         for each in below:
             yield from _all_commands(each, f"{within}{node_id}/", has_texts=has_texts)
 

@@ -100,15 +100,17 @@ class Family(Struct, Generic[MemberT]):
         problems: What keeps the others from running.
         depth: How many levels of pipelines are below.
         node_count: How many nodes they have together, on all levels, each as often as it is named.
+        items: The nodes whose child is the pipeline of an item: no attribute that an author writes says so.
     """
 
     children: dict[str, MemberT] = field(default_factory=dict[str, MemberT])
     problems: list[ChildProblem] = field(default_factory=list[ChildProblem])
     depth: int = 0
     node_count: int = 0
+    items: set[str] = field(default_factory=set[str])
 
-    def add(self, node_id: str, child: MemberT) -> None:
-        """Take in the child of a node."""
+    def add(self, node_id: str, child: MemberT, *, is_item: bool = False) -> None:
+        """Take in the child of a node; that of an item is on the level of the node."""
         self.node_count += len(child.graph.nodes) + child.family.node_count
         if self.is_too_large:
             raise _Refused(
@@ -117,7 +119,9 @@ class Family(Struct, Generic[MemberT]):
                 "name fewer children, or smaller ones",
             )
         self.children[node_id] = child
-        self.depth = max(self.depth, child.family.depth + (FOR_EACH not in child.graph.attrs))
+        if is_item:
+            self.items.add(node_id)
+        self.depth = max(self.depth, child.family.depth + (not is_item))
 
     @property
     def is_too_large(self) -> bool:
@@ -134,9 +138,8 @@ class Family(Struct, Generic[MemberT]):
     def inputs(self) -> dict[str, tuple[Input, ...]]:
         """What the children declare, by node; what their own pipelines give them is not required."""
         found = {node_id: _open_inputs(child) for node_id, child in self.children.items()}
-        for child in self.children.values():
-            if FOR_EACH in child.graph.attrs:  # its one stage names the child whose inputs these are
-                found |= child.family.inputs
+        for node_id in self.items:  # its one stage names the child whose inputs these are
+            found |= self.children[node_id].family.inputs
         return found
 
 
@@ -206,7 +209,8 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
             if family.is_too_large:
                 break
             if handler_type == FOR_EACH_TYPE:
-                self._find_item(graph, graph.nodes[node_id], family)
+                if FOR_EACH in graph.nodes[node_id].attrs:  # else the node only says the type, and fails
+                    self._find_item(graph, graph.nodes[node_id], family)
             elif handler_type in wanted:
                 self._find_one(graph, graph.nodes[node_id], family)
         return family
@@ -220,7 +224,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
         made = self.make_item(item_graphs.item_graph(graph, node), beside, origin)
         family.problems.extend(made.family.problems)
         try:
-            family.add(node.id, made)
+            family.add(node.id, made, is_item=True)
         except _Refused as refused:
             family.problems.append(ChildProblem(node.id, "", refused.message, refused.remedy))
 
