@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor_nb.cli.quiet_progress import QuietProgress
+    from attractor_nb.cli.run_settings import Settings
     from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.model.question import Answer, Question
     from attractor_nb.pipeline.pipeline import Pipeline
@@ -101,6 +102,17 @@ class _Nobody:
 
     async def inform(self, message: str, stage: str) -> None:
         del message, stage
+
+
+def recorded_by(directory: Path, pipeline: Pipeline, settings: Settings) -> tuple[Command, ...]:
+    """What a directory would choose by itself, with what the options of the command line leave to it."""
+    return choices_of(
+        directory,
+        pipeline.graph,
+        is_backend_given=settings.named_backend is not None,
+        is_place_given=settings.is_place_given,
+        is_trusted=settings.needs_no_question,
+    )
 
 
 def settled_trust(

@@ -14,7 +14,7 @@ from rich.console import Group
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from attractor_nb.cli.console_questions import settled_trust
+from attractor_nb.cli.console_questions import recorded_by, settled_trust
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import GateMode
 from attractor_nb.cli.reporting import print_json, report
@@ -29,7 +29,6 @@ from attractor_nb.model.states import RunStatus
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.prepare.text_sources import changed_source
-from attractor_nb.runtime.recorded_options import choices_of
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.storage.map_directory import read_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
@@ -103,13 +102,7 @@ def resume_map(directory: Path, file: str, params: Path | None, settings: Settin
         pipeline,
         is_trusted=settings.needs_no_question,
         logs_root=directory,
-        recorded=choices_of(
-            directory,
-            pipeline.graph,
-            is_backend_given=settings.named_backend is not None,
-            is_place_given=settings.is_place_given,
-            is_trusted=settings.needs_no_question,
-        ),
+        recorded=recorded_by(directory, pipeline, settings),
     )
     options = {**_options(settings), **own.options, "trust": trust}
     rows = None if params is None else read_params_file(params)

@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.cli.console_questions import gate_interviewer, settled_trust
+from attractor_nb.cli.console_questions import gate_interviewer, recorded_by, settled_trust
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import BackendName, GraphChange, OnInterrupted
 from attractor_nb.cli.quiet_progress import QuietProgress
@@ -26,7 +26,6 @@ from attractor_nb.pipeline.run import Run
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.runtime.prepare.trust import where_commands_run
-from attractor_nb.runtime.recorded_options import choices_of
 from attractor_nb.runtime.workspace.worktree_changes import place_facts
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.cli.run_settings import Settings
-    from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.runtime.handles.handle import Handle, ResultT
     from attractor_nb.runtime.handles.run_result import RunResult
@@ -159,21 +157,12 @@ def _watch(
     backend: str | None,
 ) -> ExitCode:
     """Start a run, or go on with the one in ``logs_root``, show it, and sum it up."""
-    recorded: Sequence[Command] = ()
-    if logs_root is not None:
-        recorded = choices_of(
-            logs_root,
-            pipeline.graph,
-            is_backend_given=settings.named_backend is not None,
-            is_place_given=settings.is_place_given,
-            is_trusted=settings.needs_no_question,
-        )
     trust = settings.trust_hash or settled_trust(
         pipeline,
         is_trusted=settings.needs_no_question,
         logs_root=logs_root,
         place=_place(pipeline, settings, logs_root),
-        recorded=recorded,
+        recorded=() if logs_root is None else recorded_by(logs_root, pipeline, settings),
     )
     progress = _progress(pipeline, settings, backend)
     run = start({**_options(settings, progress), "trust": trust})

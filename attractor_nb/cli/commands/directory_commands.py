@@ -207,6 +207,16 @@ def watch(
     return watch_session(path, is_once=is_once, is_json=is_json)
 
 
+Place = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN_DIR|RUN_ID",
+        help="The run's directory; with --server the run's id, or its URL.",
+        show_default=False,
+    ),
+]
+"""A run that a command speaks to."""
+
 ANSWER_HELP = """Answer an open question of a run. The run is inactive, or on a server.
 
 \b
@@ -221,14 +231,7 @@ A process that works on the run continues with the answer. Otherwise it is recor
 
 
 def answer(
-    place: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN_DIR|RUN_ID",
-            help="The run's directory; with --server the run's id, or its URL.",
-            show_default=False,
-        ),
-    ],
+    place: Place,
     gate: Annotated[
         str, typer.Argument(metavar="GATE", help="The node that asks, or the question's id.", show_default=False)
     ],
@@ -280,14 +283,7 @@ active has it when `attractor-nb resume` continues it.
 
 
 def tell(
-    place: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN_DIR|RUN_ID",
-            help="The run's directory; with --server the run's id, or its URL.",
-            show_default=False,
-        ),
-    ],
+    place: Place,
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="What the model is told; - reads stdin.", show_default=False)
     ],
