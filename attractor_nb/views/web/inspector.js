@@ -39,7 +39,7 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
   const body = make("div", "al-inspector-body");
   const acting = makeStageActions((request) => onAct(request));
   const telling = makeStageMessage((request) => onAct(request));
-  element.append(head, state, problems, acting.element, telling.element, body);
+  element.append(head, state, problems, acting.element, body);
 
   let timer = 0;
   let shown = null; // the id that was opened
@@ -126,6 +126,8 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       }
       plain = message;
       acting.show((onAct && message.actions) || null, { ...message, node: shown });
+      // A page that cannot tell anything has no form; one that has it keeps it where it stands, with its focus.
+      if (onAct && message.can_be_told && !element.contains(telling.element)) acting.element.after(telling.element);
       telling.show(onAct && message.can_be_told, message.status === undefined ? null : { ...message, node: shown });
       problems.replaceChildren(...(message.problems || []).map((words) => make("p", "al-problem", words)));
       if (message.edge !== undefined && message.source !== undefined) {
