@@ -17,10 +17,10 @@ from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
 from attractor_nb.views import layout as layout_module
 from attractor_nb.views.drawings.drawing import draw_scene
-from attractor_nb.views.layout import graphviz_dot, lay_out
+from attractor_nb.views.layout import graphviz_dot, lay_out, layered
 from attractor_nb.views.layout.geometry import point_at
 from attractor_nb.views.layout.layers import layer_scene
-from attractor_nb.views.layout.skeleton import skeleton_of
+from attractor_nb.views.layout.skeleton import skeleton_of, straight_links
 from attractor_nb.views.scene import Shape
 
 ENGINES = ("dot", "layered")
@@ -386,3 +386,41 @@ def test_an_edge_that_the_library_loses_is_an_error_and_no_drawing_without_it(mo
     monkeypatch.setattr(fast_sugiyama, "from_edges", losing)
     with pytest.raises(AssertionError, match="the library lost an edge"):
         lay_out(scene, "layered")
+
+
+def dense(count):
+    """A pipeline in which each node leads to all nodes after it."""
+    names = [f"n{number}" for number in range(count)]
+    edges = "\n".join(f"{a} -> {b}" for a, b in combinations(names, 2))
+    return parse_dot(f"digraph D {{ start [shape=Mdiamond]; start -> n0\n{edges} }}")
+
+
+def test_in_a_dense_graph_the_longest_edges_are_drawn_straight(monkeypatch):
+    """Issue 34: 3,600 edges took 143 s. Led around the boxes are as many as cross 8,000 layers together."""
+    asked = []
+    monkeypatch.setattr(layered, "layer_scene", lambda skeleton: asked.append(skeleton) or layer_scene(skeleton))
+    scene = draw_scene(dense(40))
+    layout = lay_out(scene, "layered")
+    (skeleton,) = asked
+    spans = [scene_link.target - scene_link.source for scene_link in skeleton.scene.links]
+    assert 7_900 < sum(spans) <= 8_000
+    assert len(layout.routes) == len(scene.links) == 781
+    straight = [link for link in scene.links if link not in skeleton.scene.links]
+    assert min(link.target - link.source for link in straight) >= max(spans)
+    for link, route in zip(scene.links, layout.routes, strict=True):
+        for box, (x, y) in ((link.source, route.path[0][0]), (link.target, route.tip)) if link in straight else ():
+            centre, drawn = layout.centres[box], scene.boxes[box]
+            assert abs(x - centre[0]) <= drawn.width / 2 + 1
+            assert abs(y - centre[1]) <= drawn.height / 2 + 1
+
+
+def test_the_main_path_is_led_around_boxes_however_long_it_is():
+    names = " -> ".join(f"n{number}" for number in range(9))
+    back = "; ".join(f"n{number} -> n0" for number in range(1, 9))
+    scene = draw_scene(parse_dot(f"digraph G {{ start -> {names} -> exit; {back}; start -> exit }}"))
+    skeleton = skeleton_of(scene)
+    straight = straight_links(skeleton, budget=0)
+    assert not straight & set(skeleton.spine)
+    assert {
+        (scene.boxes[scene.links[p].source].node_id, scene.boxes[scene.links[p].target].node_id) for p in straight
+    } == {("start", "exit"), *((f"n{number}", "n0") for number in range(2, 9))}

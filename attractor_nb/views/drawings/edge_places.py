@@ -33,6 +33,11 @@ _SHORT_PASSES_WIDTH: Final = text_width(f"{TIMES}888", DETAIL_SIZE, is_bold=True
 FINDING_SIZE: Final = 15.0
 _CELL: Final = 48.0
 _STEP: Final = 5.0
+"""Between two points of a line."""
+_MOST_POINTS: Final = 200_000
+"""Of all lines together; in a drawing that needs more, the points are further apart."""
+_CROWDED: Final = 240
+"""A cell with this many points, some 24 lines, has no free place."""
 _BISECTIONS: Final = 6
 _CLEAR: Final = 3.0
 """Between a mark and a line."""
@@ -117,7 +122,9 @@ class Ground:
         self._size = layout.width, layout.height
         self.links = scene.links
         self.labels = [route.label for route in layout.routes]
-        self.lines = [_points_along(route) for route in layout.routes]
+        cubics = [cubic for route in layout.routes for cubic in route.path]
+        step = max(_STEP, sum(_length(cubic) for cubic in cubics) / _MOST_POINTS)
+        self.lines = [_points_along(route, step) for route in layout.routes]
         for box, (x, y) in zip(scene.boxes, layout.centres, strict=True):
             self.take(around(x, y, box.width, box.height))
         for link, route in zip(scene.links, layout.routes, strict=True):
@@ -147,10 +154,13 @@ class Ground:
         for column in range(int(left // _CELL), int(right // _CELL) + 1):
             for row in rows:
                 cell = column, row
+                points = self._points.get(cell, ())
+                if len(points) >= _CROWDED:
+                    return False
                 for a, b, c, d in self._areas.get(cell, ()):
                     if a < right and left < c and b < bottom and top < d:
                         return False
-                for x, y in self._points.get(cell, ()):
+                for x, y in points:
                     if near < x < far and high < y < low:
                         return False
                 if not may_cross_frames and self._is_framed(area, cell):
@@ -302,15 +312,21 @@ def _is_straight(cubic: Cubic) -> bool:
     return all(abs((dx - ax) * (y - ay) - (dy - ay) * (x - ax)) / length < 0.1 for x, y in cubic[1:3])
 
 
-def _points_along(route: Route) -> list[Point]:
-    """Points of a path a few pixels apart, in order."""
+def _length(cubic: Cubic) -> float:
+    """About the length of a cubic."""
+    (x0, y0), (x1, y1) = cubic[0], cubic[3]
+    return abs(x1 - x0) + abs(y1 - y0)
+
+
+def _points_along(route: Route, step: float) -> list[Point]:
+    """Points of a path, a step apart, in order."""
     points = [route.path[0][0]]
     for cubic in route.path:
         (x0, y0), (x1, y1) = cubic[0], cubic[3]
-        count = max(1, int((abs(x1 - x0) + abs(y1 - y0)) / _STEP))
+        count = max(1, int(_length(cubic) / step))
         if _is_straight(cubic):
             dx, dy = (x1 - x0) / count, (y1 - y0) / count
-            points += [(x0 + dx * step, y0 + dy * step) for step in range(1, count + 1)]
+            points += [(x0 + dx * number, y0 + dy * number) for number in range(1, count + 1)]
         else:
             points += points_at(cubic, count)
     return points

@@ -19,6 +19,8 @@ Cubic = tuple[Point, Point, Point, Point]
 
 HEAD_LENGTH: Final = 7.0
 _BISECTIONS: Final = 9
+_CLIP_BISECTIONS: Final = 14
+"""A line through a whole drawing is clipped within two pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def clip_start(path: list[Cubic], corners: list[Point], centre: Point) -> list[C
         if _is_inside(cubic[3], corners, centre):
             continue
         low, high = 0.0, 1.0
-        for _ in range(_BISECTIONS):
+        for _ in range(_CLIP_BISECTIONS):
             middle = (low + high) / 2
             if _is_inside(point_at(cubic, middle), corners, centre):
                 low = middle

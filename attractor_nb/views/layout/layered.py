@@ -16,7 +16,7 @@ from attractor_nb.views.layout.geometry import Cubic, Point, RawLayout, Rect, mo
 from attractor_nb.views.layout.layers import Layered, layer_scene, order_layers
 from attractor_nb.views.layout.routes import Course, Door, course, keep_apart
 from attractor_nb.views.layout.rows import RUN, Strip, gaps_between_layers, row_breaks, with_turns
-from attractor_nb.views.layout.skeleton import Skeleton, skeleton_of
+from attractor_nb.views.layout.skeleton import Skeleton, skeleton_of, straight_links, with_straight_links, without_links
 from attractor_nb.views.layout.vertex_places import BESIDE, Places
 from attractor_nb.views.outlines import outline
 from attractor_nb.views.scene import Direction
@@ -45,6 +45,14 @@ def lay_out_in_layers(scene: Scene, orderer: Callable[[Skeleton, Layered], Keys]
     if not scene.boxes:
         return RawLayout([], [], [], [])
     skeleton = skeleton_of(scene)
+    if straight := straight_links(skeleton):
+        rest = _led_around(skeleton_of(without_links(scene, straight)), orderer)
+        return with_straight_links(scene, rest, straight)
+    return _led_around(skeleton, orderer)
+
+
+def _led_around(skeleton: Skeleton, orderer: Callable[[Skeleton, Layered], Keys] | None) -> RawLayout:
+    """Coordinates with every link led around the boxes."""
     layered = layer_scene(skeleton)
     order_layers(skeleton, layered, orderer(skeleton, layered) if orderer else None)
     drawing = _Drawing(skeleton, layered)

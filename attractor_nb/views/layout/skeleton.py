@@ -2,7 +2,7 @@
 
 An edge with a label is led through a *bead*, a vertex as large as the label, so that the label sits
 on its edge and nothing runs through it. Loop-backs are turned round before an engine sees them, and
-loops at one box are drawn here, beside it. Pure.
+loops at one box are drawn here, beside it. Links that cross too many layers are drawn straight. Pure.
 
 The rule: at each box it goes on by the first link in the text that leads forward to an exit. A fan-out has
 no first branch, all go at once: there the path leaves out what lies between the fan-out and where its
@@ -11,20 +11,24 @@ branches meet. A labelled way beside branches without labels is none of them, bu
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.views.layout.geometry import straight
+from attractor_nb.views.layout.geometry import RawLayout, clip_start, reversed_path, straight
+from attractor_nb.views.outlines import outline
 from attractor_nb.views.scene import Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from attractor_nb.views.layout.geometry import Cubic, Point
     from attractor_nb.views.scene import Scene
 
 _LOOP_REACH: Final = 24.0
+MOST_CROSSINGS: Final = 8_000
+"""Layers that all links of a drawing may cross together: one to two seconds of work. A link costs a vertex in each
+layer that it crosses, and where thousands do, no line can be followed with the eye anyway."""
 
 
 def main_path(scene: Scene, is_forward: Sequence[bool]) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
@@ -232,3 +236,61 @@ def _orientation(scene: Scene) -> list[bool]:
                 on_path.discard(vertex)
                 is_finished.add(vertex)
     return forward
+
+
+def straight_links(skeleton: Skeleton, budget: int = MOST_CROSSINGS) -> frozenset[int]:
+    """Positions of the links that are drawn straight: the longest ones, once the budget is used."""
+    ranks = _ranks(skeleton)
+    spans = [abs(ranks[lower] - ranks[upper]) for upper, lower in skeleton.ends]
+    if sum(spans) <= budget:
+        return frozenset()
+    main_path = frozenset(skeleton.spine)
+    crossings = 0
+    found = set[int]()
+    for position in sorted(range(len(spans)), key=lambda link: (link not in main_path, spans[link], link)):
+        crossings += spans[position]
+        if crossings > budget and spans[position] > 1:
+            found.add(position)
+    return frozenset(found)
+
+
+def _ranks(skeleton: Skeleton) -> list[int]:
+    """The layer of each box: below all boxes that a link leads from."""
+    below: dict[int, list[int]] = defaultdict(list)
+    above = [0] * len(skeleton.scene.boxes)
+    for upper, lower in skeleton.ends:
+        if upper != lower:
+            below[upper].append(lower)
+            above[lower] += 1
+    ranks = [0] * len(above)
+    ready = deque(box for box, count in enumerate(above) if not count)
+    while ready:
+        box = ready.popleft()
+        for lower in below[box]:
+            ranks[lower] = max(ranks[lower], ranks[box] + 1)
+            above[lower] -= 1
+            if not above[lower]:
+                ready.append(lower)
+    return ranks
+
+
+def without_links(scene: Scene, positions: Collection[int]) -> Scene:
+    """A scene without some of its links."""
+    return replace(scene, links=tuple(link for place, link in enumerate(scene.links) if place not in positions))
+
+
+def with_straight_links(scene: Scene, raw: RawLayout, positions: Collection[int]) -> RawLayout:
+    """The layout of a scene whose links at some positions were left out, with these as straight lines."""
+    paths, labels = iter(raw.paths), iter(raw.labels)
+    whole = RawLayout(raw.centres, [], [], raw.panels)
+    for position, link in enumerate(scene.links):
+        if position not in positions:
+            whole.paths.append(next(paths))
+            whole.labels.append(next(labels))
+            continue
+        start, end = raw.centres[link.source], raw.centres[link.target]
+        path = clip_start([straight(start, end)], outline(scene.boxes[link.source]), start)
+        path = reversed_path(clip_start(reversed_path(path), outline(scene.boxes[link.target]), end))
+        whole.paths.append(path)
+        whole.labels.append(((start[0] + end[0]) / 2, (start[1] + end[1]) / 2) if link.lines else None)
+    return whole
