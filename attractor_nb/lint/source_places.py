@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from attractor_nb.languages.dot.literals import embed_value, is_quoted, quote, spell
@@ -110,14 +111,21 @@ def appending(graph: Graph, statement: str, title: str) -> Fix:
     Only says so when the last brace of the source may stand in a comment.
     """
     source = graph.source
-    if source is None:
+    end = _end_of_graph(source.text) if source else None
+    if source is None or end is None:
         return Fix(title)
-    body = source.text.rstrip()
+    start, is_alone = end
+    insertion = f"    {statement}\n" if is_alone else f" {statement} "
+    return Fix(title, (TextEdit(source.span(start, start), insertion),))
+
+
+@lru_cache(maxsize=8)  # one for each text: a graph of one line may have a finding at each of 20,000 nodes
+def _end_of_graph(text: str) -> tuple[int, bool] | None:
+    """Place for a statement before the last brace, and whether the brace is alone on its line."""
+    body = text.rstrip()
     line = body[body.rfind("\n") + 1 :]
     if not body.endswith("}") or any(sign in line for sign in ("//", "#", "*")):
-        return Fix(title)
+        return None
     brace = len(body) - 1
     is_alone = not line[:-1].strip()
-    insertion = f"    {statement}\n" if is_alone else f" {statement} "
-    start = brace - len(line) + 1 if is_alone else brace
-    return Fix(title, (TextEdit(source.span(start, start), insertion),))
+    return (brace - len(line) + 1 if is_alone else brace), is_alone
