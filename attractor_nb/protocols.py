@@ -76,6 +76,14 @@ def answers_only(backend: object, node: Node) -> bool:
     return found is not None and bool(found(node))
 
 
+def acts_unasked(backend: object) -> bool:
+    """Whether a backend may write or execute for any stage, whatever its ``allowed_tools`` (ruling 43).
+
+    It says so by an attribute, ``acts_unasked = True``. The prompts of another's pipeline then need trust, too.
+    """
+    return bool(getattr(backend, "acts_unasked", False))
+
+
 def takes_attachments(backend: object) -> bool:
     """Whether a backend sends what a stage attaches (``current_stage().attachments``), or hands it on.
 

@@ -78,7 +78,7 @@ def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapR
     """
     request = _checked(pipeline, request)
     own, options = request.own, request.of_rows
-    check_trust(pipeline.graph, pipeline.origin, options)
+    check_trust(pipeline, options)
     rows = read_rows(params, {**pipeline.params, **options.params}, RowCheck(pipeline))
     seams = seams_of(options)
     if options.durability == "none":
@@ -142,7 +142,7 @@ def continue_map(
         request = replace(request, own=replace(request.own, outputs=tuple(facts.get("outputs", ()))))
     request = _checked(pipeline, request, is_resume=True)
     _check_graph(pipeline, facts, on_graph_change)
-    check_trust(pipeline.graph, pipeline.origin, request.of_rows, path, recorded)
+    check_trust(pipeline, request.of_rows, path, recorded)
     rows = read_inputs(path, facts) if params is None else _same_rows(pipeline, params, facts)
     if pipeline.graph.content_hash != facts.get("graph_hash"):  # it may ask for other inputs
         rows = read_rows(rows, {}, RowCheck(pipeline))

@@ -136,7 +136,7 @@ def begin(
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     is_part = inputs is not None
     if not is_part:
-        check_trust(plan.graph, pipeline.origin, options)
+        check_trust(pipeline, options)
     if inputs is None:
         inputs = checked_inputs(pipeline, {**pipeline.params, **options.params})
     site = site_of(options, plan.graph, pipeline.origin)

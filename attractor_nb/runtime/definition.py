@@ -240,7 +240,13 @@ class Definition(PreparedSource):
     @property
     def origin(self) -> Origin | None:
         """Where its commands come from, its children's included."""
-        return self._own_origin if self._own_origin is not None else child_pipelines.foreign_origin(self.family)
+        return self.origin_for(acts_unasked=False)
+
+    def origin_for(self, *, acts_unasked: bool) -> Origin | None:
+        """Where its commands come from, with a backend that may write or execute for any stage, or without."""
+        if self._own_origin is not None:
+            return self._own_origin
+        return child_pipelines.foreign_origin(self.family, acts_unasked=acts_unasked)
 
     @property
     def run_defaults(self) -> Mapping[str, Any]:

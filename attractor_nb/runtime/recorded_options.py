@@ -33,7 +33,13 @@ else:
 
 
 def choices_of(
-    logs_root: Path, graph: Graph, *, is_backend_given: bool, is_place_given: bool = False, is_trusted: bool = False
+    logs_root: Path,
+    graph: Graph,
+    *,
+    is_backend_given: bool,
+    is_place_given: bool = False,
+    is_trusted: bool = False,
+    acts_unasked: bool = False,
 ) -> tuple[Command, ...]:
     """What the directory of a run or a map would choose by itself (ruling 43).
 
@@ -42,6 +48,7 @@ def choices_of(
         graph: The graph that goes on.
         is_backend_given: The caller names a backend, so that the recorded one is not used.
         is_place_given: The caller says where the run works.
+        acts_unasked: The caller's backend may write or execute for any stage.
         is_trusted: The caller trusts the whole directory, so that nobody asks for its hash.
 
     Raises:
@@ -60,6 +67,7 @@ def choices_of(
     return found + foreign_choices(
         graph,
         [] if is_place_given else [_elsewhere(first), *(_places_of_rows(logs_root) if is_a_map else ())],
+        acts_unasked=acts_unasked,
         read_events=lambda: () if is_a_map else read_run(logs_root).events,
         digest=lambda: "not hashed" if is_trusted else directory_digest.directory_digest(first_directory(logs_root)),
     )
@@ -89,6 +97,7 @@ def choices_for(graph: Graph, logs_root: Path, options: RunOptions) -> tuple[Com
         is_backend_given=options.backend is not None,
         is_place_given=is_place_given,
         is_trusted=options.trust is True,
+        acts_unasked=options.acts_unasked,
     )
 
 

@@ -101,7 +101,7 @@ def continue_run(
         check_rewind(plan, logs_root, rewind)
     if not has_event_log(logs_root):
         if recorded:
-            check_trust(plan.graph, pipeline.origin, options, logs_root, recorded)
+            check_trust(pipeline, options, logs_root, recorded)
             options = replace(options, trust=True)
         return continue_legacy(pipeline, plan, logs_root, options, seams)
     if options.durability == "none":
@@ -109,7 +109,7 @@ def continue_run(
             'a run goes on in its directory, and durability="none" keeps none', hint='use durability="fast"'
         )
     check_own_source(pipeline, logs_root, on_graph_change)
-    check_trust(plan.graph, pipeline.origin, options, logs_root, recorded)
+    check_trust(pipeline, options, logs_root, recorded)
     request = _ResumeRequest(pipeline, logs_root, options, seams, on_graph_change, rewind, recorded)
     if options.take_over:
         _resume_point(plan, read_latest(plan, logs_root), request)  # who may not go on must not rob the owner

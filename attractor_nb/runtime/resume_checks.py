@@ -57,7 +57,7 @@ def check_fork(
         GraphChanged, UntrustedSource: It could not, and why.
     """
     check_own_source(pipeline, stored.logs_root, on_graph_change)
-    check_trust(plan.graph, pipeline.origin, options, stored.logs_root, recorded)
+    check_trust(pipeline, options, stored.logs_root, recorded)
     check_graph(plan, stored, state, on_graph_change)
 
 

@@ -147,7 +147,7 @@ def test_a_link_that_is_turned_to_another_file_is_asked_about(tmp_path):
 
 @pytest.mark.protects(
     "attractor_nb/runtime/resume.py",
-    "on_graph_change)\n    check_trust(plan.graph, pipeline.origin, options, logs_root, recorded)\n",
+    "on_graph_change)\n    check_trust(pipeline, options, logs_root, recorded)\n",
     instead="on_graph_change)\n",
 )
 def test_a_run_directory_whose_pipeline_was_altered_is_asked_about(figures):
@@ -165,7 +165,7 @@ def test_a_run_directory_whose_pipeline_was_altered_is_asked_about(figures):
     figures.record(0, "pipeline.dot of a run directory altered", "3 of 3 resumes refused; unaltered it goes on")
 
 
-@pytest.mark.protects(TRUST, "if _are_commands_run(options.processes) and (surface", instead="if (surface")
+@pytest.mark.protects(TRUST, "if surface and _are_commands_run(options.processes):", instead="if surface:")
 def test_a_rehearsal_trusts_nothing(file):
     """Protection: a run that starts no command is not noted as one that the user began."""
     Pipeline(file).run(wait=True, logs_root="out/run", stop_after=1, processes=FakeProcesses())

@@ -68,7 +68,7 @@ class AgentBackend:
         variables: More environment variables that it gets, by name, such as those of a cloud that serves it:
             it inherits no others that hold keys, but its own.
         is_unrestricted: It may do everything, unasked and outside of the working directory, too. For
-            machines that can be thrown away.
+            machines that can be thrown away. Prompts of another's file are then asked about before a run.
         processes: Starts it; by default what starts the run's commands.
         now: The time with its zone: an agent whose limit "resets 3pm" is asked again then.
 
@@ -102,6 +102,11 @@ class AgentBackend:
         self._is_unrestricted = is_unrestricted
         self._processes = processes
         self._now = now
+
+    @property
+    def acts_unasked(self) -> bool:
+        """Whether it may write or execute for any stage (``protocols.acts_unasked``)."""
+        return self._is_unrestricted
 
     async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - the interface of all backends
         """The agent's last message. An empty one is given back as it is: it is no success.

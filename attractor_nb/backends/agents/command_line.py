@@ -100,7 +100,8 @@ class CommandLineBackend(AgentBackend):
     """Has a program of the command line do the stages: any that takes a task and prints an answer.
 
     It works, is recorded and is ended as the agents that are known by name. What it may do is what its own
-    flags say: ``allowed_tools`` of a node cannot restrict it. It keeps no sessions and tells no tokens.
+    flags say: ``allowed_tools`` of a node cannot restrict it, so the prompts of another's file are asked about
+    before a run. It keeps no sessions and tells no tokens.
 
     >>> CommandLineBackend(["cat"])
     CommandLineBackend(['cat'])
@@ -144,6 +145,11 @@ class CommandLineBackend(AgentBackend):
         dialect = CommandLine(self._words[0].rpartition("/")[2], self._words[1:])
         self.dialect = cast("Dialect", dialect)  # its name is the object's and not the class's
         super().__init__(executable=self._words[0], variables=variables, processes=processes)
+
+    @property
+    def acts_unasked(self) -> bool:
+        """True: its program's own flags decide what it may do (``protocols.acts_unasked``)."""
+        return True
 
     def _listener(self, scope: StageScope | None) -> Listener:
         return _WholeOutput(self.dialect, scope, asyncio.get_running_loop().time, self._path)

@@ -65,6 +65,8 @@ _STEERING: Final = (
     "pipeline.inputs",
 )
 """Texts of a node that reach a model, its own or one after it: by the context, a thread, an answer at a gate."""
+_ASKING: Final = frozenset({"codergen", FOR_EACH_TYPE, "parallel.fan_in", "stack.manager_loop"})
+"""Types of nodes that may ask a model."""
 _DRAWN: Final = GRAPHVIZ_NAMES - {"label", "comment"}
 _GRAPH_TABLE: Final = frozenset(row.name for row in TABLE if row.scope is Scope.GRAPH)
 _GRAPH_TEXTS: Final = ("goal", "inputs", "label")
@@ -131,13 +133,18 @@ def is_hash(text: str) -> bool:
     return _HASH.match(text.lower()) is not None
 
 
-def executable_surface(graph: Graph) -> ExecutableSurface:
+def executable_surface(graph: Graph, *, acts_unasked: bool = False) -> ExecutableSurface:
     """The commands of a graph as it will run, after its transforms.
 
     A command counts on whatever node it stands: a handler of the user's own may run it. Those of its child
     pipelines count, too; their nodes are named by their path, such as ``boss/test``.
+
+    Args:
+        graph: The graph.
+        acts_unasked: Its backend may write or execute for every model stage, as ``protocols.acts_unasked`` says.
     """
-    return ExecutableSurface(tuple(_all_commands(graph, "", has_texts=is_steered(graph))))
+    has_texts = is_steered(graph, acts_unasked=acts_unasked)
+    return ExecutableSurface(tuple(_all_commands(graph, "", has_texts=has_texts)))
 
 
 def _all_commands(graph: Graph, within: str, *, has_texts: bool) -> Iterator[Command]:
@@ -165,9 +172,13 @@ def _may_execute(node: Node) -> bool:
     return bool(tools.own or tools.served or tools.wrong or tools.agents or not _LOOKING.issuperset(tools.built_in))
 
 
-def is_steered(graph: Graph) -> bool:
-    """Whether a model of a graph or of one below it may write or execute."""
-    return any(map(_may_execute, graph.nodes.values())) or any(map(is_steered, graph.children.values()))
+def is_steered(graph: Graph, *, acts_unasked: bool) -> bool:
+    """Whether a model of a graph or of one below it may write or execute; arguments as above."""
+    return (
+        any(map(_may_execute, graph.nodes.values()))
+        or (acts_unasked and any(graph.handler_types[node_id] in _ASKING for node_id in graph.nodes))
+        or any(is_steered(child, acts_unasked=acts_unasked) for child in graph.children.values())
+    )
 
 
 def _texts_of_graph(graph: Graph, graph_id: str) -> Iterator[Command]:

@@ -66,6 +66,7 @@ def foreign_choices(
     graph: Graph,
     places: Iterable[Mapping[str, Any]],
     *,
+    acts_unasked: bool,
     read_events: Callable[[], Iterable[Event]],
     digest: Callable[[], str],
 ) -> tuple[Command, ...]:
@@ -75,13 +76,14 @@ def foreign_choices(
         graph: The graph that goes on.
         places: What its manifests, and those of the rows of a map, say of where it works; empty where the caller
             names a place.
+        acts_unasked: As of ``executable_surface``.
         read_events: Reads the log; called only where a model may write or execute.
         digest: The hash of all files of the directory; called only there.
     """
-    if not executable_surface(graph):
+    if not executable_surface(graph, acts_unasked=acts_unasked):
         return ()
     found: list[tuple[str, object]] = list(dict.fromkeys(entry for place in places for entry in _places_named(place)))
-    if is_steered(graph):
+    if is_steered(graph, acts_unasked=acts_unasked):
         found += [*_told(read_events()), ("files", digest())]
     return tuple(Command("", f"{FOREIGN}{name}", _text(value)) for name, value in found)
 

@@ -398,9 +398,9 @@ def _shown(identity: str) -> str:
     return Path(identity).name if os.sep in identity else f"the pipeline {identity}"
 
 
-def foreign_origin(family: Family[MemberT]) -> Origin | None:
+def foreign_origin(family: Family[MemberT], *, acts_unasked: bool) -> Origin | None:
     """The first file or stream from which commands of children come; None when all are the caller's own."""
     for child in family.children.values():
-        if child.origin is not None and executable_surface(child.graph):
+        if child.origin is not None and executable_surface(child.graph, acts_unasked=acts_unasked):
             return child.origin
     return None

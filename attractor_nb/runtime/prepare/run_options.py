@@ -21,7 +21,7 @@ from attractor_nb.model.nearest_name import did_you_mean, suggestion
 from attractor_nb.model.vocabulary.duration import Duration, parse_duration
 from attractor_nb.model.vocabulary.isolation import ISOLATIONS
 from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_RUN
-from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness
+from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness, acts_unasked
 from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.tracing import read_tracing
 
@@ -81,6 +81,11 @@ class RunOptions:
     randomness: Randomness | None = None
     processes: Processes | None = None
     disk: Disk | None = None
+
+    @property
+    def acts_unasked(self) -> bool:
+        """Whether the backend may write or execute for any stage (``protocols.acts_unasked``)."""
+        return acts_unasked(self.backend)
 
     @property
     def bounds(self) -> dict[str, Any]:

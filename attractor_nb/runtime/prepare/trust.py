@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 
@@ -113,6 +113,7 @@ def trust_question(
     *,
     place: str = "",
     recorded: Sequence[Command] = (),
+    acts_unasked: bool = False,
 ) -> TrustQuestion | None:
     """The question that stands open before a graph may run, or None.
 
@@ -126,11 +127,12 @@ def trust_question(
         logs_root: The run directory that shall go on, if any.
         place: Where its commands would run, as ``where_commands_run`` says.
         recorded: What the run directory would choose by itself, as ``recorded_choices`` says.
+        acts_unasked: As of ``executable_surface``.
 
     Raises:
         OptionError: ``ATTRACTOR_TRUST`` holds something else than hashes.
     """
-    surface = _surface_of(graph, origin, recorded)
+    surface = _surface_of(graph, origin, recorded, acts_unasked=acts_unasked)
     if not surface or any(surface.is_named_by(text) for text in _hashes_of_environment()):
         return None
     of_graph, _ = _parts(surface)
@@ -217,18 +219,26 @@ def where_commands_run(graph: Graph, isolation: str | None, workdir: str | Path 
     return str(here() if workdir is None else Path(workdir).absolute())
 
 
+class HasCommands(Protocol):
+    """A pipeline, to the question of trust."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it will run."""
+        ...
+
+    def origin_for(self, *, acts_unasked: bool) -> Origin | None:
+        """Where its commands come from; None when they are the caller's own."""
+        ...
+
+
 def check_trust(
-    graph: Graph,
-    origin: Origin | None,
-    options: RunOptions,
-    logs_root: Path | None = None,
-    recorded: Sequence[Command] = (),
+    pipeline: HasCommands, options: RunOptions, logs_root: Path | None = None, recorded: Sequence[Command] = ()
 ) -> None:
     """Refuse to run commands that are not trusted. To be called before anything is made on the disk.
 
     Args:
-        graph: What would run.
-        origin: Where it came from.
+        pipeline: What would run.
         options: How it would run.
         logs_root: The run directory that shall go on, if any.
         recorded: What that directory would choose by itself, as ``recorded_choices`` says.
@@ -238,16 +248,20 @@ def check_trust(
     """
     if options.trust is True:
         return
+    acts_unasked, graph = options.acts_unasked, pipeline.graph
+    origin = pipeline.origin_for(acts_unasked=acts_unasked)
     if not _are_commands_run(options.processes):  # a backend is asked all the same
         origin = None
         recorded = [entry for entry in recorded if not _is_foreign(entry)]
     place = "" if options.executor else where_commands_run(graph, options.isolation, options.workdir)
     if isinstance(options.trust, str):
-        surface = _surface_of(graph, origin, recorded)
+        surface = _surface_of(graph, origin, recorded, acts_unasked=acts_unasked)
         if surface and not surface.is_named_by(options.trust):
             source = (logs_root or "") if origin is None else origin
             raise _not_named(TrustQuestion(surface, source, place=place), options.trust)
-    elif question := trust_question(graph, origin, logs_root, place=place, recorded=recorded):
+    elif question := trust_question(
+        graph, origin, logs_root, place=place, recorded=recorded, acts_unasked=acts_unasked
+    ):
         raise untrusted(question)
 
 
@@ -264,7 +278,8 @@ def note_run(graph: Graph, logs_root: Path, options: RunOptions, recorded: Seque
         identity: The id of the run or the map.
     """
     is_synced = options.durability == "full"
-    if _are_commands_run(options.processes) and (surface := executable_surface(graph)):
+    surface = executable_surface(graph, acts_unasked=options.acts_unasked)
+    if surface and _are_commands_run(options.processes):
         _note(_place(logs_root / SOURCE_NAME), surface, is_synced=is_synced)
         _note_own(logs_root, identity, is_synced=is_synced)
     note_choices(recorded, logs_root, is_synced=is_synced)
@@ -310,9 +325,11 @@ def _reading(origin: Origin) -> str:
     return shlex.join(["attractor-nb", "commands", str(origin) if isinstance(origin, Path) else "FILE"])
 
 
-def _surface_of(graph: Graph, origin: Origin | None, recorded: Sequence[Command]) -> ExecutableSurface:
+def _surface_of(
+    graph: Graph, origin: Origin | None, recorded: Sequence[Command], *, acts_unasked: bool
+) -> ExecutableSurface:
     """What is to be trusted: nothing of the caller's own text, and what the directory chooses in any case."""
-    commands = () if origin is None else executable_surface(graph).commands
+    commands = () if origin is None else executable_surface(graph, acts_unasked=acts_unasked).commands
     return ExecutableSurface((*commands, *recorded))
 
 

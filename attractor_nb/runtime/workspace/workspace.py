@@ -176,8 +176,9 @@ def isolation_of(options: RunOptions, graph: Graph, origin: Origin | None) -> st
         return ""
     if chosen or options.workdir is not None:
         return chosen
-    is_strange = isinstance(origin, str) and options.trust is False and not executable_surface(graph)
-    return WORKSPACE if is_strange else ""
+    is_strange = isinstance(origin, str) and options.trust is False
+    has_commands = is_strange and executable_surface(graph, acts_unasked=options.acts_unasked)
+    return WORKSPACE if is_strange and not has_commands else ""
 
 
 def site_of(options: RunOptions, graph: Graph, origin: Origin | None) -> Site:
