@@ -21,7 +21,7 @@
     ├── CheckFailed                a replayed pipeline did not do what a check expects
     ├── GateError                  a human gate cannot take this
     │   ├── AlreadyAnswered        another answer came first (ruling 23)
-    │   ├── AnswerRefused          the answer matches no choice, or its form will not do; ask again
+    │   ├── AnswerRefused          the answer matches no choice, or its form is not valid; ask again
     │   ├── NoSuchGate             no pending gate of that name
     │   └── GateWouldBlock         waiting here would keep the gate from ever being answered
     ├── SessionError               the status of parallel agents (status-schema.md)
@@ -229,7 +229,7 @@ class AlreadyAnswered(GateError):
 
 
 class AnswerRefused(GateError):
-    """The answer matches no choice, or its form will not do; the gate still waits (ruling 23).
+    """The answer matches no choice, or its form is not valid; the gate still waits (ruling 23).
 
     Attributes:
         fields: What is wrong with the form, by field; under the empty name what is wrong with all together.

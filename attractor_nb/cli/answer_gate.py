@@ -136,7 +136,7 @@ def _answer_to(asked: InterviewStarted, given: GivenAnswer, now: float) -> Inter
     """The record of an answer.
 
     Raises:
-        AnswerRefused: It will not do, or it comes too late, or the gate has a form: whoever judges what is
+        AnswerRefused: It is not valid, or it comes too late, or the gate has a form: whoever judges what is
             filled in is there only when the run is.
     """
     if asked.form:

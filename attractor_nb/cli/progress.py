@@ -256,7 +256,7 @@ class ProgressDisplay(QuietProgress):
     # -- questions -----------------------------------------------------------------------------------
 
     def _ask(self, event: InterviewStarted) -> None:
-        """A menu is about to stand where the stages are shown."""
+        """Clear the live block: a menu takes its place."""
         self._terminal.end()
         if not self._questions:
             self._show_material()

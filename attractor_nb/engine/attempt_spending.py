@@ -142,7 +142,9 @@ class Spending:
             self._stop(claim.refused)
         if self._is_closed:
             funds.release(claim)
-            raise TerminalError("the attempt is over, and spends no more", hint="end when the call ends")
+            raise TerminalError(
+                "the attempt has ended; it cannot make another paid call", hint="end when the call ends"
+            )
         self._claims.add(claim)
         return claim
 

@@ -336,4 +336,4 @@ class Attempts(msgspec.Struct):
 
 
 _CUT_OFF: Final = object()
-"""What an attempt came to that the end of the run's time cut off."""
+"""Outcome of an attempt that the end of the run's time cut off."""

@@ -1,4 +1,4 @@
-"""A controller between the steps of a run: it has walks stand still, and takes changes while they do.
+"""A controller between the steps of a run: it pauses walks and applies changes while they are paused.
 
 ``walk`` asks it before each stage and after each outcome, and only while it ``is_active``: a run that nobody
 debugs pays a look at a flag. Which breakpoint holds is decided in ``decisions/breakpoints.py``. Commands come
@@ -253,7 +253,7 @@ class Debugging:
         self._change_at(stand, change)
 
     def set_outcome(self, stand: Stand, outcome: Outcome) -> None:
-        """Have a stage that has just ended come to something else."""
+        """Replace the outcome of a stage that has just ended."""
         clean, before = redacted_outcome(outcome), stand.replaced or stand.stop.outcome
 
         def change() -> None:

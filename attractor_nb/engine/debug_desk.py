@@ -149,7 +149,7 @@ class DebugDesk:
 
     def _check_stands(self, stand: Stand) -> None:
         if stand.stop.number not in self.stands:
-            raise RunError(f"the run does not stand at {stand.stop.node} any more; nothing was changed")
+            raise RunError(f"the run is no longer paused at {stand.stop.node}; nothing was changed")
 
     # -- going on ------------------------------------------------------------------------------------
 

@@ -301,7 +301,7 @@ class Gates:
 
         Raises:
             NoSuchGate: No gate of that name waits.
-            AnswerRefused: The answer matches no choice, or the form will not do; the gate still waits.
+            AnswerRefused: The answer matches no choice, or the form is not valid; the gate still waits.
             AlreadyAnswered: Another answer came first.
         """
         check_texts(gate_id=gate_id, choice=choice, text=text, answered_by=answered_by)
@@ -343,6 +343,6 @@ class Gates:
 
 
 def _forget(asked: asyncio.Future[Any]) -> None:
-    """Take what an interviewer says too late, so that nobody warns about it."""
+    """Retrieve a late exception, so that asyncio does not log it."""
     if not asked.cancelled():
         asked.exception()

@@ -317,7 +317,7 @@ def _call_of(
 
 
 def _recorded(look: Look) -> Look:
-    """The same look, written into the stage's directory."""
+    """Write the lookup record into the stage's directory, and return it."""
     text = json.dumps(look.record.to_plain(), ensure_ascii=False, indent=2)
     look.scope.files.write_text(INPUTS_FILE, f"{text}\n")
     return look

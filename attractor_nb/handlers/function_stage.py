@@ -99,7 +99,7 @@ def _stage_function(name: object, function: Any) -> StageFunction:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
         raise OptionError(
-            f"function {name!r} does not say what it takes: {error}", hint="wrap it in a function of your own"
+            f"function {name!r} has parameters that cannot be read: {error}", hint="wrap it in a function of your own"
         ) from None
     takes: set[str] = set()
     for parameter in parameters:

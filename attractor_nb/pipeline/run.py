@@ -73,7 +73,7 @@ class Run(ResumingRun, Forking, RunPast):
 
         Args:
             logs_root: The run directory.
-            pipeline: What ran, for who has it; it is read from the directory otherwise.
+            pipeline: The pipeline that ran; without it, it is read from the directory.
 
         Raises:
             RunNotFound: There is no run at that place.

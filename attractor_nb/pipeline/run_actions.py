@@ -106,7 +106,7 @@ class ActionDesk:
         }
         try:
             if asked not in doing:
-                raise OptionError(f"an inspector knows no {asked!r:.80}")
+                raise OptionError(f"unknown inspector action {asked!r:.80}")
             if reply := doing[asked]():
                 message["said"] = reply
         except AttractorError as error:
@@ -237,7 +237,7 @@ class ActionDesk:
         except OptionError as error:
             return redacted(f"It cannot be pinned: {error.hint}.")
         if known is None or known.record.commit is None:
-            return "It has not come to anything in this visit."
+            return "This visit has no outcome."
         return ""
 
     def _prompt(self, node: str, known: KnownVisit | None) -> str | None:

@@ -1,4 +1,4 @@
-"""git, asked by us and not by a command of a graph: quick, quiet, and deaf to what it could be told to run.
+"""git, run by the engine and not by a command of a graph: without hooks, pagers or user configuration.
 
 No hook of a repository runs, nothing is signed, nothing is asked at a terminal, and no ``GIT_*`` variable of
 the caller decides which repository is meant. It must not know what a run is.

@@ -48,7 +48,7 @@ COMMAND_TYPE: Final = "tool"
 
 
 class Seams(Struct, frozen=True):
-    """What tests replace."""
+    """Clock, randomness and disk, which tests replace."""
 
     clock: Clock
     randomness: Randomness

@@ -276,7 +276,7 @@ class Execution(Handle[RunResult]):
 
         Raises:
             NoSuchGate: No such gate is waiting.
-            AnswerRefused: The answer matches no choice, or the form will not do; the gate still waits.
+            AnswerRefused: The answer matches no choice, or the form is not valid; the gate still waits.
             AlreadyAnswered: Another answer came first.
         """
         if self._gates is None:

@@ -126,7 +126,7 @@ def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, 
         raise OptionError("a fork has the inputs of its parent", hint="change values: run.fork(node, context={…})")
     if options.durability == "none" or not has_event_log(parent):
         raise RunNotFound(
-            "nothing of the run is stored, or nothing of the fork would be, and a fork needs both",
+            'a fork needs durability="fast" or "full", for the run and for itself',
             hint='use durability="fast" or "full"',
         )
     recorded = choices_for(pipeline.graph, parent, options)

@@ -53,7 +53,7 @@ def continue_legacy(
     current = str(checkpoint.get("current_node", ""))
     values: Mapping[str, Any] = checkpoint.get("context", {})
     if current not in plan.nodes:
-        raise GraphChanged(f"the run stood at {current or 'no node'}, and the graph has no such node")
+        raise GraphChanged(f"the run stopped at {current or 'no node'}, which the graph does not have")
     start = begin(pipeline, options, seams)
     try:
         start.store.save_manifest({CONTINUED_FROM: str(checkpoint_dir.absolute())})

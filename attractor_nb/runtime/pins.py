@@ -98,7 +98,7 @@ def pin_of(run: Execution, node: str, outcome: object, response: str | None, vis
 
     Raises:
         OptionError: The outcome is none, or it is given and a visit, too.
-        RunError: Nothing is given, and the node has not come to anything yet, or not in that visit.
+        RunError: Nothing is given, and the node has no outcome yet, or none in that visit.
     """
     if visit is not None and (outcome is not None or response is not None):
         raise OptionError(f"visit {visit} is given, and what {node} comes to", hint="leave one of them out")
@@ -157,7 +157,7 @@ def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
         listed = ", ".join(str(one.record.number) for one in ended)
         hint = f"visits that ended: {listed}" if listed else f'pin("{node}", response="…") gives it an answer'
         when = "yet" if visit is None else f"in visit {visit}"
-        raise RunError(f"{node} has not come to anything {when}, so there is nothing to pin", hint=hint)
+        raise RunError(f"{node} has no outcome {when}, so there is nothing to pin", hint=hint)
     chosen = fitting[-1]
     commit = chosen.record.commit
     assert commit is not None, "those without were left out"

@@ -68,9 +68,7 @@ def check_end(plan: Plan, stored: StoredRun, state: RunState) -> None:
         RunError: No stage of it would run again; how to go back.
     """
     if state.ended == "completed":
-        raise RunError(
-            "the run has ended in success; there is nothing to go on with", hint=_how_to_go_back(plan, stored, state)
-        )
+        raise RunError("the run has succeeded; there is nothing to resume", hint=_how_to_go_back(plan, stored, state))
     if state.ended == "failed" and not state.is_resumable:
         raise RunError(
             f"the run has failed for good: {state.reason}",
@@ -141,7 +139,7 @@ def check_graph(plan: Plan, stored: StoredRun, state: RunState, on_graph_change:
     missing = [name for name in (state.next_node,) if name and name not in plan.nodes]
     if missing:
         raise GraphChanged(
-            f"the run goes on at {missing[0]}, and the graph has no such node",
+            f"the run continues at {missing[0]}, which the graph does not have",
             hint="resume with the graph that ran: its text is pipeline.dot in the run directory",
         )
     if not ran or ran == plan.graph.content_hash or on_graph_change == "accept":

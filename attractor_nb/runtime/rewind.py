@@ -60,14 +60,16 @@ def read_rewind(node_id: object, visit: object, context: object = None, prompt: 
     if node_id is None:
         given = {"visit": visit, "context": context, "prompt": prompt}
         if name := next((name for name, value in given.items() if value is not None), ""):
-            raise OptionError(f"a {name} is given, and not of which node", hint="name the node to rewind to")
+            raise OptionError(
+                f"{name} needs the node to rewind to", hint="rewind_to=…, --rewind-to at the command line"
+            )
         return None
     if not isinstance(node_id, str):
-        raise OptionError(f"the node to rewind to is named by its id, not by {type(node_id).__name__}")
+        raise OptionError(f"the node to rewind to must be an id (text), not {type(node_id).__name__}")
     if visit is not None and (type(visit) is not int or visit < 1):
         raise OptionError(f"a visit must be a whole number of at least 1, not {visit!r}")
     if prompt is not None and (not isinstance(prompt, str) or not prompt.strip()):
-        raise OptionError("a prompt is a text that says something", hint="leave it out to keep the prompt")
+        raise OptionError("the prompt is empty", hint="leave it out to keep the prompt")
     return Rewind(node_id, visit, _checked_context(context), redacted(prompt or ""))
 
 

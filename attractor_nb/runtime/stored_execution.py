@@ -137,7 +137,7 @@ def load_execution(logs_root: Path, definition: Definition | type[Definition] | 
 
     Args:
         logs_root: The run directory.
-        definition: What ran, for who has it; or what is made of the text that the directory holds.
+        definition: The definition that ran, or its class to build one from the stored source.
 
     Raises:
         RunNotFound: There is no run at that place.
@@ -200,7 +200,7 @@ def as_run(thing: object, name: str = "the run", pipeline: Definition | None = N
     Args:
         thing: A run, its result, or its directory.
         name: What the argument is called, for the message.
-        pipeline: What ran, for who has it; it is read from the directory otherwise.
+        pipeline: The pipeline that ran; without it, it is read from the directory.
 
     Raises:
         OptionError: It is none of these.

@@ -111,7 +111,7 @@ _KINDS: Final[tuple[tuple[type[AttractorError], int, str, str], ...]] = (
 
 
 def problem_of(error: AttractorError) -> Problem:
-    """The problem that an error of ours is to whoever asked."""
+    """The problem document for one of our errors."""
     for kind, status, name, title in _KINDS:
         if isinstance(error, kind):
             more = _more_of(error)

@@ -204,7 +204,7 @@ def _check_own_key(agent_id: str, key: str, value: Any, *, is_known: bool = Fals
     """Refuse a key beside the schema's that is a slip of one of these, or whose value JSON cannot keep.
 
     Raises:
-        OptionError: It is one of both.
+        OptionError: The key is a misspelling, or the value is not JSON.
     """
     if not is_known and (meant := nearest(key, Agent.model_fields, 1)):
         raise OptionError(f"an agent has no field {key!r}", hint=f"use {meant!r}, or a less similar name")

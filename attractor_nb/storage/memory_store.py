@@ -219,7 +219,7 @@ class MemoryRunStore:
         self.sequence = event.sequence
 
     def check_owner(self) -> None:
-        """Nobody can take over what is only here."""
+        """Always pass: a run in memory has no other owner."""
 
     def open_stage(self, node_id: str, visit: int, attempt: int, branch: str = "") -> MemoryStageFiles:
         """The files of a new attempt: none yet."""

@@ -65,7 +65,7 @@ class SalvagePlan(msgspec.Struct, frozen=True):
 
 
 def plan_salvage(survey: DirectorySurvey) -> SalvagePlan | None:
-    """What can be saved of a run; None when there is nothing to go on with."""
+    """What can be saved of a run; None when nothing can be resumed."""
     log = survey.log
     checkpointed = known_records(survey.checkpoint)
     known = max(checkpointed, known_records(survey.manifest))

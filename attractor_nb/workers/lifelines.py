@@ -79,7 +79,7 @@ class NoLifeline:
         return True
 
     async def hold(self, cut: Callable[[], object]) -> None:
-        """Nobody pulls."""
+        """Return at once: no coordinator can cancel the work."""
 
     def say(self, channel: str, text: str) -> None:
         """It travels with the report."""

@@ -33,7 +33,7 @@ def test_quiet_and_json_tell_the_result_alone(command, finished):
     [
         (("--from", "wrote"), 'did you mean "write"'),
         (("--from", "write", "--visit", "7"), "visits of write: 1"),
-        (("--visit", "1"), "not of which node"),
+        (("--visit", "1"), "visit needs the node to rewind to"),
         ((), "--from write`"),
     ],
     ids=["unknown_node", "no_such_visit", "visit_of_nothing", "ended"],

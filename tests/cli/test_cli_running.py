@@ -205,7 +205,7 @@ def test_a_finished_run_is_not_resumed(command, sources):
     command("run", "straight.dot", "--logs-root", "out")
     ended = command("resume", "out")
     assert ended.code == 2
-    assert "nothing to go on with" in ended.err
+    assert "nothing to resume" in ended.err
 
 
 def test_resuming_nothing_ends_with_2(command, sources):

@@ -253,7 +253,7 @@ def test_an_attempt_that_is_over_is_given_nothing_that_it_has_waited_for():
 
     funds = Slow()
     spending = Spending(lambda event: None, "a", funds)
-    with pytest.raises(TerminalError, match="the attempt is over, and spends no more") as told:
+    with pytest.raises(TerminalError, match="the attempt has ended; it cannot make another paid call") as told:
         asyncio.run(main())
     assert told.value.hint == "end when the call ends"
     assert len(funds.released) == 1

@@ -83,7 +83,7 @@ def test_a_request_that_comes_twice_is_done_once(desk):
 def test_a_refusal_says_why_and_how_it_would_do_and_may_be_asked_again(desk):
     request = {"call": "fork", "node": "draft", "visit": 1, "prompt": "  ", "key": "one"}
     refused = desk.answer(request)
-    assert "a prompt is a text that says something" in refused["problem"]
+    assert "the prompt is empty" in refused["problem"]
     assert "leave it out to keep the prompt" in refused["problem"]
     assert "said" in desk.answer({**request, "prompt": "Sketch"}), "what was refused was not done"
 
@@ -192,7 +192,7 @@ def test_a_loaded_run_has_the_same(run):
 
 
 def test_nonsense_is_refused_in_words(desk):
-    assert "an inspector knows no 'dance'" in desk.answer({"call": "dance", "node": "draft"})["problem"]
+    assert "unknown inspector action 'dance'" in desk.answer({"call": "dance", "node": "draft"})["problem"]
     assert desk.answer({"call": "look", "node": "nowhere"})["actions"]["fork"]["why"]
 
 

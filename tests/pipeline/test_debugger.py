@@ -321,7 +321,7 @@ def test_a_pinned_node_is_not_executed(debug):
     run = debug(CHAIN, "plan", replies={"review": Outcome.fail("it was executed")})
     run.debugger.wait_for_stop(WAIT)
     run.debugger.pin("review", "partial_success")
-    with pytest.raises(RunError, match="has not come to anything yet"):
+    with pytest.raises(RunError, match="has no outcome yet"):
         run.debugger.pin("plan")
     with pytest.raises(OptionError, match="can be neither pinned nor mocked"):
         run.debugger.pin("done")
@@ -513,7 +513,7 @@ def test_the_answer_of_an_earlier_visit_is_pinned_by_its_number(ended, tmp_path)
     again = run.rewind("plan")
     assert again.result(WAIT)["plan"].response == "plan 1"  # asked anew after the fixture forgot
     again.debugger.pin("plan", visit=1)
-    with pytest.raises(RunError, match="plan has not come to anything in visit 7") as refused:
+    with pytest.raises(RunError, match="plan has no outcome in visit 7") as refused:
         again.debugger.pin("plan", visit=7)
     assert refused.value.hint == "visits that ended: 1, 2"
     with pytest.raises(OptionError, match="visit 1 is given, and what plan comes to"):
@@ -657,7 +657,7 @@ def test_a_change_where_the_run_does_not_stand_any_more_changes_nothing():
     loop = SimpleNamespace(call_soon_threadsafe=lambda work: work())
     gone = SimpleNamespace(stop=SimpleNamespace(number=1, node="plan"), loop=loop)
     changed = []
-    with pytest.raises(RunError, match="the run does not stand at plan any more; nothing was changed"):
+    with pytest.raises(RunError, match="the run is no longer paused at plan; nothing was changed"):
         desk.change(gone, lambda: changed.append(True))
     assert changed == []
 

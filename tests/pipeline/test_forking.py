@@ -231,7 +231,7 @@ def test_another_pipeline_goes_on_with_it(parent, dot, counting):
         ({"node": "b", "context": ["x"]}, OptionError, "context must be a dict"),
         ({"node": "b", "context": {"graph.goal": "x"}}, OptionError, "engine's own"),
         ({"node": "b", "context": {"x": object()}}, ContextValueError, "x"),
-        ({"node": "b", "prompt": "  "}, OptionError, "says something"),
+        ({"node": "b", "prompt": "  "}, OptionError, "the prompt is empty"),
         ({"node": "start", "prompt": "x"}, OptionError, "has no prompt"),
         ({"node": "b", "params": {"x": 1}}, OptionError, "inputs of its parent"),
         ({"node": "b", "durability": "none"}, RunError, "stored"),
@@ -302,7 +302,7 @@ def test_changes_of_a_rewind_hold_after_a_resume_from_the_log_alone(parent, call
         checkpoint.unlink()
     result = parent.pipeline.resume(parent.logs_root, stop_after=None).result(60)
     assert (result.context["b"], result.completed_nodes) == (4, ("start", "a", "b", "done"))
-    with pytest.raises(OptionError, match="not of which node"):
+    with pytest.raises(OptionError, match="needs the node"):
         parent.pipeline.resume(parent.logs_root, context={"b": 3})
 
 

@@ -89,7 +89,7 @@ def test_a_registered_model_gives_names_defaults_and_types(backend, tmp_path):
     ]
     result = pipeline.run(wait=True, params={"ticket": "41"}, runs_dir=tmp_path)
     assert (result.context["ticket"], result.context["tags"]) == (41, [])
-    with pytest.raises(OptionError, match=r"they are no Ticket: .*greater than 0 \(at \$.ticket\)"):
+    with pytest.raises(OptionError, match=r"they do not match Ticket: .*greater than 0 \(at \$.ticket\)"):
         pipeline.run(wait=True, params={"ticket": 0}, runs_dir=tmp_path)
 
 

@@ -287,7 +287,7 @@ def test_what_cannot_be_gone_back_to_changes_nothing(make, tmp_path):
     for node, visit in ((3, None), ("a", 0), ("a", "1"), ("a", True)):
         with pytest.raises(OptionError):
             run.pipeline.resume(tmp_path / "run", rewind_to=node, visit=visit)
-    with pytest.raises(OptionError, match="not of which node"):
+    with pytest.raises(OptionError, match="needs the node"):
         run.pipeline.resume(tmp_path / "run", visit=1)
     assert before == ((tmp_path / "run/events.jsonl").read_bytes(), (tmp_path / "run/manifest.json").read_bytes())
 

@@ -186,7 +186,7 @@ def test_observed_rows_and_those_that_must_not_run_twice_have_their_stages_shipp
 def test_ship_is_rows_or_stages_and_needs_an_executor(make, threads):
     with pytest.raises(OptionError, match="ship must be rows or stages, not 'all'"):
         make(MODEL, executor=threads).map(ROWS, ship="all")
-    with pytest.raises(OptionError, match='ship="rows" says what travels to workers, and there are none'):
+    with pytest.raises(OptionError, match='ship="rows" needs executor='):
         make(MODEL).map(ROWS, ship="rows")
 
 

@@ -186,7 +186,7 @@ def _own_model(node: Node, defaults: RequestDefaults, endpoints: Mapping[str, En
     name = at or read_model(defaults.model, defaults.provider)
     if node.llm_provider and name.provider not in ("", _canonical(node.llm_provider)):
         raise TerminalError(
-            f"node {node.id!r} names the provider {node.llm_provider!r} and no model of it",
+            f"node {node.id!r} names the provider {node.llm_provider!r} but no model",
             hint=f"write llm_model, too: the backend's own model is {name}",
         )
     return name if name.provider else ModelName(name.model, _canonical(node.llm_provider))

@@ -84,7 +84,7 @@ def _field(form: str, name: str, entry: Any, schema: Mapping[str, Any], *, is_re
     value = {**own, **options[0]} if len(options) == 1 else own
     kind = None if len(options) > 1 else _kind(value, schema)
     if kind is None or not _NAME.match(name):
-        what = "has a name that is no word" if kind else "is of a type that no form has"
+        what = "has a name that is not an identifier" if kind else "has a type that no form field has"
         raise OptionError(f"field {name!r} of form {form!r} {what}", hint=f"a form has fields of {FIELD_KINDS}")
     limits = ", ".join(words.format(value[key]) for key, words in _LIMITS if key in value)
     return FormField(
@@ -127,7 +127,7 @@ def check_form(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
     """The values as they are kept.
 
     Raises:
-        AnswerRefused: They will not do; ``fields`` says what is wrong with which.
+        AnswerRefused: They are not valid; ``fields`` has the problem of each field.
     """
     known = [entry.name for entry in form.fields]
     problems = {name: f"the form has no such field{did_you_mean(name, known)}" for name in values if name not in known}
@@ -138,7 +138,7 @@ def check_form(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
         return judged
     problems_text = "; ".join(f"{name}: {words}" if name else words for name, words in problems.items())
     raise AnswerRefused(
-        f"the form will not do: {problems_text}", hint=f"fields of {form.name}: {', '.join(known)}", fields=problems
+        f"the form is not valid: {problems_text}", hint=f"fields of {form.name}: {', '.join(known)}", fields=problems
     )
 
 

@@ -191,7 +191,7 @@ def check_answer(question: Question, answer: Answer) -> Answer:
     Timeouts and skips pass unchanged. Checking a checked answer changes nothing.
 
     Raises:
-        AnswerRefused: It is no answer to this question, or its form will not do; the message names the
+        AnswerRefused: It is no answer to this question, or its form is not valid; the message names the
             choices, or the fields.
     """
     if answer.is_timeout or answer.is_skipped:

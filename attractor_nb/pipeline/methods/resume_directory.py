@@ -141,7 +141,7 @@ class ResumingDirectory(Definition):
         Raises:
             RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt: It cannot go on, and why.
             UntrustedSource: The pipeline's commands come from elsewhere and are not trusted.
-            RunError: The run has ended and there is nothing to go on with; or it has no such visit.
+            RunError: The run has ended and there is nothing to resume; or it has no such visit.
         """
         given = given_options(locals())
         logs_root = run.logs_root if isinstance(run, pipeline_run.Run) else as_path(run)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _TELL_NOTHING = frozenset({CheckpointSaved, StageOutput})
 MOST_WAITING = 10_000
-"""Events that nobody has looked at: so many are kept as they are, a few megabytes, and then folded unasked."""
+"""Events buffered before they are folded: a few megabytes."""
 
 
 class Known(Struct):

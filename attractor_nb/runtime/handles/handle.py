@@ -45,10 +45,10 @@ class Work(Generic[ResultT]):
 
     Attributes:
         what: What a message calls it.
-        how_to_go_on: What is said to somebody who has stopped it.
+        how_to_go_on: Hint for a caller who has stopped it.
         job: The job that does it, once there is one.
         result: Its result, when it is over.
-        stop_for_nobody: Stops it when its caller is interrupted before he has the handle, and raises
+        stop_for_nobody: Stops it when its caller is interrupted before receiving the handle, and raises
             ``RunInterrupted``.
     """
 
@@ -187,8 +187,8 @@ class Handle(Generic[ResultT]):
             self._stands = stop, now
         elif now - self._stands[1] >= STAND_SECONDS:
             raise RunStands(
-                f"{self._work.what} is {stop}, and this call waits for its end",
-                hint="have it go on first: run.debugger.continue_(), or step()",
+                f"{self._work.what} is {stop} and cannot end",
+                hint="continue it first: run.debugger.continue_(), or step()",
             )
 
     def _future(self) -> Future[ResultT]:
@@ -235,10 +235,10 @@ class Handle(Generic[ResultT]):
 
 
 def _nothing() -> None:
-    """Stop what nobody has a handle on."""
+    """Do nothing: the default of ``stop_for_nobody``."""
 
 
 def _take_error(waiting: asyncio.Future[Any]) -> None:
-    """Take what is said to somebody who has left, so that nobody warns about it."""
+    """Retrieve an exception that nobody awaits any more, so that asyncio does not log it."""
     if not waiting.cancelled():
         waiting.exception()

@@ -158,7 +158,7 @@ def _typed(pipeline: str, model: type[BaseModel], values: Mapping[str, Any]) -> 
     found, complaint = validated(model, values)
     if complaint:
         raise OptionError(
-            f"inputs of {pipeline}: they are no {model.__name__}: {complaint}",
+            f"inputs of {pipeline}: they do not match {model.__name__}: {complaint}",
             hint="text that stands for a number or a truth value is read as one",
         )
     return found

@@ -248,7 +248,7 @@ def as_path(value: object, name: str = "the run directory") -> Path:
         raise OptionError(f"{name} must be a path, not {type(value).__name__}", hint='for example "runs/first"')
     text: str = os.path.expanduser(os.fspath(cast("PathLike[str]", value)))  # noqa: PTH111 - "./~" is no home
     if "\0" in text:
-        raise OptionError(f"{name} {text!r} holds a NUL character, which no path can")
+        raise OptionError(f"{name} {text!r} contains a NUL character")
     if text == "~" or text.startswith("~/"):
         raise OptionError(f"{name} {text!r} names a home directory, and this user has none", hint="write the path out")
     path = Path(text)

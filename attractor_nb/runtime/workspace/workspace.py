@@ -208,10 +208,10 @@ def check_places(options: RunOptions, graph: Graph) -> None:
     if isolation and isolation not in ISOLATIONS:
         raise OptionError(f"unknown isolation {isolation!r}", hint=f"use one of {', '.join(ISOLATIONS)}")
     if options.workspace_from is not None and isolation != WORKSPACE:
-        raise OptionError("workspace_from fills a workspace, and the run gets none", hint='isolation="workspace"')
+        raise OptionError('workspace_from= needs isolation="workspace"', hint="give both, or leave workspace_from out")
     if isolation == WORKSPACE and options.workdir is not None:
         raise OptionError(
-            'workdir= names a place, and isolation="workspace" makes one',
+            'workdir= and isolation="workspace" exclude each other',
             hint="leave one of them out; workspace_from= says what the workspace begins with",
         )
     if isolation == WORKTREE and options.durability == "none":

@@ -71,7 +71,7 @@ def take_answer(desk: RunDesk, run_id: str, question: str, given: Answer) -> Ans
     Raises:
         RunNotFound, NoSuchGate: There is no such run, or no such question of it waits.
         AlreadyAnswered: Another answer came first.
-        AnswerRefused: It matches no choice, or the form will not do; the question still waits.
+        AnswerRefused: It matches no choice, or the form is not valid; the question still waits.
         RunLocked: It waits in another process, which takes no answer from here.
         StorageError: It is unknown what another process made of it.
     """

@@ -158,7 +158,7 @@ class RunChannel:
         return None
 
     def position_behind(self, ordinal: int) -> int | None:
-        """Where to go on for who has had so many events of the log; None when the next is not kept any more.
+        """Position where a client resumes that has received N events of the log; None when the next is no longer kept.
 
         What is there may be one that it has had: ``take`` passes those over.
         """

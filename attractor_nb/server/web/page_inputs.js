@@ -138,7 +138,7 @@ export function makeInputs({ onChange }) {
       for (const input of inputs) if (input && typeof input === "object") addRow(input);
     },
     plain: () => [...kept].map((row) => ({ name: row.name.value, kind: row.kind.value, value: row.value.value })),
-    // The first that will not do, as an element; null if all will.
+    // The first invalid input, as an element; null if all are valid.
     wrong: () => [...kept].find((row) => row.words.textContent)?.name || null,
     // A text of JSON, in which numbers stay as they were typed.
     toJson() {

@@ -51,7 +51,7 @@ export function makeLauncher(server, { draft, textOf, obstacleOf, look, onChange
     const ofText = obstacleOf();
     if (ofText) return ofText;
     const wrong = inputs.wrong();
-    if (wrong) return { words: __("An input will not do."), go: () => wrong.focus() };
+    if (wrong) return { words: __("An input is not valid."), go: () => wrong.focus() };
     const left = commands.left();
     const words = left === 1 ? __("A command is not ticked yet.") : __("%1 commands are not ticked yet.", left);
     return left ? { words, go: () => commands.next().focus() } : null;

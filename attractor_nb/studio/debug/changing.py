@@ -68,7 +68,7 @@ class Changing(Stops):
         notes: str = "",
         branch: str | None = None,
     ) -> None:
-        """Have the stage that has just ended come to something else, before an edge is chosen.
+        """Replace the outcome of the stage that has just ended, before an edge is chosen.
 
         Args:
             status: ``success``, ``partial_success``, ``fail``, ``skipped``; ``retry`` has it tried again if

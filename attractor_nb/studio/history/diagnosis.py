@@ -115,7 +115,7 @@ class RunDiagnosis:
         cut_off: A stage that was begun and has no end, or empty.
         open_gate: A gate whose question has no answer, or empty.
         is_resumable: A resume would go on from this very directory.
-        has_ended: It has ended for good: there is nothing to go on with, and only a rewind goes back in it.
+        has_ended: It has ended for good: it cannot be resumed, only rewound.
         plan: What a salvage would take; None when there is nothing.
     """
 

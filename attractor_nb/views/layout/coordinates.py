@@ -103,7 +103,7 @@ def settled(
 def _outer_edges(
     box: int, neighbours: Mapping[int, list[int]], layers: Sequence[Sequence[int]], *, has_middle: bool
 ) -> set[tuple[int, int]]:
-    """The edges between a box and its neighbours but for one or two in the middle, if any are."""
+    """The edges between a box and its neighbours, except the middle one or two."""
     near = neighbours.get(box, [])
     if len(near) < 3:
         return set()

@@ -72,7 +72,7 @@ def test_what_cannot_be_asked_is_said_with_what_to_write(attrs, message, hint):
 
 
 def test_a_provider_without_a_model_of_it_is_no_wish_for_the_backends_own():
-    with pytest.raises(TerminalError, match="names the provider 'anthropic' and no model of it"):
+    with pytest.raises(TerminalError, match="names the provider 'anthropic' but no model"):
         request(RequestDefaults(model="gpt-5.2"), llm_provider="anthropic")
 
 

@@ -94,7 +94,7 @@ def resolved_parts(text: str, root: Path) -> tuple[str, ...]:
         raise ToolProblem(f"{cut(text, 100)!r} leads out of the working directory by a link")
     parts = real.relative_to(real_root).parts
     if is_private(parts, real_root):
-        raise ToolProblem(f"{cut(text, 100)!r} is of a run, and no tool's to read or to write")
+        raise ToolProblem(f"{cut(text, 100)!r} is inside a run directory, which tools cannot read or write")
     return parts
 
 

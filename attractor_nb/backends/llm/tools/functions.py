@@ -58,7 +58,7 @@ def _parameters(name: str, function: Callable[..., Any]) -> list[inspect.Paramet
         return list(inspect.signature(function).parameters.values())
     except (ValueError, TypeError) as error:
         raise OptionError(
-            f"tool {name!r} does not say what it takes: {error}", hint="wrap it in your own function"
+            f"tool {name!r} has parameters that cannot be read: {error}", hint="wrap it in your own function"
         ) from None
 
 

@@ -260,7 +260,7 @@ REFUSED = {
     "no function": ({"lookup": "lookup"}, "not a function"),
     "a class": ({"lookup": Address}, "not a function"),
     "any number of arguments": ({"lookup": lambda *names: ""}, "models name each argument"),
-    "no signature": ({"lookup": min}, "does not say what it takes"),
+    "no signature": ({"lookup": min}, "has parameters that cannot be read"),
     "positional alone": ({"lookup": lambda a, /: ""}, "models name each argument"),
 }
 
