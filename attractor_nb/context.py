@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from attractor_nb.errors import ContextValueError, TerminalError
 from attractor_nb.model.context_values import SCALARS, copied, is_encodable, is_plain, is_reference
+from attractor_nb.model.nearest_name import no_such_key
 from attractor_nb.redaction import redacted, redacted_value
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class _External:
 class Context(Mapping[str, Any]):
     """A thread-safe key-value store shared by all stages of a run: a mapping that has ``set``, too.
 
-    ``context["key"]`` of a key that is not there is a KeyError, ``get`` gives the default.
+    ``context["key"]`` of a key that is not there is an error (``NoSuchKey``), ``get`` gives the default.
 
     >>> context = Context({"context.tests": 3})
     >>> context.set("context.tests", 4)
@@ -214,7 +215,7 @@ class Context(Mapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         if key not in self._values:
-            raise KeyError(key)
+            raise no_such_key("the context", "key", key, self._values)
         return self.get(key)
 
     def __contains__(self, key: object) -> bool:

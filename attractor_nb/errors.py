@@ -10,6 +10,8 @@
     │   └── ParamsSyntaxError      a file of inputs is not JSON Lines or CSV
     ├── ValidationError            lint found errors: carries all diagnostics (spec 7.3)
     ├── OptionError                an argument, option or environment value is unusable
+    │   ├── NoSuchKey              a lookup by a name that is not there; a KeyError, too
+    │   └── NoSuchRow              a lookup by a number that is not there; an IndexError, too
     ├── ContextValueError          a value cannot be kept in the run context (ruling 31)
     ├── StatusFileError            a status.json does not keep its contract (ruling 27)
     ├── StageError                 raise it in a handler or backend to class a failure (Appendix D)
@@ -157,6 +159,14 @@ class ValidationError(AttractorError):
 
 class OptionError(AttractorError):
     """An argument, option or environment value is unusable."""
+
+
+class NoSuchKey(OptionError, KeyError):
+    """A lookup by name, such as ``result["plan"]``, of something that is not there."""
+
+
+class NoSuchRow(OptionError, IndexError):
+    """A lookup by number, such as ``result[3]`` of a map, of a row that is not there."""
 
 
 class ContextValueError(AttractorError):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from attractor_nb.errors import OptionError
+from attractor_nb.errors import NoSuchRow, OptionError
 from attractor_nb.maps.map_view import map_html, map_summary, rows_table
 from attractor_nb.model.states import as_recorded
 from attractor_nb.runtime.handles.handle import Handle, Work
@@ -73,7 +73,7 @@ class MapResult(Sequence["RowResult"]):
         try:
             return self.rows[row]
         except (IndexError, TypeError):
-            raise OptionError(f"the map has no row {row!r}", hint=f"its rows are 0 to {len(self.rows) - 1}") from None
+            raise NoSuchRow(f"the map has no row {row!r}", hint=f"its rows are 0 to {len(self.rows) - 1}") from None
 
     def __iter__(self) -> Iterator[RowResult]:
         return iter(self.rows)

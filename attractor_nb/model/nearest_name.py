@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from attractor_nb.errors import NoSuchKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MAX_SLIPS = 2
 """Edit distance up to which a name counts as a slip of another (rulings 4, 5)."""
+_LISTED: Final = 20
 
 
 def edit_distance(left: str, right: str, limit: int = MAX_SLIPS) -> int:
@@ -104,3 +107,17 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def suggestion(meant: str) -> str:
     """``; did you mean "x"?`` for a name that was found to be meant, or empty where none was."""
     return f'; did you mean "{meant}"?' if meant else ""
+
+
+def no_such_key(owner: str, kind: str, key: object, known: Iterable[str]) -> NoSuchKey:
+    """The error of a lookup that found nothing: names the nearest key and lists the known ones.
+
+    >>> print(no_such_key("the pipeline", "node", "paln", ["start", "plan"]))
+    the pipeline has no node 'paln'; did you mean "plan"?
+     hint: nodes: start, plan
+    """
+    names = list(known)
+    near = did_you_mean(key, names) if isinstance(key, str) else ""
+    rest = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    hint = f"{kind}s: {', '.join(names[:_LISTED])}{rest}" if names else f"it has no {kind}s"
+    return NoSuchKey(f"{owner} has no {kind} {key!r}{near}", hint=hint)

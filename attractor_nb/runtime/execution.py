@@ -137,6 +137,9 @@ class Execution(Handle[RunResult]):
     def __getitem__(self, node_id: str) -> StageView:
         return view_stage(node_id, self.graph, self.outcomes, self.visits, self.view, self.read_stage_file)
 
+    def __contains__(self, node_id: object) -> bool:
+        return node_id in self.graph.nodes
+
     def _ipython_key_completions_(self) -> list[str]:
         return list(self.graph.nodes)
 

@@ -18,7 +18,7 @@ from attractor_nb import (
     run_pipeline,
     runs,
 )
-from attractor_nb.errors import NoSuchGate, OptionError, RunError, RunNotFound, ValidationError
+from attractor_nb.errors import NoSuchGate, NoSuchKey, OptionError, RunError, RunNotFound, ValidationError
 from attractor_nb.model.calls.cached import INPUTS_FILE
 from attractor_nb.model.events import StageCompleted
 from attractor_nb.runtime.handles.presenters import are_runs_shown, register_presenter
@@ -113,9 +113,41 @@ def test_a_result_shows_stages_and_the_run(make):
 
 def test_an_unknown_stage_suggests_the_nearest(make):
     result = make("plan start -> plan -> done").run(wait=True, durability="none")
-    with pytest.raises(OptionError, match="no node 'plam'") as caught:
+    with pytest.raises(OptionError, match="no node 'plam'; did you mean \"plan\"") as caught:
         result["plam"]
-    assert caught.value.hint == "did you mean plan?"
+    assert caught.value.hint == "nodes: start, done, plan"
+
+
+def test_a_lookup_that_finds_nothing_is_a_key_error_that_says_what_there_is(make):
+    pipeline = make("plan start -> plan -> done")
+    run = pipeline.run()
+    result = run.result()
+    owners = {
+        "result": result,
+        "run": run,
+        "context": result.context,
+        "estimate": pipeline.estimate(),
+        "models": pipeline.models(),
+        "heat": run.heat("time"),
+    }
+    for name, owner in owners.items():
+        with pytest.raises(KeyError) as caught:
+            owner["nowhere"]
+        assert isinstance(caught.value, NoSuchKey), name
+        assert "'nowhere'" in caught.value.message, name
+        assert ("last_stage" if name == "context" else "plan") in caught.value.hint, name
+    with pytest.raises(KeyError, match='did you mean "last_stage"'):
+        result.context["last_stag"]
+    with pytest.raises(KeyError, match="has no node 3"):
+        result[3]
+
+
+def test_a_run_and_its_result_know_which_nodes_they_have(make):
+    run = make("plan start -> plan -> done").run()
+    assert "plan" in run
+    assert "plan" in run.result()
+    assert "plam" not in run
+    assert "plam" not in run.result()
 
 
 def test_a_live_run_shows_the_stages_that_are_done(make):

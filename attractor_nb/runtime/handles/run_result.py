@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.carried import CARRIED_FILE, is_of_thread
-from attractor_nb.errors import OptionError
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.nearest_name import nearest
+from attractor_nb.model.nearest_name import no_such_key
 from attractor_nb.runtime.handles.presenters import name_of
 
 if TYPE_CHECKING:
@@ -98,12 +97,10 @@ def view_stage(
     """The view of one stage.
 
     Raises:
-        OptionError: The graph has no such node.
+        NoSuchKey: The graph has no such node.
     """
     if not isinstance(node_id, str) or node_id not in graph.nodes:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        near = nearest(str(node_id), graph.nodes)
-        hint = f"did you mean {near}?" if near else f"nodes: {', '.join(list(graph.nodes)[:20])}"
-        raise OptionError(f"the pipeline has no node {node_id!r}", hint=hint)
+        raise no_such_key("the pipeline", "node", node_id, graph.nodes)
     return StageView(
         node_id,
         read(node_id, "prompt.md"),
@@ -224,6 +221,9 @@ class RunResult:
 
     def __getitem__(self, node_id: str) -> StageView:
         return view_stage(node_id, self.graph, self.outcomes, self.visits, self.view, self.read)
+
+    def __contains__(self, node_id: object) -> bool:
+        return node_id in self.graph.nodes
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self.graph.nodes)

@@ -10,6 +10,7 @@ from attractor_nb.decisions.planning.model_choices import model_choices
 from attractor_nb.errors import StylesheetSyntaxError
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
 from attractor_nb.lint.source_places import embedded_text
+from attractor_nb.model.nearest_name import no_such_key
 from attractor_nb.protocols import HasOwnModel
 from attractor_nb.views.table import Column, Table, table_html, table_text
 
@@ -45,7 +46,7 @@ class ModelReport(Sequence["ModelChoice"]):
         if isinstance(index, str):
             found = next((choice for choice in self._choices if choice.node_id == index), None)
             if found is None:
-                raise KeyError(index)
+                raise no_such_key("the pipeline", "model stage", index, [choice.node_id for choice in self._choices])
             return found
         return self._choices[index]
 

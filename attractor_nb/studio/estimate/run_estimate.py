@@ -17,6 +17,7 @@ from attractor_nb.handlers.named_models import with_named_schema
 from attractor_nb.model.calls.attachment import ATTACH, ATTACHMENT_TOKENS, attached_names
 from attractor_nb.model.calls.providers import read_fallbacks
 from attractor_nb.model.calls.tokens import estimated_tokens
+from attractor_nb.model.nearest_name import no_such_key
 from attractor_nb.studio.estimate.estimated_usage import Assumptions, Estimator, NodeCalls, NodeEstimate, RunEstimate
 from attractor_nb.studio.estimate.model_report import own_model, stylesheet_of
 from attractor_nb.views.summary_line import cost_text
@@ -87,7 +88,7 @@ class Estimate:
         for node in self.nodes:
             if node.node_id == node_id:
                 return node
-        raise KeyError(node_id)
+        raise no_such_key("the estimate", "node", node_id, [node.node_id for node in self.nodes])
 
     @property
     def table(self) -> Table:

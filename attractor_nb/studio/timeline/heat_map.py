@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError, RunError
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.nearest_name import did_you_mean, no_such_key
 from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.execution import Execution
@@ -51,10 +51,10 @@ class HeatMap:
         """The value of a node: of many runs the median. 0 for a node of the graph that has none.
 
         Raises:
-            KeyError: The graph has no such node.
+            NoSuchKey: The graph has no such node.
         """
         if node_id not in self.heat.graph.nodes:
-            raise KeyError(node_id)
+            raise no_such_key("the pipeline", "node", node_id, self.heat.graph.nodes)
         found = self.heat.nodes.get(node_id)
         return 0.0 if found is None else found.median
 
