@@ -111,7 +111,15 @@ TARGETS = {
     "Definition.__init__": Target("runtime/definition.py", PIPELINE),
     "Previewing.estimate": Target("pipeline/preview.py", {name: RUN[name] for name in BOUNDS}),
 }
-KEYWORDS = {"RunKeywords": RUN, "MapKeywords": MAP}
+KEYWORDS = {
+    "RunKeywords": ("TypedDict", RUN, "``Pipeline.run``"),
+    "ResumeMapKeywords": (
+        "TypedDict",
+        {name: option for name, option in MAP.items() if name != "map_dir"},
+        "``Pipeline.resume_map``",
+    ),
+    "MapKeywords": ("ResumeMapKeywords", {"map_dir": MAP["map_dir"]}, "``Pipeline.map``"),
+}
 
 
 def find(tree, name):
@@ -186,10 +194,9 @@ def written(source, name, target):
 def written_keywords(source):
     head = source.split("class RunKeywords")[0].rstrip()
     parts = [head]
-    for name, options in KEYWORDS.items():
+    for name, (base, options, what) in KEYWORDS.items():
         fields = [f"    {option}: {options[option].annotation}" for option in options]
-        what = "``Pipeline.run``" if name == "RunKeywords" else "``Pipeline.map``"
-        parts.append(f'class {name}(TypedDict, total=False):\n    """Options of {what}."""\n\n' + "\n".join(fields))
+        parts.append(f'class {name}({base}, total=False):\n    """Options of {what}."""\n\n' + "\n".join(fields))
     return "\n\n\n".join(parts) + "\n"
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, load_pipeline
 from attractor_nb.errors import CheckpointCorrupt, GraphChanged, InputsChanged, OptionError, RunLocked, RunNotFound
+from attractor_nb.maps.map_result import MapResult
 from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.storage.map_directory import MapDirectory, read_map
 from attractor_nb.storage.stored_run import read_run
@@ -57,6 +58,23 @@ def stopped_map(count, at, **options):
     assert began.wait(30)
     handle.cancel()
     return handle.result(30), backend
+
+
+def test_a_resume_waits_when_it_is_asked_to():
+    result, backend = stopped_map(3, (1, "write"))
+    resumed = Pipeline(TWO_STAGES, backend=backend).resume_map(result, wait=True)
+    assert isinstance(resumed, MapResult)
+    assert resumed.is_success
+
+
+def test_a_resume_that_waits_does_not_block_its_own_loop():
+    result, backend = stopped_map(2, (1, "write"))
+
+    async def wait_here():
+        Pipeline(TWO_STAGES, backend=backend).resume_map(result, wait=True, host="kernel")
+
+    with pytest.raises(OptionError, match='host="kernel" runs in this event loop'):
+        asyncio.run(wait_here())
 
 
 def test_no_recorded_stage_is_run_again():

@@ -22,7 +22,7 @@ from attractor_nb.maps.map_options import MapOptions
 from attractor_nb.maps.map_result import MapRun
 from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
 from attractor_nb.notebook.magics import AttractorMagics
-from attractor_nb.pipeline.methods.keywords import MapKeywords, RunKeywords
+from attractor_nb.pipeline.methods.keywords import MapKeywords, ResumeMapKeywords, RunKeywords
 from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions
@@ -110,7 +110,12 @@ def test_a_call_tells_the_meaning_of_each_of_its_options(name):
 
 
 @pytest.mark.parametrize(
-    ("keywords", "options"), [(RunKeywords, OF_A_RUN.keys()), (MapKeywords, OF_A_MAP.keys() | OF_A_ROW)]
+    ("keywords", "options"),
+    [
+        (RunKeywords, OF_A_RUN.keys()),
+        (MapKeywords, OF_A_MAP.keys() | OF_A_ROW),
+        (ResumeMapKeywords, (OF_A_MAP.keys() | OF_A_ROW) - {"map_dir"}),
+    ],
 )
 def test_the_overloads_know_the_same_options(keywords, options):
     assert keywords.__annotations__.keys() == options
@@ -223,6 +228,7 @@ def test_a_type_checker_knows_results_and_refuses_misspelt_and_wrong_options(tmp
         "reveal_type(pipeline.run())\n"
         "reveal_type(pipeline.run(wait=True, max_steps=3))\n"
         "reveal_type(pipeline.map([], wait=True, max_parallel=3))\n"
+        "reveal_type(pipeline.resume_map('m', wait=True, max_parallel=3))\n"
         "pipeline.run(max_stepps=3)\n"
         "pipeline.resume('d', max_stepps=3)\n"
         "pipeline.run(max_steps='three')\n"
@@ -237,8 +243,9 @@ def test_a_type_checker_knows_results_and_refuses_misspelt_and_wrong_options(tmp
         ("3", "Run"),
         ("4", "RunResult"),
         ("5", "MapResult"),
+        ("6", "MapResult"),
     ]
-    assert sorted(set(re.findall(r"example\.py:(\d+):\d+ - error", done.stdout))) == ["6", "7", "8"]
+    assert sorted(set(re.findall(r"example\.py:(\d+):\d+ - error", done.stdout))) == ["7", "8", "9"]
 
 
 def test_the_command_line_says_of_an_option_what_the_calls_say():

@@ -57,13 +57,12 @@ class RunKeywords(TypedDict, total=False):
     disk: Disk | None
 
 
-class MapKeywords(TypedDict, total=False):
-    """Options of ``Pipeline.map``."""
+class ResumeMapKeywords(TypedDict, total=False):
+    """Options of ``Pipeline.resume_map``."""
 
     max_parallel: int
     on_failure: str
     outputs: Sequence[str]
-    map_dir: str | Path | None
     max_budget_usd_all: float | None
     max_tokens_all: int | None
     max_duration_all: DurationSpec | None
@@ -101,3 +100,9 @@ class MapKeywords(TypedDict, total=False):
     randomness: Randomness | None
     processes: Processes | None
     disk: Disk | None
+
+
+class MapKeywords(ResumeMapKeywords, total=False):
+    """Options of ``Pipeline.map``."""
+
+    map_dir: str | Path | None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Never
+import typing  # ``typing.overload`` by its long name: see ``start_run``
+from typing import TYPE_CHECKING, Any, Literal, Never
 
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import held_interrupts
@@ -18,16 +19,20 @@ if TYPE_CHECKING:
     from attractor_nb.maps import map_launch
     from attractor_nb.maps.map_result import MapResult, MapRun
     from attractor_nb.model.events import EventObserver
+    from attractor_nb.pipeline.methods.keywords import ResumeMapKeywords
     from attractor_nb.protocols import Clock, Processes, Randomness
+    from attractor_nb.runtime import launch
     from attractor_nb.runtime.prepare.run_options import BackendSpec, DurationSpec, ExecutorSpec, InterviewerSpec
     from attractor_nb.storage.files.disk import Disk
 else:
+    launch = later("attractor_nb.runtime.launch")
     map_launch = later("attractor_nb.maps.map_launch")
 
 
 class ResumingMap(Definition):
     """Going on with maps of a pipeline."""
 
+    @typing.overload
     def resume_map(
         self,
         directory: str | Path | MapRun | MapResult,
@@ -35,6 +40,28 @@ class ResumingMap(Definition):
         params: Iterable[Mapping[str, Any]] | None = None,
         failed: str = "keep",
         on_graph_change: str = "error",
+        wait: Literal[False] = False,
+        **options: typing.Unpack[ResumeMapKeywords],
+    ) -> MapRun: ...
+    @typing.overload
+    def resume_map(
+        self,
+        directory: str | Path | MapRun | MapResult,
+        *,
+        params: Iterable[Mapping[str, Any]] | None = None,
+        failed: str = "keep",
+        on_graph_change: str = "error",
+        wait: Literal[True],
+        **options: typing.Unpack[ResumeMapKeywords],
+    ) -> MapResult: ...
+    def resume_map(
+        self,
+        directory: str | Path | MapRun | MapResult,
+        *,
+        params: Iterable[Mapping[str, Any]] | None = None,
+        failed: str = "keep",
+        on_graph_change: str = "error",
+        wait: bool = False,
         max_parallel: int = 4,
         on_failure: str = "continue",
         outputs: Sequence[str] = (),
@@ -76,7 +103,7 @@ class ResumingMap(Definition):
         processes: Processes | None = None,
         disk: Disk | None = None,
         **unknown: Never,
-    ) -> MapRun:
+    ) -> MapRun | MapResult:
         """Go on with a map: finished rows are read, not run; interrupted ones resumed, missing ones started.
 
         Args:
@@ -84,6 +111,7 @@ class ResumingMap(Definition):
             params: The same inputs again; they are in the directory, too.
             failed: ``keep`` the rows that failed, or ``retry`` each from the stage that it failed in.
             on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
+            wait: Block until the end.
             max_parallel: How many rows run at the same time.
             on_failure: After a failed row: continue, or stop (start no further rows).
             outputs: Context values that the result keeps of each row; nothing else of a row stays in memory.
@@ -143,7 +171,10 @@ class ResumingMap(Definition):
         if place is None:
             raise OptionError('nothing of the map is kept, for its durability was "none"', hint="start it anew")
         with held_interrupts() as interrupt:
-            request = request_of(self, given, interrupt, is_waited_for=False)
-            return map_launch.continue_map(
+            request = request_of(self, given, interrupt, is_waited_for=wait)
+            if wait:
+                launch.refuse_own_loop(request.of_rows.host)
+            handle = map_launch.continue_map(
                 self, as_path(place), params, request, on_graph_change=on_graph_change, failed=failed
             )
+            return handle.result() if wait else handle
