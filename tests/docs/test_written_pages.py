@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import attractor_nb
 from attractor_nb import Pipeline
 from attractor_nb.languages.condition import parse_condition
 from attractor_nb.model.vocabulary.attribute_table import TABLE
@@ -48,6 +49,16 @@ def test_the_stylesheet_on_the_page_gives_the_model_that_it_says():
     models = {name: pipeline.graph.nodes[name].attrs["llm_model"] for name in ("plan", "review")}
     assert models == {"plan": "large", "review": "largest"}
     assert not pipeline.lint().errors
+
+
+GUIDES = [page for page in (*DOCS.glob("*.md"), DOCS.parent / "README.md") if page.stem != "conformance"]
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_what_a_page_calls_on_a_class_can_be_called_on_it(page):
+    for owner, name in re.findall(r"\b(Pipeline|Run)\.(\w+)\(", page.read_text("utf-8")):
+        found = inspect.getattr_static(getattr(attractor_nb, owner), name)
+        assert isinstance(found, classmethod), f"{owner}.{name}(…) is a method of an object"
 
 
 @pytest.mark.parametrize("name", LINE_MAGICS)
