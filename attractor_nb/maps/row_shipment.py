@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends import resolve_backend
 from attractor_nb.decisions.ambiguity import MAX_LOST_WORKERS
@@ -14,6 +14,7 @@ from attractor_nb.logs import own_logger
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.redaction import holds_secret
 from attractor_nb.runtime.plugs.executor import backend_name
+from attractor_nb.runtime.prepare.run_options import BOUNDS
 from attractor_nb.source import SourceText
 from attractor_nb.storage.stored_run import read_run
 
@@ -32,6 +33,13 @@ RERUN = "rerun"
 ROWS, STAGES = "rows", "stages"
 NAME = "<map>"
 GATE_TYPE = "wait.human"
+_TRAVELLING: Final = frozenset({*BOUNDS, "backend", "checkpoint_every_stage", "durability"})
+"""Options that a row has on its worker."""
+_OF_THE_CALLER: Final = frozenset(
+    {"params", "interviewer", "trust", "logs_root", "runs_dir", "is_shown", "executor", "worker_wait", "host"}
+    | {"on_interrupted", "take_over", "secrets", "session"}
+)
+"""Options that the coordinator follows for a row that travels: what it begins with, where it is kept, who sees it."""
 UNKNOWN = (
     "it was begun on a worker and did not come back, so what it did is not known; "
     'resume_map(…, on_interrupted="rerun") runs it again'
@@ -70,7 +78,6 @@ def _is_once(plan: Plan) -> bool:
 def _why_not(pipeline: Definition, options: RunOptions, plan: Plan) -> str:
     from attractor_nb.workers.plugs import is_shippable  # noqa: PLC0415 - for executors alone
 
-    own = (options.processes, options.clock, options.randomness, options.disk)
     reasons = {
         "a gate is answered here": GATE_TYPE in plan.handler_types.values(),
         "a stage of theirs is a pipeline of its own": bool(pipeline.graph.children),
@@ -79,10 +86,8 @@ def _why_not(pipeline: Definition, options: RunOptions, plan: Plan) -> str:
         ),
         "registered schemas stay here": bool(pipeline.schemas),
         "functions that models or stages call stay here": bool(pipeline.tools or pipeline.functions),
-        "their events are observed here": bool(pipeline.observers or options.observers or options.tracer),
-        "processes, clock, randomness or disk of your own stay here": any(own),
-        "the cache is here": options.cache is not False,
-        "the cassette is here": options.cassette is not None,
+        "their events are observed here": bool(pipeline.observers),
+        f"{_staying(options)}= holds in this process alone": bool(_staying(options)),
         "the source holds a secret": holds_secret(pipeline.to_dot()),
     }
     if found := next((reason for reason, holds in reasons.items() if holds), ""):
@@ -93,6 +98,19 @@ def _why_not(pipeline: Definition, options: RunOptions, plan: Plan) -> str:
         return f"the source alone makes no pipeline: {error.message}"
     if there.graph.content_hash != pipeline.graph.content_hash:
         return "the source alone makes another graph, as where a transform was registered"
+    return ""
+
+
+def _staying(options: RunOptions) -> str:
+    """The first option that is given and would be lost on a worker, or empty."""
+    for entry in fields(options):
+        if entry.name in _TRAVELLING | _OF_THE_CALLER:
+            continue
+        default = entry.default if entry.default_factory is MISSING else entry.default_factory()
+        value = getattr(options, entry.name)
+        is_empty = isinstance(default, tuple | dict) and not value
+        if value != default and not is_empty:
+            return entry.name
     return ""
 
 

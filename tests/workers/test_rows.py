@@ -7,15 +7,21 @@ import os
 import signal
 import threading
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
 
 from attractor_nb import Outcome, Pipeline
+from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.errors import OptionError, RunLocked
+from attractor_nb.maps import row_worker
+from attractor_nb.maps.row_shipment import ships_rows
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.row_result import RowResult
 from attractor_nb.redaction import MARK, learn
+from attractor_nb.runtime.prepare.run_options import RunOptions
 from attractor_nb.storage import returned_rows as brought_rows
 from attractor_nb.storage.log.event_lines import decode_line
 from attractor_nb.storage.stored_run import read_run
@@ -181,6 +187,52 @@ def test_observed_rows_and_those_that_must_not_run_twice_have_their_stages_shipp
         pipeline = make(body, executor=counting)
         assert pipeline.map(ROWS, wait=True, map_dir=f"map{number}", **options).status == "success"
         assert set(counting.names) == {"probe", "perform"}
+
+
+OF_THE_CALLER = {
+    *("params", "interviewer", "trust", "logs_root", "runs_dir", "is_shown", "executor", "worker_wait", "host"),
+    *("on_interrupted", "take_over", "secrets", "session", "backend", "durability"),
+}
+ARRIVING = {
+    "max_steps": 9,
+    "max_node_visits": 8,
+    "max_restarts": 7,
+    "max_goal_gate_redirects": 6,
+    "max_budget_usd": 5.0,
+    "max_tokens_total": 4,
+    "max_duration": "15m",
+    "checkpoint_every_stage": True,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewerOptions(RunOptions):
+    """Those of a later version, which has one more."""
+
+    ticket: str = ""
+    ballast: int | None = None
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in fields(NewerOptions) if entry.name not in OF_THE_CALLER])
+def test_an_option_reaches_the_row_on_its_worker_or_keeps_it_here(make, threads, monkeypatch, name):
+    pipeline = make(MODEL)
+    value = ARRIVING.get(name, 0 if name == "ballast" else ["given"])
+    options, plan = NewerOptions(executor=threads, **{name: value}), compile_plan(pipeline.graph)
+    if name not in ARRIVING:
+        with pytest.raises(OptionError, match=f"whole rows cannot travel to workers: {name}= holds in this process"):
+            ships_rows(pipeline, options, plan, "rows")
+        assert not ships_rows(pipeline, options, plan, None)
+        return
+    arrived = []
+
+    async def noted(pipeline, task, options, plugs):
+        arrived.append(getattr(options, name))
+        return RowResult(task.row, "success")
+
+    monkeypatch.setattr(row_worker, "run_row", noted)
+    given = {name: value}
+    assert pipeline.map(ROWS[:1], wait=True, durability="none", executor=threads, ship="rows", **given).is_success
+    assert arrived == [value]
 
 
 def test_ship_is_rows_or_stages_and_needs_an_executor(make, threads):
