@@ -136,7 +136,6 @@ class Definition(PreparedSource):
         self._own_origin = trust.absolute_origin(named_file(source) if origin is None else origin)
         files = _text_files(trust.absolute_origin(named_file(source)) or self._own_origin)
         self._source = read_source(source)  # once: what was looked at is what runs, whatever the file becomes
-        self._name = name
         self._transforms: list[Transform] = as_list("transforms", transforms)
         self._rules: tuple[LintRule, ...] = tuple(as_list("rules", rules))
         severities: dict[str, Severity] = as_dict("severity", severity or {})
@@ -166,7 +165,7 @@ class Definition(PreparedSource):
         relatives = self._ancestry.relatives
         self._child_sources: dict[str, SourceText | Graph] = relatives.sources if relatives else {}
         self.observers: list[EventObserver] = []
-        super().__init__(files, severities, models)
+        super().__init__(files, severities, models, name)
         self._prepare()
 
     def _prepare(self) -> None:
@@ -262,6 +261,11 @@ class Definition(PreparedSource):
     def name(self) -> str:
         """The name to show."""
         return self._name or self.graph.name or "pipeline"
+
+    @property
+    def title(self) -> str:
+        """The heading of its runs: the name that it was given, else the label of its graph."""
+        return self._name if self._name not in {"", self.graph.name} else self.graph.label
 
     # -- plugging in ---------------------------------------------------------------------------------
 

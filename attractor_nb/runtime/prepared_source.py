@@ -43,15 +43,17 @@ else:
 class PreparedSource:
     """A source that was read, transformed and linted: see ``Pipeline``."""
 
-    def __init__(self, files: TextFiles, severity: Mapping[str, Severity], schemas: SchemaModels) -> None:
+    def __init__(self, files: TextFiles, severity: Mapping[str, Severity], schemas: SchemaModels, name: str) -> None:
         """Be ready to hold what is prepared.
 
         Args:
             files: Those that its texts may name.
             severity: Severities by the name of a rule, as the caller chose them.
             schemas: Pydantic models by name.
+            name: The name that its runs have in place of the graph's; empty for that.
         """
         self._files = files
+        self._name = name
         self._severity = severity
         self.schemas: SchemaModels = schemas
         self._plan: Plan | None = None
@@ -98,7 +100,7 @@ class PreparedSource:
         """
         if self._plan is None or self._plan.graph is not self.graph:
             self._plan = plan_compiling.compile_plan(self.graph, bounds=bounds)
-        return msgspec.structs.replace(self._plan, bounds=bounds)
+        return msgspec.structs.replace(self._plan, bounds=bounds, name=self._name or self.graph.name)
 
     def refuse_errors(self) -> None:
         """Refuse to run what lint found errors in.

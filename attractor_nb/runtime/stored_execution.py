@@ -84,7 +84,8 @@ def _definition(
             hint="load the pipeline yourself: Pipeline(path).resume(directory)",
         )
     source = SourceText(stored.source_text, str(stored.logs_root / SOURCE_NAME))
-    return kind(source, origin=stored.logs_root / SOURCE_NAME, **options)
+    named: dict[str, Any] = {"name": str(stored.manifest.get("pipeline_name", "")), **options}
+    return kind(source, origin=stored.logs_root / SOURCE_NAME, **named)
 
 
 def children_of(run: ExecutionT) -> dict[str, ExecutionT]:

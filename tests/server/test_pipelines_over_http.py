@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from attractor_nb import Pipeline
+from attractor_nb import Pipeline, Run, runs
+from attractor_nb.cli.entry import run_command_line
 from attractor_nb.server.answers import stage_files_answers
+from tests.server.conftest import TOKEN
 
 
 def test_a_posted_source_runs_to_its_end(client, sources):
@@ -15,6 +17,30 @@ def test_a_posted_source_runs_to_its_end(client, sources):
     assert status["progress"] == {"stages": 3, "nodes": 3, "visited": 3}
     assert status["states"]["nodes"]["plan"]["status"] == "success"
     assert client.get(f"/pipelines/{run_id}/context").json()["context"]["ticket"] == "42"
+
+
+def test_a_run_has_the_name_that_it_was_posted_with_wherever_it_is_shown(client, root, sources, capsys):
+    name = "Tickets of Monday"
+    run_id = client.submit(sources.plain, name=name)
+    assert client.ended(run_id)["name"] == name
+    assert [line["name"] for line in client.get("/pipelines").json()["pipelines"]] == [name]
+    assert [row["pipeline"] for row in client.get("/rows").json()["rows"]] == [name]
+    assert client.get("/rows", params={"words": "monday"}).json()["found"] == 1
+    assert client.get(f"/pipelines/{run_id}/drawing").json()["caption"] == name
+    assert next(one["data"]["name"] for one in client.events(run_id)) == name
+    assert [row.pipeline_name for row in runs(root)] == [name]
+    assert Run.load(root / run_id).pipeline.title == name
+    fork = client.post(f"/pipelines/{run_id}/fork", {"node": "plan"}).json()["id"]
+    assert client.ended(fork)["name"] == name
+    for place in ([str(root / run_id)], [run_id, "--server", client.base, "--token", TOKEN]):
+        assert run_command_line(["watch", "--once", *place]) == 0
+        assert name in capsys.readouterr().out
+
+
+def test_a_run_without_a_name_has_that_of_its_graph_and_its_label_above_it(client, sources):
+    run_id = client.submit(sources.plain.replace("{", '{ graph [label="A demonstration"]\n', 1))
+    assert client.ended(run_id)["name"] == "demo"
+    assert client.get(f"/pipelines/{run_id}/drawing").json()["caption"] == "A demonstration"
 
 
 def test_the_answer_says_where_the_run_is_relative_to_the_request(client, sources):

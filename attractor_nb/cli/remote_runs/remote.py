@@ -55,7 +55,7 @@ def submit_file(file: str, address: ServerAddress, settings: Settings, *, params
     source = read_text(file)
     if file != STDIN:  # the server has no file of ours
         source = with_text_files(source, Path(file))
-    wanted = {"name": "" if file == STDIN else Path(file).stem, "params": read_params(params)}
+    wanted = {"params": read_params(params)}
     client = Client(address)
     answer = client.post(body={"source": source.text, **_with_settings(settings, wanted)})
     return _show_begun(client, answer, settings)

@@ -69,7 +69,7 @@ def run_headline(run: WatchedRun, now: float, columns: int = 0) -> str:
     view = run.view
     stages = f"{view.stages} stage{'s' * (view.stages != 1)}"
     time_text = duration_text(run.elapsed(now))
-    parts = [f"{view.status.letter} {view.status}", one_line(redacted(run.graph.label)), stages, time_text]
+    parts = [f"{view.status.letter} {view.status}", one_line(redacted(run.title)), stages, time_text]
     if run.mark:
         parts.append(one_line(redacted(run.mark)))
     parts += usage_words(so_far(view))

@@ -40,6 +40,7 @@ class WatchedRun:
 
     Attributes:
         view: How it stands.
+        name: The name that it was given, or that of its graph.
         gates: The questions that wait, by id.
         said_mark: What must be said of its result, by whoever knows it without events.
         trouble: Why what is known may be old, in words; empty when nothing is in the way.
@@ -47,6 +48,7 @@ class WatchedRun:
 
     def __init__(self, graph: Graph, *, said_mark: str = "") -> None:
         self.graph = graph
+        self.name = graph.name
         self.said_mark = said_mark
         self.trouble = ""
         self._parts: list[list[Event]] = [[]]
@@ -60,6 +62,11 @@ class WatchedRun:
         self._begun = 0.0
         self._before = 0.0
         self._latest = 0.0
+
+    @property
+    def title(self) -> str:
+        """The heading: the name that it was given, else the label of its graph."""
+        return self.name if self.name and self.name != self.graph.name else self.graph.label
 
     @property
     def mark(self) -> str:
@@ -95,6 +102,7 @@ class WatchedRun:
             case StageEnd():
                 self._seconds[event.name] = self._seconds.get(event.name, 0.0) + event.duration
             case PipelineStarted():
+                self.name = event.name
                 self._begun = self._begun or event.time  # a restart goes on with the time of the run
             case PipelineResumed():
                 self._before, self._begun = self.view.duration, event.time

@@ -250,6 +250,7 @@ def run_on_server(graph: Graph, status: Mapping[str, Any], questions: Mapping[st
         questions: The answer to ``GET /pipelines/{id}/questions``.
     """
     run = WatchedRun(graph, said_mark=str(status.get("mark") or ""))
+    run.name = str(status.get("name") or "")
     view = run.view
     view.status = RunStatus.of(str(status.get("status")))
     view.reason = str(status.get("reason") or "")

@@ -77,7 +77,7 @@ def cache_of(options: RunOptions, plan: Plan, workspace: Workspace) -> StageCach
     directory = cache_directory(options)
     if directory is None or options.cassette is not None:
         return None
-    return StageCache(CacheStore(directory, options.disk), plan.name, workspace.directory)
+    return StageCache(CacheStore(directory, options.disk), plan.graph.name, workspace.directory)
 
 
 class SessionFeed:

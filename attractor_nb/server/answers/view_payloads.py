@@ -52,12 +52,13 @@ def get_drawing(call: Call) -> Reply:
     run_id = call.path["id"]
     if call.house.desk.summary(run_id).kind != "run":
         raise Problem(409, "run", "The run cannot do this", f"{run_id} is a map, which has no single drawing")
-    graph = call.house.desk.run(run_id).graph
+    run = call.house.desk.run(run_id)
+    graph = run.graph
     types = set(_types(graph))
     return Reply(
         Drawing(
             id=run_id,
-            caption=redacted(graph.label),
+            caption=redacted(run.pipeline.title),
             svg=render_svg(graph),
             marks={status.value: path for status, path in MARK_PATHS.items()},
             has_output=not types.isdisjoint(SPEAKING_TYPES),

@@ -172,7 +172,7 @@ def diff(a: Execution | RunResult | str | PathLike[str], b: Execution | RunResul
 
 def _side(name: str, run: Execution) -> Side:
     view = run.view
-    label = redacted(run.graph.label)
+    label = redacted(run.pipeline.title)
     reason = without_places(run, look_back(run).directories[-1].journal, redacted(view.reason))
     return Side(
         name,

@@ -116,7 +116,7 @@ class Replay:
         return {
             "svg": render_svg(self.graph),
             "marks": {status.value: path for status, path in MARK_PATHS.items()},
-            "caption": redacted(self.graph.label),
+            "caption": redacted(self.run.pipeline.title),
             "replay": self.to_plain(),
         }
 

@@ -73,7 +73,7 @@ def export_html(run: Execution, path: str | PathLike[str] | None = None) -> Path
 def run_page(run: Execution) -> str:
     """The text of the page."""
     values, notes = fitting_values(run)
-    title = redacted(run.graph.label) or "a run"
+    title = redacted(run.pipeline.title) or "a run"
     line = redacted(run_summary(run.view, run.graph, has_times=True).partition("   next: ")[0])
     picture = Markup(run.to_svg())  # noqa: S704 - by our own writer
     table = Markup(table_html(stages_table(values["stages"].values())))  # noqa: S704 - by our own builder

@@ -49,7 +49,7 @@ class RunTimeline:
             CheckpointCorrupt: Its log is damaged.
         """
         now = None if self.run.is_done else self._clock()
-        return timeline_of(self.run.journal(), name=self.run.graph.label, by=self.by, now=now, mark=self.run.mark)
+        return timeline_of(self.run.journal(), name=self.run.pipeline.title, by=self.by, now=now, mark=self.run.mark)
 
     @property
     def table(self) -> Table:
