@@ -172,8 +172,13 @@ class ListQuery(Query):
 
 
 class RowsQuery(ListQuery):
-    """Which rows, and of which runs."""
+    """Which rows, of which runs, and in which order."""
 
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 100
+    sort: Literal[
+        "index", "status", "pipeline", "note", "started", "took", "stages", "tokens", "cost", "tags", "key"
+    ] = Field(default="index", description="The column that they are sorted by; the newest first by default.")
+    descending: bool = False
     words: Annotated[str, Field(max_length=500)] = Field(
         default="", description="Only runs whose row has each of these words, in capitals or not."
     )

@@ -154,6 +154,7 @@ class WaitingQuestion(Sent):
 
     id: str
     pipeline: str
+    name: str = Field(description="The run's name.")
     stage: str
     text: str
     type: str
@@ -169,11 +170,12 @@ class WaitingQuestion(Sent):
 
 
 class Rows(Sent):
-    """Runs as rows of a front-end's list, newest first."""
+    """Runs as rows of a front-end's list."""
 
     rows: list[Plain]
     total: int = Field(description="All runs of the root.")
     found: int = Field(description="Those that were asked for; the rows are a part of them.")
+    under_way: int = Field(description="Those of them that a process works at.")
     offset: int
     questions: list[WaitingQuestion]
 

@@ -1,17 +1,13 @@
-"""The list of runs in the sidebar: whatever their number, the page holds what is shown and a little around it."""
+"""The list of runs in the sidebar and on the page: whatever their number, the page holds what is shown and a little around it."""
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
-from attractor_nb import Pipeline
-from attractor_nb.storage.sealed_file import seal, unseal
+from tests.many_runs import make_many_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
-TEXT = "digraph NAME { start [shape=Mdiamond] plan [prompt=it] done [shape=Msquare] start -> plan -> done }"
 MANY = 300
 MOST_ROWS = 60
 SHOWN = "() => [...document.querySelectorAll('.ap-side-run')].map(each => each.dataset.run)"
@@ -20,16 +16,7 @@ SHOWN = "() => [...document.querySelectorAll('.ap-side-run')].map(each => each.d
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     folder = tmp_path_factory.mktemp("many") / "runs"
-    model = folder.parent / "model"
-    Pipeline(TEXT.replace("NAME", "needle"), backend="simulated").run(
-        logs_root=model, is_shown=False, durability="fast"
-    ).result(60)
-    plain = unseal((model / "manifest.json").read_bytes())
-    for number in range(MANY):
-        shutil.copytree(model, folder / f"run-{number:04}")
-        facts = {**plain, "start_time": f"2026-01-01T{number // 60:02}:{number % 60:02}:00.000Z"}
-        facts["pipeline_name"] = "needle" if number == 7 else "hay"
-        (folder / f"run-{number:04}" / "manifest.json").write_bytes(seal(facts))
+    make_many_runs(folder, MANY, needle=7)
     return folder
 
 
@@ -81,3 +68,31 @@ def test_a_filter_finds_a_run_that_is_not_in_the_page(side):
     assert side.evaluate(SHOWN) == ["run-0007"]
     side.get_by_label("Filter runs").fill("")
     side.locator("[data-run=run-0299]").wait_for()
+
+
+@pytest.fixture
+def listed(driver, serve_page, base):
+    with driver.new_page(width=1240, height=700) as page:
+        said = []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.set_default_timeout(60_000)
+        page.goto(serve_page(base))
+        page.locator(f"tr[data-run=run-{MANY - 1:04}]").wait_for()
+        yield page
+        assert said == []
+
+
+def test_the_page_finds_and_sorts_runs_that_it_does_not_show(listed, pictures):
+    listed.get_by_text("300 of 300 runs").wait_for()
+    assert listed.locator("tr[data-run]").count() == 100
+    listed.get_by_text("Show more (200 left)").click()
+    listed.get_by_text("Show more (100 left)").wait_for()
+    assert listed.locator("tr[data-run]").count() == 200
+    listed.locator("th[data-column=started] button").click()
+    listed.locator("tr[data-run=run-0000]").wait_for()
+    assert listed.locator("tr[data-run]").first.get_attribute("data-run") == "run-0000"
+    listed.get_by_label("Filter the runs by any text").fill("NEEDLE")
+    listed.get_by_text("1 of 300 runs").wait_for()
+    assert listed.locator("tr[data-run]").evaluate_all("rows => rows.map(row => row.dataset.run)") == ["run-0007"]
+    listed.screenshot(path=str(pictures / "page-of-many.png"))

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from attractor_nb import Pipeline
+from attractor_nb import Pipeline, runs
+from attractor_nb.notebook.history_view import HistoryDesk
 from attractor_nb.server.operations import OPERATIONS
 from attractor_nb.server.page import FOLDER, PAGE_PATHS, page_file, policy
 from attractor_nb.server.requests import BackendName, Bounds
@@ -20,6 +21,7 @@ from attractor_nb.server.server_settings import ServerSettings
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.frontend import FOLDER as VIEWS
 from attractor_nb.views.frontend import modules_of, script
+from tests.many_runs import make_many_runs
 
 TOKEN = "t" * 43
 MODULES = modules_of("page", FOLDER)
@@ -193,6 +195,32 @@ def test_rows_are_found_by_words_and_told_in_parts(client, sources):
     assert found(words="  ", limit=1) == ([0], 4, 4)
 
 
+def test_one_search_finds_any_of_two_thousand_runs_wherever_they_are_listed(client, root):
+    make_many_runs(root, 2_003, needle=11)
+
+    def found(**query):
+        answer = client.get("/rows", params={"limit": 2, **query}).json()
+        assert answer["total"] == 2_003
+        return [row["key"] for row in answer["rows"]], answer["found"]
+
+    assert found() == (["run-2002", "run-2001"], 2_003)
+    assert found(words="needle") == (["run-0011"], 1)
+    assert found(sort="started") == (["run-0000", "run-0001"], 2_003)
+    assert found(sort="key", descending=True, offset=2_000) == (["run-0002", "run-0001"], 2_003)
+    assert len(client.get("/rows", params={"limit": 10_000}).json()["rows"]) == 2_003
+    kept = runs(root)
+    assert len(kept) == len(HistoryDesk(kept).rows()) == 2_003
+    assert [row.logs_root.name for row in kept.where(text="needle")] == ["run-0011"]
+
+
+def test_rows_are_sorted_by_each_column_of_the_list(client, sources):
+    client.ended(client.submit(sources.plain))
+    titles = re.findall(r'name: "(\w+)", title', (VIEWS / "history_rows.js").read_text("utf-8"))
+    for column in titles:
+        assert client.get("/rows", params={"sort": column}).status_code == 200
+    assert client.get("/rows", params={"sort": "colour"}).status_code == 422
+
+
 def test_a_drawing_has_no_states_and_says_what_room_it_needs(client, sources):
     waiting = client.submit(sources.gate)
     client.wait_for(waiting, "InterviewStarted")
@@ -223,7 +251,18 @@ def test_answers_say_what_became_of_questions(client, sources):
     client.ended(waiting)
     (answer,) = client.get(f"/pipelines/{waiting}/answers").json()["answers"]
     assert answer["is_answered"]
-    assert answer["words"].startswith("Approve, by you, on the page, after ")
+    assert answer["words"].startswith("Approve, by a person, on the page, after ")
+
+
+def test_an_answer_on_the_page_in_jupyter_has_the_name_of_its_user(serving, root, sources, monkeypatch):
+    monkeypatch.setenv("JUPYTERHUB_USER", "ada")
+    with serving(root, hosts=None, is_proxied=True) as client:
+        waiting = client.submit(sources.gate)
+        client.wait_for(waiting, "InterviewStarted")
+        client.post(f"/pipelines/{waiting}/questions/review/answer", {"choice": "A", "answered_by": "page"})
+        client.ended(waiting)
+        (answer,) = client.get(f"/pipelines/{waiting}/answers").json()["answers"]
+    assert answer["words"].startswith("Approve, by ada, on the page, after ")
 
 
 def test_a_timeline_has_a_bar_for_each_stage(client, sources):

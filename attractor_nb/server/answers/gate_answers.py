@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from attractor_nb.decisions.open_questions import open_questions
 from attractor_nb.errors import AlreadyAnswered, AttractorError, NoSuchGate
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted
+from attractor_nb.redaction import redacted
 from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere, can_be_answered
 from attractor_nb.server.response_models import AnswerTaken, Choice, WaitingQuestion
 from attractor_nb.server.server_runs import locked_elsewhere
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.engine.gate import Gate
+    from attractor_nb.pipeline.run import Run
     from attractor_nb.server.desk import RunDesk
     from attractor_nb.server.requests import Answer
     from attractor_nb.storage.run_lists.listing import RunSummary
@@ -34,20 +36,20 @@ def questions_of(desk: RunDesk, run_id: str) -> list[WaitingQuestion]:
         CheckpointCorrupt, StorageError: It cannot be read.
     """
     if run := desk.live(run_id):
-        return [_here(run_id, gate) for gate in run.gates]
+        return [_here(run_id, run, gate) for gate in run.gates]
     return _stored(run_id, desk.summary(run_id))
 
 
 def questions_here(desk: RunDesk) -> list[WaitingQuestion]:
     """The questions of all runs whose engine works in this process: those that can be answered here."""
     live = desk.live_runs()
-    return [_here(run_id, gate) for run_id, run in live.items() for gate in run.gates]
+    return [_here(run_id, run, gate) for run_id, run in live.items() for gate in run.gates]
 
 
 def all_questions(desk: RunDesk, summaries: Sequence[RunSummary]) -> list[WaitingQuestion]:
     """The questions of all runs of the root, whose lines these are; of what cannot be read there are none."""
     live = desk.live_runs()
-    found = [_here(run_id, gate) for run_id, run in live.items() for gate in run.gates]
+    found = [_here(run_id, run, gate) for run_id, run in live.items() for gate in run.gates]
     before = desk.left_open
     kept: dict[str, tuple[RunSummary, list[WaitingQuestion]]] = {}
     for summary in summaries:
@@ -121,10 +123,10 @@ def _answer_in_log(place: Path, question: str) -> InterviewCompleted | None:
     return None
 
 
-def _here(run_id: str, gate: Gate) -> WaitingQuestion:
+def _here(run_id: str, run: Run, gate: Gate) -> WaitingQuestion:
     event = gate.as_event()
     event.time = gate.since
-    return _question(run_id, event, how="")
+    return _question(run_id, run.pipeline.name, event, how="")
 
 
 def _readable(run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
@@ -142,7 +144,7 @@ def _stored(run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     if summary.is_live:
         how = "" if _takes_answers(summary) else f"it is asked by {process_of(summary.owner)}"
     waiting = open_questions(read_log(summary.current_directory).events)
-    return [_question(run_id, event, how=how) for event in waiting.values()]
+    return [_question(run_id, summary.pipeline_name, event, how=how) for event in waiting.values()]
 
 
 def _takes_answers(summary: RunSummary) -> bool:
@@ -150,11 +152,12 @@ def _takes_answers(summary: RunSummary) -> bool:
     return summary.owner.get("pid") != os.getpid() and can_be_answered(summary.owner, summary.current_directory)
 
 
-def _question(run_id: str, event: InterviewStarted, *, how: str) -> WaitingQuestion:
+def _question(run_id: str, name: str, event: InterviewStarted, *, how: str) -> WaitingQuestion:
     plain = plain_question(event)
     return WaitingQuestion(
         id=event.question_id,
         pipeline=run_id,
+        name=redacted(name),
         stage=event.stage,
         text=plain["title"],
         type=plain["kind"],

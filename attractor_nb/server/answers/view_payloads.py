@@ -11,7 +11,7 @@ from attractor_nb.server.answers.run_status_answers import stored_run
 from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.server.response_models import ComparisonState, Drawing, PastAnswers, ReplayState, Rows, TimelineState
 from attractor_nb.server.streams.event_reader import EventReader
-from attractor_nb.studio.history.history_table import has_words, mark_of, run_plain, state_of
+from attractor_nb.studio.history.history_table import has_words, mark_of, run_plain, sorted_rows, state_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.views.drawings.marks import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
@@ -32,19 +32,22 @@ MAX_ANSWERS: Final = 50
 
 
 def get_rows(call: Call) -> Reply:
-    """The runs of the root as rows of a list, newest first."""
+    """The runs of the root as rows of a list, newest first where no other order is asked for."""
     desk, query = call.house.desk, call.query
     summaries = desk.summaries()
     end, found = query.offset + query.limit, len(summaries)
-    if query.words.strip():
+    under_way = sum(summary.is_live for summary in summaries)
+    if query.words.strip() or query.sort != "index" or query.descending:
         every = (_row(desk, index, summary) for index, summary in enumerate(summaries))
         fitting = [row for row in every if has_words(row, query.words)]
-        rows, found = fitting[query.offset : end], len(fitting)
+        rows = sorted_rows(fitting, query.sort, is_descending=query.descending)[query.offset : end]
+        found, under_way = len(fitting), sum(row["is_live"] for row in fitting)
     else:
         part = summaries[query.offset : end]
         rows = [_row(desk, index, summary) for index, summary in enumerate(part, query.offset)]
     questions = all_questions(desk, summaries) if query.with_questions else []
-    return Reply(Rows(rows=rows, total=len(summaries), found=found, offset=query.offset, questions=questions))
+    counts = {"total": len(summaries), "found": found, "under_way": under_way}
+    return Reply(Rows(rows=rows, **counts, offset=query.offset, questions=questions))
 
 
 def get_drawing(call: Call) -> Reply:

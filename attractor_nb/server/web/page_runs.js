@@ -1,14 +1,13 @@
 // The list of runs, and above it what waits for an answer in any of them.
 
 import { showHistory } from "./history.js";
+import { SHOWN_ROWS } from "./history_rows.js";
 import { make, makeButton } from "./parts.js";
 import { makeGates } from "./page_gates.js";
 import { makePageHost } from "./page_host.js";
 import { pollRuns } from "./page_polling.js";
 import { makeResuming } from "./page_resuming.js";
 import { __ } from "./wording.js";
-
-const MOST_ROWS = 1000;
 
 export function showRuns(server, el, { go }) {
   document.title = __("Runs · attractor_nb");
@@ -39,7 +38,7 @@ export function showRuns(server, el, { go }) {
     row.querySelector(".ah-do:not(:disabled)[data-focus^='Open']")?.click();
   });
 
-  const names = new Map();
+  let wanted = { limit: SHOWN_ROWS };
   let gates = null;
   let host = null;
   let end = () => {};
@@ -50,23 +49,27 @@ export function showRuns(server, el, { go }) {
     if (message.kind === "open") go(message.key);
     else if (message.kind === "resume") resuming.begin(message.key);
     else if (message.kind === "refresh") polling.look();
+    else if (message.kind === "find") {
+      wanted = { words: message.words, sort: message.sort, descending: message.descending, limit: message.limit };
+      polling.look();
+    }
   }
 
   // The first look makes the list: it shows nothing that it does not know.
-  function showRows({ rows, total }) {
-    for (const row of rows) names.set(row.key, row.pipeline);
-    trouble.textContent = total > rows.length ? __("The newest %1 of %2 runs.", rows.length, total) : "";
+  function showRows({ rows, ...counts }) {
+    trouble.textContent = "";
     if (host) {
+      host.set("counts", counts);
       host.set("rows", rows);
       return;
     }
-    host = makePageHost({ rows, caption: __("the server"), place: "", actions: ["Open", "Resume"] }, hear);
+    host = makePageHost({ rows, counts, caption: __("the server"), place: "", actions: ["Open", "Resume"] }, hear);
     end = showHistory(host, list);
-    const about = (question) => `${names.get(question.pipeline) || "run"} · ${question.stage} · ${question.pipeline}`;
+    const about = (question) => `${question.name || "run"} · ${question.stage} · ${question.pipeline}`;
     gates = makeGates(server, inbox, { about, onAnswered: polling.look, onResume: resuming.begin });
   }
 
-  const polling = pollRuns(server, () => ({ limit: MOST_ROWS }), {
+  const polling = pollRuns(server, () => wanted, {
     onLook(rows, questions) {
       showRows(rows);
       gates.show(questions);

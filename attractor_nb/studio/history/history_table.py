@@ -43,6 +43,12 @@ _COLUMNS: Final = (
     Column("note"),
 )
 _SEARCHED: Final = ("status", "pipeline", "note", "start_time", "took", "stages", "tokens", "price", "tags", "key")
+_SORTED_BY: Final = {
+    **{name: name for name in ("index", "status", "pipeline", "note", "stages", "tokens", "cost", "tags", "key")},
+    "started": "start_time",
+    "took": "duration",
+}
+"""The value of a row of ``run_plain`` by which each column is sorted."""
 _VOLATILE: Final = frozenset({"started", "took"})
 
 STATUSES = tuple(sorted(UNDER_WAY | LASTING | UNREADABLE))
@@ -126,6 +132,25 @@ def has_words(row: Mapping[str, Any], words: str) -> bool:
         if value is not None
     ).lower()
     return all(word in shown for word in words.lower().split())
+
+
+def sorted_rows(rows: Iterable[dict[str, Any]], column: str, *, is_descending: bool) -> list[dict[str, Any]]:
+    """Rows of ``run_plain`` by a column of the list; what is unknown comes last, whichever way.
+
+    >>> rows = [{"index": 0, "tokens": None}, {"index": 1, "tokens": 3}, {"index": 2, "tokens": 7}]
+    >>> [row["index"] for row in sorted_rows(rows, "tokens", is_descending=True)]
+    [2, 1, 0]
+    """
+    name = _SORTED_BY[column]
+
+    def key(row: dict[str, Any]) -> Any:
+        value = row[name]
+        return value if isinstance(value, int | float) else str(value).casefold()
+
+    every = list(rows)
+    known = [row for row in every if row[name] not in (None, "", [])]
+    unknown = [row for row in every if row[name] in (None, "", [])]
+    return [*sorted(known, key=key, reverse=is_descending), *unknown]
 
 
 def mark_of(status: str) -> str:

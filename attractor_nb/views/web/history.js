@@ -4,20 +4,21 @@ import { showCompare } from "./compare.js";
 import { switchOffWhenLost } from "./controls.js";
 import { makeDrawing } from "./drawing.js";
 import { makeHistoryActions } from "./history_actions.js";
-import { compareRows, HISTORY_COLUMNS, matchesRow } from "./history_rows.js";
+import { compareRows, HISTORY_COLUMNS, matchesRow, SHOWN_ROWS } from "./history_rows.js";
 import { makeHistoryChoice } from "./history_choice.js";
 import { asWidget, staticHost } from "./host.js";
 import { keepKeys, make, makeButton } from "./parts.js";
 import { standIn } from "./place.js";
 import { __ } from "./wording.js";
 
-const SHOWN_ROWS = 100; // at a time
+const SETTLED_MS = 150; // between the last key and the question for other rows
 const LOOK_MS = 2000; // at least, between two looks at runs that go on
 const HISTORY_SILENCE_MS = 5000;
 const LOOK_FACTOR = 10; // a kernel that takes long to answer is asked as much less often
 
 export default asWidget(() => () => {}, (host) => standIn(host.get("place"), (el) => showHistory(host, el)));
 
+// A host whose rows are a part of a longer list says how long that is (`counts`), and is asked for other parts.
 export function showHistory(host, el) {
   const root = make("div", "attractor-ui ah-history");
   root.setAttribute("role", "region");
@@ -47,7 +48,7 @@ export function showHistory(host, el) {
   frame.append(table);
   const more = makeButton("al-button ah-more", "", "", () => {
     room += SHOWN_ROWS;
-    showRows();
+    find();
   });
   const panel = make("section", "ah-panel");
   panel.setAttribute("aria-live", "polite");
@@ -57,6 +58,7 @@ export function showHistory(host, el) {
 
   let order = { column: "index", isDown: false };
   let room = SHOWN_ROWS;
+  let settling = 0;
   let asked = 0;
   let wait = LOOK_MS;
   let silence = 0;
@@ -74,31 +76,43 @@ export function showHistory(host, el) {
     element.dataset.column = column.name;
     const button = makeButton("ah-sort", column.title, __("Sort by %1", column.title), () => {
       order = { column: column.name, isDown: order.column === column.name && !order.isDown };
-      showRows();
+      find();
     });
     element.append(button);
     return { element, button, column };
   }
 
-  function showRows() {
+  // Whoever has all rows finds and sorts them.
+  function find() {
+    if (host.get("counts")) host.send({ kind: "find", words: field.value.trim(), sort: order.column, descending: order.isDown, limit: room });
+    else showRows();
+  }
+
+  function foundRows() {
     const all = host.get("rows") || [];
-    if (choice) choice.show(all);
-    const found = all.filter((row) => matchesRow(row, field.value)).toSorted(compareRows(order));
+    const counts = host.get("counts");
+    if (counts) return { rows: all, total: counts.total, found: counts.found, going: counts.under_way };
+    const rows = all.filter((row) => matchesRow(row, field.value)).toSorted(compareRows(order));
+    return { rows: rows.slice(0, room), total: all.length, found: rows.length, going: rows.filter((row) => row.is_live).length };
+  }
+
+  function showRows() {
+    const { rows, total, found, going } = foundRows();
+    if (choice) choice.show(host.get("rows") || []);
     for (const { element, button, column } of headings) {
       const isSorted = column.name === order.column;
       element.setAttribute("aria-sort", isSorted ? (order.isDown ? "descending" : "ascending") : "none");
       button.textContent = column.title + (isSorted ? (order.isDown ? " ↓" : " ↑") : "");
     }
     const hadFocus = body.contains(document.activeElement) ? document.activeElement.dataset.focus : "";
-    body.replaceChildren(...found.slice(0, room).map(makeRow));
+    body.replaceChildren(...rows.map(makeRow));
     if (hadFocus) [...body.querySelectorAll("[data-focus]")].find((each) => each.dataset.focus === hadFocus)?.focus();
-    const going = found.filter((row) => row.is_live).length;
-    const shown = __("%1 of %2 runs", found.length, all.length);
+    const shown = __("%1 of %2 runs", found, total);
     count.textContent = going ? __("%1, %2 under way", shown, going) : shown;
-    more.hidden = found.length <= room;
-    more.textContent = __("Show more (%1 left)", found.length - room);
-    if (!all.length) body.append(makeEmpty(__("There are no runs here.")));
-    else if (!found.length) body.append(makeEmpty(__("No run has this text.")));
+    more.hidden = found <= rows.length;
+    more.textContent = __("Show more (%1 left)", found - rows.length);
+    if (!total) body.append(makeEmpty(__("There are no runs here.")));
+    else if (!found) body.append(makeEmpty(__("No run has this text.")));
   }
 
   const textOf = (name, row) => HISTORY_COLUMNS.find((column) => column.name === name).text(row);
@@ -193,12 +207,15 @@ export function showHistory(host, el) {
   ];
   field.addEventListener("input", () => {
     room = SHOWN_ROWS;
-    showRows();
+    clearTimeout(settling);
+    if (host.get("counts")) settling = setTimeout(find, SETTLED_MS);
+    else showRows();
   });
   showRows();
   return () => {
     clearInterval(ticker);
     clearTimeout(silence);
+    clearTimeout(settling);
     actions.close();
     endBoth();
     for (const stop of stops) stop();

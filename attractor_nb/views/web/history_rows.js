@@ -2,6 +2,8 @@
 
 import { __ } from "./wording.js";
 
+export const SHOWN_ROWS = 100; // at a time
+
 const UNKNOWN = "–";
 const text = (value) => (value === null || value === undefined || value === "" ? UNKNOWN : String(value));
 
