@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from attractor_nb.account import signed_here
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import ANSWERED_BY
 from attractor_nb.cli.reporting import print_json
@@ -79,7 +80,13 @@ def _hand_over(logs_root: Path, given: GivenAnswer, owner: Mapping[str, Any]) ->
     place = current_directory(logs_root)
     asked = find_question(read_log(place).events, given.gate)
     return answer_elsewhere(
-        place, asked.question_id, given.choice, owner=owner, text=given.text, form=given.fields, answered_by=ANSWERED_BY
+        place,
+        asked.question_id,
+        given.choice,
+        owner=owner,
+        text=given.text,
+        form=given.fields,
+        answered_by=signed_here(ANSWERED_BY),
     )
 
 
@@ -152,7 +159,9 @@ def _answer_to(asked: InterviewStarted, given: GivenAnswer, now: float) -> Inter
             hint="attractor-nb resume RUN_DIR continues with the timeout rule of the gate",
         )
     question = question_of(asked)
-    answer = replace(check_answer(question, given_answer(question, given.choice, given.text)), answered_by=ANSWERED_BY)
+    answer = replace(
+        check_answer(question, given_answer(question, given.choice, given.text)), answered_by=signed_here(ANSWERED_BY)
+    )
     option = answer.selected_option
     return InterviewCompleted(
         question=question.text,

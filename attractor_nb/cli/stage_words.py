@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.model.branch import parts_of
 from attractor_nb.model.events import StageEnd, StageFailed
 from attractor_nb.model.outcome import StageStatus
+from attractor_nb.model.question import who_answered
 from attractor_nb.model.vocabulary.labels import label_text, normalize_label
 from attractor_nb.views.columns import cells, one_line
 from attractor_nb.views.drawings.marks import AGAIN, TIMES
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 NAME_COLUMNS: Final = 24
 REASON_CHARS: Final = 100
-_PEOPLE: Final = {"console": "by you", "auto-approve": "auto-approved", "default": "no answer in time: default"}
+_NOBODY: Final = {"auto-approve": "auto-approved", "default": "no answer in time: default"}
 
 TAIL_CHARS: Final = 2_000
 KEPT_CHARS: Final = 20_000
@@ -47,7 +48,7 @@ class StageWords:
         if route := self._route(event):
             parts.append(f"→ {route}")
         if answered_by:
-            parts.append(f"({_PEOPLE.get(answered_by, answered_by)})")
+            parts.append(f"({_NOBODY.get(answered_by) or f'by {one_line(who_answered(answered_by))}'})")
         if event.attempt > 1:
             parts.append(f"{TIMES}{event.attempt}")
         if event.visit > 1:

@@ -17,6 +17,7 @@ from attractor_nb.decisions.answers.gate_choices import check_answer
 from attractor_nb.errors import AnswerRefused
 from attractor_nb.interviewers.terminal_input import LineInput, field_prompt, fill_in
 from attractor_nb.interviewers.unattended import SequentialInterviewer, answer_within
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.question import Answer, AnswerValue, QuestionType
 from attractor_nb.model.terminal_text import shown
 from attractor_nb.model.vocabulary.labels import label_text
@@ -24,9 +25,12 @@ from attractor_nb.model.vocabulary.labels import label_text
 if TYPE_CHECKING:
     from typing import TextIO
 
+    from attractor_nb import account
     from attractor_nb.interviewers.terminal_input import AskField
     from attractor_nb.model.form import FormField
-from attractor_nb.model.question import Question
+    from attractor_nb.model.question import Question
+else:
+    account = later("attractor_nb.account")
 
 MAX_LINES = 10
 """Wrong lines after which a question is skipped: a pipe that repeats itself must come to an end."""
@@ -101,12 +105,14 @@ class ConsoleInterviewer(SequentialInterviewer):
                 self._print("\nno more input: the question is skipped")
                 break
             try:
-                chosen = check_answer(replace(question, form=None), Answer(text=line, answered_by=_NAME))
+                chosen = check_answer(
+                    replace(question, form=None), Answer(text=line, answered_by=account.signed_here(_NAME))
+                )
             except AnswerRefused as refused:
                 self._print(refused.message)
             else:
                 return await self._with_form(question, chosen)
-        return Answer(AnswerValue.SKIPPED, answered_by=_NAME)
+        return Answer(AnswerValue.SKIPPED, answered_by=account.signed_here(_NAME))
 
     async def _with_form(self, question: Question, answer: Answer) -> Answer:
         """The answer with the form filled in, field by field; SKIPPED when the input ends meanwhile."""
@@ -114,7 +120,7 @@ class ConsoleInterviewer(SequentialInterviewer):
             return answer
         values = await fill_in(question.form, self._field_asker(), self._print)
         if values is None:
-            return Answer(AnswerValue.SKIPPED, answered_by=_NAME)
+            return Answer(AnswerValue.SKIPPED, answered_by=account.signed_here(_NAME))
         return check_answer(question, replace(answer, form=values))
 
     def _field_asker(self) -> AskField:

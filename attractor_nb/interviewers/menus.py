@@ -11,6 +11,7 @@ import questionary
 from prompt_toolkit.input import create_input
 from prompt_toolkit.output import create_output
 
+from attractor_nb.account import signed_here
 from attractor_nb.interviewers.terminal_input import field_prompt
 from attractor_nb.model.form import FieldKind
 from attractor_nb.model.question import Answer, AnswerValue, QuestionType
@@ -39,24 +40,24 @@ async def ask_by_menu(question: Question, stdin: TextIO, stderr: TextIO) -> Answ
     try:
         return await _answered(question, shown(question.text), terminal)
     except EOFError:  # Ctrl-D
-        return Answer(AnswerValue.SKIPPED, answered_by=_NAME)
+        return Answer(AnswerValue.SKIPPED, answered_by=signed_here(_NAME))
 
 
 async def _answered(question: Question, text: str, terminal: dict[str, Any]) -> Answer:
     match question.type:
         case QuestionType.MULTIPLE_CHOICE:
             key = await _picked(_select(question, text, terminal))
-            return Answer(key, answered_by=_NAME)
+            return Answer(key, answered_by=signed_here(_NAME))
         case QuestionType.MULTI_SELECT:
             entries = [questionary.Choice(_title(option), value=option.key) for option in question.options]
             keys: list[str] = await _picked(questionary.checkbox(text, choices=entries, **terminal))
-            return Answer(",".join(keys), answered_by=_NAME)
+            return Answer(",".join(keys), answered_by=signed_here(_NAME))
         case QuestionType.YES_NO | QuestionType.CONFIRMATION:
             is_yes: bool = await _picked(questionary.confirm(text, default=False, auto_enter=False, **terminal))
-            return Answer(AnswerValue.YES if is_yes else AnswerValue.NO, answered_by=_NAME)
+            return Answer(AnswerValue.YES if is_yes else AnswerValue.NO, answered_by=signed_here(_NAME))
         case QuestionType.FREEFORM:
             written: str = await _picked(questionary.text(text, **terminal))
-            return Answer(written, text=written, answered_by=_NAME)
+            return Answer(written, text=written, answered_by=signed_here(_NAME))
 
 
 def field_menu(stdin: TextIO, stderr: TextIO) -> AskField:

@@ -13,6 +13,19 @@ from attractor_nb.model.record import Record, always, no_values
 if TYPE_CHECKING:
     from attractor_nb.model.form import Form
 
+BY_CLICK: Final = "widget"
+BY_INBOX: Final = "inbox"
+BY_PAGE: Final = "page"
+_PLACES: Final = {
+    BY_CLICK: "",
+    BY_INBOX: ", in the inbox",
+    BY_PAGE: ", on the page",
+    "console": ", at the console",
+    "command line": ", at the command line",
+}
+"""Where a person has answered, by the way of ``answered_by``."""
+_OTHERS: Final = {"call": "a call", "api": "a call"}
+
 
 class QuestionType(StrEnum):
     """Which answers are valid. The names of 11.8 are aliases, but for MULTI_SELECT (ruling 24)."""
@@ -55,7 +68,7 @@ class Answer(Record, frozen=True):
         selected_option: The whole option, for a choice.
         selected_options: All of them, for a MULTI_SELECT.
         text: Free text, alone or beside a choice.
-        answered_by: Who or what answered, for the record: ``console``, ``widget``, ``default`` …
+        answered_by: Who or what answered, for the record: ``console``, ``ada (widget)``, ``default`` …
         form: Values of the question's form, by field.
         is_form_checked: They are as the form's schema has them, and are not judged again.
     """
@@ -81,6 +94,37 @@ class Answer(Record, frozen=True):
     @property
     def _has_content(self) -> bool:
         return bool(self.text or self.selected_option or self.selected_options)
+
+
+def signed(way: str, name: str) -> str:
+    """``answered_by`` of a person: the name, where it is known, and the way by which the answer came.
+
+    >>> signed("console", "ada"), signed("console", "")
+    ('ada (console)', 'console')
+    """
+    return f"{name} ({way})" if name else way
+
+
+def name_and_way(answered_by: str) -> tuple[str, str]:
+    """The parts of what ``signed`` made; everything else is a way without a name.
+
+    >>> name_and_way("ada (console)"), name_and_way("console"), name_and_way("Ada Lovelace")
+    (('ada', 'console'), ('', 'console'), ('', 'Ada Lovelace'))
+    """
+    name, separator, way = answered_by.rpartition(" (")
+    return (name, way[:-1]) if name and separator and way.endswith(")") else ("", answered_by)
+
+
+def who_answered(answered_by: str) -> str:
+    """Who answered, for a sentence: everybody who looks at a run reads the same.
+
+    >>> [who_answered(each) for each in ("ada (page)", "widget", "call", "Grace")]
+    ['ada, on the page', 'a person', 'a call', 'Grace']
+    """
+    name, way = name_and_way(answered_by)
+    if way in _PLACES:
+        return f"{name or 'a person'}{_PLACES[way]}"
+    return _OTHERS.get(way, answered_by)
 
 
 def worded_answer(words: str, answered_by: str = "") -> Answer:

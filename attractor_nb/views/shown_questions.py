@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.decisions.answers.form_answers import form_words
 from attractor_nb.model.events import InterviewTimeout
-from attractor_nb.model.question import QuestionType
+from attractor_nb.model.question import QuestionType, who_answered
 from attractor_nb.model.vocabulary.labels import label_text
 from attractor_nb.views.texts.prose import prose_of
 
@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.model.events import InterviewCompleted, InterviewStarted
-
-BY_CLICK: Final = "widget"
-BY_INBOX: Final = "inbox"
-BY_PAGE: Final = "page"
-WHO: Final = {BY_CLICK: "you", BY_INBOX: "you, in the inbox", BY_PAGE: "you, on the page", "call": "a call"}
-"""How ``answered_by`` reads in a sentence, where it does not as it is."""
 
 
 def plain_question(event: InterviewStarted, *, key: str = "", about: str = "", resume: str = "") -> dict[str, Any]:
@@ -57,7 +51,7 @@ def _materials(given: Any) -> list[dict[str, Any]]:
 
 
 def settled_words(event: InterviewCompleted | InterviewTimeout) -> str:
-    """What remains of a question: ``Approve, by you, after 41 s``.
+    """What remains of a question: ``Approve, by ada, after 41 s``.
 
     >>> settled_words(InterviewTimeout(question="Ship it?", stage="review", duration=60))
     'no answer at review after 1 min 0 s'
@@ -67,7 +61,7 @@ def settled_words(event: InterviewCompleted | InterviewTimeout) -> str:
         return f"no answer at {event.stage} {after}"
     label = label_text(event.label) if event.label else event.text or ", ".join(event.keys) or event.answer
     filled = f" ({_shortened(form_words(event.form))})" if event.form else ""
-    by = WHO.get(event.answered_by, event.answered_by)
+    by = who_answered(event.answered_by)
     return ", ".join(part for part in (f"{_shortened(label)}{filled}", f"by {by}" if by else "", after) if part)
 
 

@@ -76,7 +76,7 @@ def test_a_card_with_form_and_material_is_filled_in_and_sent(open_view, dark):
         deadline=time.time() + 400,
     )
     view = open_gates(
-        open_view, asked, dark=dark, answers=[{"is_answered": True, "words": "Request changes, by you, after 12 s"}]
+        open_view, asked, dark=dark, answers=[{"is_answered": True, "words": "Request changes, by ada, after 12 s"}]
     )
     page = view.page
     assert page.locator(".attractor-choice").all_text_contents() == ["Approve", "Request changes", "Start over"]

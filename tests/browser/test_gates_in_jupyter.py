@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def test_forms_are_filled_in_under_the_run_and_in_the_inbox(jupyter, open_notebo
     under_run.locator(".is-wrong", has_text="less than or equal to 10").wait_for(timeout=30_000)
     under_run.get_by_label("Score").fill("3")
     under_run.get_by_text("Back").click()
-    notebook.wait_for_text("Back (score=3, risk=low, findings=[]), by you")
+    notebook.wait_for_text(f"Back (score=3, risk=low, findings=[]), by {getpass.getuser()}")
 
     # the inbox follows both runs
     notebook.run_cell(3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+
 import nbformat
 import pytest
 
@@ -62,7 +64,7 @@ def test_the_gate_can_be_answered_with_its_underlined_key(lab, open_notebook):
     assert button.locator("u").text_content() == "A"
     button.focus()
     notebook.page.keyboard.press("r")
-    notebook.wait_for_text("Request changes, by you, after")
+    notebook.wait_for_text(f"Request changes, by {getpass.getuser()}, after")
     assert notebook.script("panel.content.widgets.length") == 4, "no shortcut of the notebook was triggered"
     button = notebook.wait_for(".attractor-gate.is-open .attractor-choice")
     button.focus()

@@ -206,7 +206,7 @@ def open_live(open_view, run):
 
 GATES_OF_A_RUN = {
     "gates": [],
-    "answers": [{"is_answered": True, "words": "Approve, by you"}],
+    "answers": [{"is_answered": True, "words": "Approve, by ada"}],
     "refusals": {},
     "has_gates": True,
 }

@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from attractor_nb import Pipeline, Run
+from attractor_nb.account import signed_here
 from attractor_nb.cli.answer_gate import find_question, record_answer
 from attractor_nb.cli.option_choices import GivenAnswer
 from attractor_nb.errors import AlreadyAnswered, NoSuchGate, RunLocked
@@ -47,7 +48,7 @@ def test_the_record_says_who_answered_and_carries_the_run_s_id(command, waiting)
     asked = next(
         json.loads(line) for line in (waiting / "events.jsonl").read_bytes().splitlines() if b"InterviewStarted" in line
     )
-    assert (last["answered_by"], last["stage"], last["label"]) == ("command line", "gate", "[A] Approve")
+    assert (last["answered_by"], last["stage"], last["label"]) == (signed_here("command line"), "gate", "[A] Approve")
     assert (last["run_id"], last["question_id"]) == (asked["run_id"], asked["question_id"])
 
 
@@ -55,7 +56,7 @@ def test_the_first_answer_counts(command, waiting):
     assert command("answer", "out", "gate", "A").code == 0
     second = command("answer", "out", "gate", "R")
     assert second.code == 2
-    assert "gate gate has been answered already: [A] Approve, by command line" in second.err
+    assert f"gate gate has been answered already: [A] Approve, by {signed_here('command line')}" in second.err
     assert types(waiting).count("InterviewCompleted") == 1
 
 

@@ -1,6 +1,7 @@
 """The command as a real process: signals, a real terminal, readers that go away."""
 
 import contextlib
+import getpass
 import json
 import os
 import pty
@@ -135,7 +136,7 @@ def test_a_gate_is_answered_at_a_terminal(screen):
     assert "[Simulated] Response for stage: plan" in opened.text  # what is to be judged
     opened.type("a\r")
     assert opened.read_to_the_end() == 0
-    assert "Good enough? → Approve (by you)" in opened.text
+    assert f"Good enough? → Approve (by {getpass.getuser()}, at the console)" in opened.text
 
 
 @pytest.mark.kind("an interrupt")

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from attractor_nb import Run
+from attractor_nb.account import signed_here
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress
 from attractor_nb.cli.remote_runs.server_events import follow_events
 from attractor_nb.storage.log.event_log import read_log
@@ -152,8 +153,8 @@ def test_a_run_is_submitted_watched_answered_and_listed(command, started, served
 
     (row,) = [row for row in json.loads(command("runs", *served.at, "--json").out) if row["id"] == run_id]
     assert (row["status"], row["pipeline"], row["url"]) == ("completed", "Review", url)
-    assert (
-        next(event for event in served.log(run_id) if event.type == "InterviewCompleted").answered_by == "command line"
+    assert next(event for event in served.log(run_id) if event.type == "InterviewCompleted").answered_by == signed_here(
+        "command line"
     )
 
 

@@ -16,6 +16,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 import attractor_nb
+from attractor_nb.account import signed_here
 from attractor_nb.interviewers import ConsoleInterviewer, menus
 from attractor_nb.model.form import FieldKind, FormField
 from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
@@ -46,7 +47,7 @@ def test_a_question_is_shown_with_its_detail_and_its_keys():
 )
 def test_a_line_chooses_by_key_or_label(line):
     answer, _ = at_pipe(f"{line}\n")
-    assert (answer.selected_option, answer.answered_by) == (CHOICE.options[0], "console")
+    assert (answer.selected_option, answer.answered_by) == (CHOICE.options[0], signed_here("console"))
 
 
 def test_a_wrong_answer_is_asked_again_with_the_choices():
@@ -327,7 +328,7 @@ class TestTheMenuItself:
     def test_the_end_of_the_input_is_a_skipped_question(self, keys):
         keys.send_text("\x04")
         answer, _ = at_pipe("", Question("Why?", QuestionType.FREEFORM))
-        assert (answer.is_skipped, answer.answered_by) == (True, "console")
+        assert (answer.is_skipped, answer.answered_by) == (True, signed_here("console"))
 
     def test_the_end_of_the_input_within_a_form_is_no_answer(self, keys):
         keys.send_text("\x04")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -94,7 +95,7 @@ def test_questions_wait_in_line_and_one_line_remains_of_each(card):
     card.hand_in(HandedIn("gate:1", "A"))
     card.settle("gate:1", answer())
     assert [each["key"] for each in card.gates] == ["other:1"]
-    assert card.answers == [{"is_answered": True, "words": "Approve, by you, after 41 s"}]
+    assert card.answers == [{"is_answered": True, "words": "Approve, by a person, after 41 s"}]
     card.dismiss()
     assert card.gates == []
 
@@ -102,7 +103,7 @@ def test_questions_wait_in_line_and_one_line_remains_of_each(card):
 def test_a_card_that_another_answer_closes_says_so(card):
     card.ask(plain_question(question()))
     card.settle("gate:1", answer(answered_by="inbox"))
-    assert card.answers[0]["words"] == "answered elsewhere: Approve, by you, in the inbox, after 41 s"
+    assert card.answers[0]["words"] == "answered elsewhere: Approve, by a person, in the inbox, after 41 s"
 
 
 @pytest.mark.parametrize("event", [answer(answered_by="default"), timeout(), None])
@@ -145,9 +146,11 @@ def test_a_refused_answer_is_said_in_place_until_the_question_is_over(error, ref
     ("event", "words"),
     [
         pytest.param(answer(answered_by="default", duration=61), "Approve, by default, after 1 min 1 s", id="default"),
+        pytest.param(answer(answered_by="ada (widget)"), "Approve, by ada, after 41 s", id="a person with a name"),
+        pytest.param(answer(answered_by="ada (page)"), "Approve, by ada, on the page, after 41 s", id="on the page"),
         pytest.param(answer(answered_by="call"), "Approve, by a call, after 41 s", id="run.answer"),
-        pytest.param(answer(label="", keys=("A", "S")), "A, S, by you, after 41 s", id="several"),
-        pytest.param(answer(form={"score": 7}), "Approve (score=7), by you, after 41 s", id="form"),
+        pytest.param(answer(label="", keys=("A", "S")), "A, S, by a person, after 41 s", id="several"),
+        pytest.param(answer(form={"score": 7}), "Approve (score=7), by a person, after 41 s", id="form"),
         pytest.param(answer(label="", text="a\nlong " * 40), None, id="long text"),
         pytest.param(timeout(), "no answer at gate after 5 s", id="timeout"),
     ],
@@ -303,7 +306,7 @@ def test_the_live_inbox_has_a_card_for_each_question_and_answers_it(start, live,
     event = answer(answered_by="inbox")
     live._follow([(run, SimpleNamespace(id="review:1", stage="review"), event)])
     assert live.cards.gates == []
-    assert live.cards.answers[0]["words"].startswith("first · review: Approve, by you, in the inbox")
+    assert live.cards.answers[0]["words"].startswith(f"first · review: Approve, by {getpass.getuser()}, in the inbox")
 
 
 def test_what_waits_on_the_disk_has_a_card_that_says_how_to_go_on(start, tmp_path, request):
@@ -343,7 +346,9 @@ def test_a_question_of_another_process_is_answered_on_its_card(live, tmp_path):
             assert not live.cards.refusals[shown["key"]]["is_final"]
             live.cards.hand_in(HandedIn(shown["key"], "A"))
             assert live.cards.gates == []
-            assert live.cards.answers[0]["words"].startswith("Far · review: Approve, by you, in the inbox")
+            assert live.cards.answers[0]["words"].startswith(
+                f"Far · review: Approve, by {getpass.getuser()}, in the inbox"
+            )
             assert owner.stdout.readline() == "success\n"
         finally:
             owner.kill()

@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.account import signed_here
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import ANSWERED_BY
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as_mapping
@@ -143,7 +144,7 @@ def answer_on(address: ServerAddress, given: GivenAnswer, *, is_json: bool) -> E
     """
     wanted: dict[str, Any] = {"choice": given.choice, "text": given.text, "form": dict(given.fields)}
     body = {name: value for name, value in wanted.items() if value}
-    body["answered_by"] = ANSWERED_BY
+    body["answered_by"] = signed_here(ANSWERED_BY)
     client = Client(address)
     answer = as_mapping(client.post(address.run_id, "questions", given.gate, "answer", body=body))
     gate = str(answer.get("stage") or given.gate)

@@ -19,8 +19,9 @@ import traitlets
 
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, AttractorError, NoSuchGate
 from attractor_nb.model.events import InterviewTimeout
+from attractor_nb.model.question import BY_CLICK, BY_INBOX, name_and_way
 from attractor_nb.views.frontend import script, widget_styles
-from attractor_nb.views.shown_questions import BY_CLICK, BY_INBOX, settled_words
+from attractor_nb.views.shown_questions import settled_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -136,7 +137,9 @@ class GateCards(anywidget.AnyWidget):
 
     def _place(self, key: str, event: InterviewCompleted | InterviewTimeout) -> str:
         is_elsewhere = (
-            not isinstance(event, InterviewTimeout) and event.answered_by in PEOPLE and key not in self._handed_in
+            not isinstance(event, InterviewTimeout)
+            and name_and_way(event.answered_by)[1] in PEOPLE
+            and key not in self._handed_in
         )
         return "answered elsewhere: " if is_elsewhere else ""
 

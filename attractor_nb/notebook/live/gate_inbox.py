@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import DisplayHandle, display
 
+from attractor_nb.account import signed_here
 from attractor_nb.errors import NoSuchGate
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout
+from attractor_nb.model.question import BY_INBOX
 from attractor_nb.notebook.live.gate_card import NONE_WAITS, GateCards, HandedIn
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.pictures import bundle_of, placed
@@ -23,7 +25,7 @@ from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
 from attractor_nb.runtime.open_gates import ENDED, listen, runs_under_way
 from attractor_nb.storage.stored_run import current_directory
 from attractor_nb.studio.history.waiting_gates import Inbox, WaitingGate, question_here, resume_call
-from attractor_nb.views.shown_questions import BY_INBOX, plain_question
+from attractor_nb.views.shown_questions import plain_question
 
 if TYPE_CHECKING:
     from attractor_nb.engine.gate import Gate
@@ -118,7 +120,9 @@ class LiveInbox:
     def _answer(self, handed: HandedIn) -> None:
         if run := self._runs.get(handed.gate):
             question_id = handed.gate.partition(" ")[2]
-            run.answer(question_id, handed.choice, text=handed.text, form=handed.form, answered_by=BY_INBOX)
+            run.answer(
+                question_id, handed.choice, text=handed.text, form=handed.form, answered_by=signed_here(BY_INBOX)
+            )
             return
         resting = {_key(str(asked.logs_root), asked.event.question_id): asked for asked in self._resting}
         asked = resting.pop(handed.gate, None)
@@ -131,7 +135,7 @@ class LiveInbox:
             owner=asked.owner,
             text=handed.text,
             form=handed.form,
-            answered_by=BY_INBOX,
+            answered_by=signed_here(BY_INBOX),
         )
         self._resting = tuple(resting.values())
         self.cards.settle(handed.gate, recorded, f"{asked.pipeline} · {asked.gate}: ")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from IPython.display import display
 from msgspec.structs import replace
 
+from attractor_nb.account import signed_here
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.events import (
     ChildEvent,
@@ -35,6 +36,7 @@ from attractor_nb.model.events import (
     PipelineStarted,
     StageOutput,
 )
+from attractor_nb.model.question import BY_CLICK
 from attractor_nb.notebook.live.gate_card import NONE_WAITS
 from attractor_nb.notebook.live.graph_view import TAIL_CHARS, TAILS, GraphView
 from attractor_nb.notebook.live.kept_output import SPEAKING_TYPES, final_answer, run_bundle
@@ -48,7 +50,7 @@ from attractor_nb.studio.inspect.inspect_run import answer_inspection
 from attractor_nb.views.drawings.marks import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.folding import fold_event, merge_deltas
-from attractor_nb.views.shown_questions import BY_CLICK, plain_question
+from attractor_nb.views.shown_questions import plain_question
 from attractor_nb.views.summary_line import status_line
 from attractor_nb.views.texts.prose import prose_of
 
@@ -255,7 +257,9 @@ class LiveRun:
 
     def _hand_in(self, handed: HandedIn) -> None:
         """Hand in what a person has clicked; raises what the run says against it."""
-        self.run.answer(handed.gate, handed.choice, text=handed.text, form=handed.form, answered_by=BY_CLICK)
+        self.run.answer(
+            handed.gate, handed.choice, text=handed.text, form=handed.form, answered_by=signed_here(BY_CLICK)
+        )
 
     def _end(self) -> None:
         """Renew what is kept for the last time. The view stays as it is: who reads in it reads on."""
