@@ -25,6 +25,7 @@ from attractor_nb.model.redacted import redact_event
 from attractor_nb.model.vocabulary.labels import label_text
 from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
 from attractor_nb.storage.log.event_log import read_log
+from attractor_nb.storage.map_directory import is_map, map_is_no_run
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import check_directory, current_directory
 from attractor_nb.views.columns import one_line
@@ -45,6 +46,8 @@ def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> E
         NoSuchGate, AlreadyAnswered, AnswerRefused: As of ``Run.answer``.
     """
     check_directory(logs_root)
+    if is_map(logs_root):
+        raise map_is_no_run(logs_root)
     check_texts(gate=given.gate, choice=given.choice, text=given.text)
     try:
         recorded, resume = record_answer(logs_root, given), resume_command(logs_root)

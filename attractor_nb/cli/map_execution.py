@@ -106,7 +106,7 @@ def resume_map(directory: Path, file: str, params: Path | None, settings: Settin
     )
     options = {**_options(settings), **own.options, "trust": trust}
     rows = None if params is None else read_params_file(params)
-    run = pipeline.resume_map(directory, params=rows, **_given(options), **own.resume)
+    run: MapRun = pipeline.resume_map(directory, wait=False, params=rows, **_given(options), **own.resume)
     changed = changed_source(pipeline, directory / SOURCE_NAME, read_map(directory))
     if changed is not None and not settings.is_quiet:
         print(_stored_goes_on(changed, directory), file=sys.stderr)
@@ -195,15 +195,16 @@ def _show(result: MapResult, settings: Settings) -> None:
     sys.stdout.flush()
     if result.directory is None:
         return
-    command = _resume_command(result.directory, settings)
+    command = resume_map_command(result.directory, *settings.kept_options())
     if result.unfinished:
         print(f"Continue with `{command}`", file=sys.stderr)
     elif result.failures:
         print(f"Try the failed rows again with `{command} --failed retry`", file=sys.stderr)
 
 
-def _resume_command(directory: Path, settings: Settings) -> str:
-    return " ".join(["attractor-nb map --resume", shown_path(directory), *settings.kept_options()])
+def resume_map_command(directory: Path, *options: str) -> str:
+    """The command that continues a map."""
+    return " ".join(["attractor-nb map --resume", shlex.quote(shown_path(directory)), *options])
 
 
 def _result_plain(result: MapResult) -> dict[str, Any]:
@@ -245,6 +246,10 @@ class MapProgress:
         if not self._is_quiet:
             self._terminal.begin(self._block)
             self._thread.start()
+
+    def follow(self, view: MapView) -> None:
+        """Show a newer state of the same map."""
+        self._view = view
 
     def take(self, result: RowResult) -> None:
         """Take a row that has ended; never waits."""

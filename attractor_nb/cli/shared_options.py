@@ -133,6 +133,32 @@ def complete_inputs(context: typer.Context, incomplete: str) -> list[str]:
     return [f"{each.name}=" for each in declared if each.name.startswith(incomplete)]
 
 
+def complete_runs(incomplete: str) -> list[str]:
+    """Directories of runs and maps: of the runs base, or of a folder that is begun, which may be a map."""
+    return _directories(incomplete, is_map_wanted=False)
+
+
+def complete_maps(incomplete: str) -> list[str]:
+    """Directories of maps, as ``complete_runs``."""
+    return _directories(incomplete, is_map_wanted=True)
+
+
+def _directories(incomplete: str, *, is_map_wanted: bool) -> list[str]:
+    from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
+    from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE  # noqa: PLC0415 - as above
+    from attractor_nb.storage.stored_run import has_event_log  # noqa: PLC0415 - as above
+
+    folder, slash, _ = incomplete.rpartition("/")
+    base = Path(folder + slash).expanduser() if slash else DEFAULT_RUNS_BASE
+    shown = folder + slash if slash else f"{DEFAULT_RUNS_BASE.as_posix()}/"
+    try:
+        entries = sorted(base.iterdir(), reverse=True)
+    except OSError:
+        return []  # the shell then offers files
+    begun = [entry for entry in entries if f"{shown}{entry.name}".startswith(incomplete)]
+    return [shown + entry.name for entry in begun if is_map(entry) or (not is_map_wanted and has_event_log(entry))]
+
+
 def run_settings(
     *,
     is_simulated: Simulate = False,

@@ -234,11 +234,20 @@ def rows_table(rows: Sequence[RowResult], *, left: int = 0, has_times: bool = Tr
         left: How many more there are.
         has_times: Show how long each took.
     """
-    shown = [_ended_row(entry) for entry in rows]
-    width = max((len(row.row) for row in shown), default=0)
-    times = max((len(row.time) for row in shown), default=0)
+    return shown_rows_table([_ended_row(entry) for entry in rows], left=left, has_times=has_times)
+
+
+def shown_rows_table(rows: Sequence[ShownRow], *, left: int = 0, has_times: bool = True) -> str:
+    """The same of rows in words, which may be under way.
+
+    Args:
+        left: How many more there are.
+        has_times: Show how long each took.
+    """
+    width = max((len(row.row) for row in rows), default=0)
+    times = max((len(row.time) for row in rows), default=0)
     lines = [
-        [row.state, row.row.rjust(width), *([row.time.rjust(times)] if has_times else []), row.words] for row in shown
+        [row.state, row.row.rjust(width), *([row.time.rjust(times)] if has_times else []), row.words] for row in rows
     ]
     text = aligned(lines) if lines else ""
     return f"{text}\n… and {left:,} more" if left > 0 else text

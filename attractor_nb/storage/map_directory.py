@@ -219,6 +219,15 @@ def is_map(path: Path) -> bool:
     return False
 
 
+def map_is_no_run(path: Path) -> RunNotFound:
+    """The error of what takes the directory of a run, and is given that of a map."""
+    return RunNotFound(
+        f"{path} is a map, and not the run of one of its rows",
+        hint=f"a row is a run of its own, such as {path}/{row_name(0)}; `attractor-nb watch` and `doctor` show "
+        "the map, `attractor-nb map --resume` and pipeline.resume_map(directory) continue it",
+    )
+
+
 def read_map(path: Path) -> dict[str, Any]:
     """The manifest of a map; nobody needs to own it.
 

@@ -20,7 +20,7 @@ from attractor_nb.storage.files.disk import storage_error
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
 from attractor_nb.storage.log.lock import is_owned, read_owner
 from attractor_nb.storage.manifest_file import MANIFEST_NAME, manifest_from_events, read_manifest
-from attractor_nb.storage.map_directory import is_map
+from attractor_nb.storage.map_directory import is_map, map_is_no_run
 from attractor_nb.storage.older_checkpoints import find_legacy_checkpoints, read_legacy_checkpoint
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.run_status import current_status
@@ -227,10 +227,7 @@ def _read_legacy(logs_root: Path) -> StoredRun:
     names = find_legacy_checkpoints(logs_root)
     manifest, problems = read_manifest(logs_root)
     if not names and is_map(logs_root):
-        raise RunNotFound(
-            f"{logs_root} is a map, and not the run of one of its rows",
-            hint="pipeline.resume_map(directory), or attractor-nb map --resume DIR",
-        )
+        raise map_is_no_run(logs_root)
     if not names:
         raise RunNotFound(
             f"{logs_root} holds no run: it has neither {EVENT_LOG_NAME} nor a checkpoint",

@@ -9,8 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer
 
-from attractor_nb.cli.shared_options import complete_inputs
+from attractor_nb.cli.command_tree import RootCommands
+from attractor_nb.cli.shared_options import complete_inputs, complete_maps, complete_runs
 from tests import warm
 
 
@@ -32,7 +34,11 @@ def asked(words, position):
     """What bash is told to offer behind these words."""
     environment = {"_ATTRACTOR_NB_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(position)}
     done = warm.run(
-        [sys.executable, "-m", "attractor_nb"], env=os.environ | environment, capture_output=True, text=True
+        [sys.executable, "-m", "attractor_nb"],
+        cwd=Path.cwd(),
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
     )
     assert done.stderr == ""
     return done.stdout.split()
@@ -50,6 +56,28 @@ def asked(words, position):
 )
 def test_what_could_come_next_is_offered(words, position, offered):
     assert asked(words, position) == offered
+
+
+def test_directories_of_runs_and_maps_are_offered(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for place, name in (("a-run", "events.jsonl"), ("a-map", "map.json"), ("a-map/row-00000", "events.jsonl")):
+        (tmp_path / ".attractor/runs" / place).mkdir(parents=True)
+        (tmp_path / ".attractor/runs" / place / name).touch()
+    (tmp_path / ".attractor/runs/neither").mkdir()
+    base = ".attractor/runs/"
+    assert asked("attractor-nb watch .att", 2) == [f"{base}a-run", f"{base}a-map"]
+    assert asked(f"attractor-nb doctor {base}a-m", 2) == [f"{base}a-map"]
+    assert complete_maps("") == [f"{base}a-map"]
+    assert complete_runs(f"{base}a-map/") == [f"{base}a-map/row-00000"]
+    assert complete_runs("nowhere/") == []
+
+
+@pytest.mark.parametrize("command", ["watch", "answer", "tell", "doctor", "diff", "export", "resume", "fork", "map"])
+def test_each_command_that_takes_a_directory_of_runs_completes_it(command):
+    own = next(each for each in RootCommands.own if each.name == command)
+    parameters = own.get_params(typer.Context(own))
+    offering = {each.name for each in parameters if each._custom_shell_complete is not None}
+    assert offering & {"place", "first", "run_dir", "resumed"}
 
 
 @pytest.mark.campaign

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import signal
 import sys
 import threading
 
@@ -21,6 +22,7 @@ from attractor_nb.model.events import PipelineStarted, StageStarted
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.storage.log.event_log import read_log
 from tests import warm
+from tests.waiting import wait_until
 
 PENDING = NodeStatus.PENDING.letter
 GATES = """\
@@ -307,12 +309,100 @@ def test_in_a_pipe_nothing_is_folded(gates):
     assert drawn(watched(gates.logs_root), columns=0)[-1] == "    answer first"
 
 
-def test_a_map_is_watched_run_by_run(command, sources):
-    (sources / "rows.jsonl").write_text('{"ticket": 1}\n')
-    command("map", "straight.dot", "--params", "rows.jsonl", "--out", "many")
-    ended = command("watch", "many")
-    assert ended.code == 2
-    assert "many is a map of many runs" in ended.err
+@pytest.fixture
+def many(command, sources):
+    """A map of three rows, of which the second fails."""
+    (sources / "some.dot").write_text(
+        "digraph Some { start [shape=Mdiamond] done [shape=Msquare] start -> check -> done\n"
+        "check [shape=parallelogram, tool_command=\"! grep -Eq 'ticket[^0-9]+2' $ATTRACTOR_CONTEXT_FILE\"] }"
+    )
+    (sources / "rows.jsonl").write_text("".join(f'{{"ticket": {number}}}\n' for number in (1, 2, 3)))
+    assert command("map", "some.dot", "--params", "rows.jsonl", "--out", "many", "--trust").code == 1
+    return sources / "many"
+
+
+def test_a_map_is_shown_with_its_totals_and_its_failures_first(command, many):
+    shown = command("watch", "--once", "many")
+    assert shown.code == 1
+    lines = shown.out.splitlines()
+    assert lines[0].startswith("✕ fail   3 of 3 rows   2 success, 1 failed")
+    assert [line.split()[:3] for line in lines[1:]] == [
+        ["✕", "failed", "1"],
+        ["✓", "success", "0"],
+        ["✓", "success", "2"],
+    ]
+    assert "exit code 1" in lines[1]
+    assert "`attractor-nb map --resume many --failed retry`" in shown.err
+    plain = json.loads(command("watch", "--once", "--json", "many").out)
+    assert plain["counts"] == {"success": 2, "fail": 1, "interrupted": 0, "not_started": 0, "running": 0}
+    assert [row["row"] for row in plain["rows"]] == [1, 0, 2]
+
+
+def test_a_map_that_has_ended_is_a_line_of_json_for_each_row_and_one_for_all(command, many):
+    *rows, whole = map(json.loads, command("watch", "--json", "many").out.splitlines())
+    assert sorted((row["row"], row["status"]) for row in rows) == [(0, "success"), (1, "fail"), (2, "success")]
+    assert (whole["status"], whole["counts"]["fail"]) == ("fail", 1)
+
+
+def test_a_map_of_another_process_is_watched_until_it_stops(command, started, sources):
+    (sources / "rows.jsonl").write_text('{"n": 1}\n{"n": 2}\n')
+    working = started("map", "slow.dot", "--params", "rows.jsonl", "--out", "many", "--trust", text=True)
+    wait_until((sources / "began").exists)
+    wait_until(lambda: command("watch", "--once", "many").out.count("● running") == 3)
+    shown = command("watch", "--once", "many")
+    assert shown.code == 0
+    assert shown.out.startswith("● running   0 of 2 rows")
+    watching = started("watch", "many", text=True)
+    assert "Slow   2 rows" in watching.stderr.readline()
+    working.send_signal(signal.SIGINT)
+    assert working.wait(60) == 130
+    out, err = watching.communicate(timeout=60)
+    assert watching.returncode == 130
+    assert "interrupted   0 of 2 rows   2 interrupted" in out
+    assert "Continue with `attractor-nb map --resume many`" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("diff", "many", "many"),
+        ("export", "many"),
+        ("resume", "many"),
+        ("fork", "many", "check"),
+        ("answer", "many", "check", "A"),
+        ("tell", "many", "hurry"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_command_for_one_run_names_those_for_a_map(command, many, arguments):
+    refused = command(*arguments)
+    assert refused.code == 2
+    assert "many is a map, and not the run of one of its rows" in refused.err
+    assert "many/row-00000" in refused.err
+    assert "`attractor-nb watch`" in refused.err
+    assert "`attractor-nb map --resume`" in refused.err
+
+
+def test_the_doctor_of_a_map_says_how_its_rows_are_and_how_it_goes_on(command, many):
+    found = command("doctor", "many")
+    assert found.code == 0
+    assert found.out.startswith("✓ healthy: many, a map\n\n✕ fail   3 of 3 rows   2 success, 1 failed")
+    assert "Try the failed rows again with `attractor-nb map --resume many --failed retry`" in found.out
+    assert command("doctor", "many", "--salvage", "saved").code == 2
+
+
+def test_the_doctor_of_a_map_names_what_is_damaged(command, many):
+    (many / "row-00002" / "events.jsonl").write_text("nonsense\n{}\n")
+    for name in ("manifest.json", "manifest.previous.json"):
+        (many / "row-00002" / name).unlink(missing_ok=True)
+    (many / "inputs.jsonl").write_text('{"ticket": 9}\n')
+    found = command("doctor", "many")
+    assert found.code == 1
+    assert found.out.startswith("✕ damaged: many, a map")
+    assert "damaged   row-00002" in found.out
+    assert "damaged   inputs.jsonl   has 1 rows, and map.json has 3" in found.out
+    plain = json.loads(command("doctor", "many", "--json").out)
+    assert (plain["verdict"], sorted(plain["damages"])) == ("damaged", ["inputs.jsonl", "row-00002"])
 
 
 def test_ctrl_c_ends_the_watching_and_not_the_run(started, gates):

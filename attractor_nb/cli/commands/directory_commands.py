@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.shared_options import Backend, Json, RunsDir, Server, Token
+from attractor_nb.cli.shared_options import Backend, Json, RunsDir, Server, Token, complete_runs
 
 RUNS_HELP = """List runs and maps, newest first. A stopped one has the command that continues it.
 
@@ -79,6 +79,7 @@ DOCTOR_HELP = """Diagnose a run, a pipeline or this machine.
   attractor-nb doctor                              keys, agents, extras, disk
   attractor-nb doctor review.dot --backend llm     what a run of it would need
   attractor-nb doctor .attractor/runs/2026-02-21T18-30-00Z-abcdefgh
+  attractor-nb doctor MAP_DIR                      rows that failed or are damaged, and how it goes on
   attractor-nb doctor RUN_DIR --salvage NEW_DIR    save what is whole into a new run directory
   attractor-nb doctor RUN_DIR --json | jq .verdict
 
@@ -92,9 +93,10 @@ def doctor(
     place: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[RUN_DIR|FILE]",
-            help="A run directory or a .dot file; without it, this machine.",
+            metavar="[RUN_DIR|MAP_DIR|FILE]",
+            help="A run or map directory or a .dot file; without it, this machine.",
             show_default=False,
+            autocompletion=complete_runs,
         ),
     ] = None,
     target: Annotated[
@@ -114,6 +116,7 @@ def doctor(
 ) -> int:
     """Diagnose a run directory, a pipeline or the machine."""
     from attractor_nb.cli.doctor import show_diagnosis, show_preflight  # noqa: PLC0415 - as above
+    from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
 
     is_file = place is not None and (place.is_file() or place.suffix == ".dot")
     if place is None or is_file:
@@ -123,6 +126,12 @@ def doctor(
         return show_preflight(place, backend=word, is_online=is_online, is_json=is_json)
     if backend is not None or is_online:
         raise typer.BadParameter("--backend and --online need a .dot file")
+    if is_map(place):
+        from attractor_nb.cli.watching.map_watching import diagnose_map  # noqa: PLC0415 - as above
+
+        if target is not None:
+            raise typer.BadParameter("--salvage needs the run directory of a row, such as MAP_DIR/row-00000")
+        return diagnose_map(place, is_json=is_json)
     return show_diagnosis(place, target=target, is_json=is_json)
 
 
@@ -149,12 +158,13 @@ def cache(
     return show_cache(cache_dir or Path(".attractor/cache"), is_cleared=is_cleared, is_json=is_json)
 
 
-WATCH_HELP = """Watch a run, or a session of agents, until it ends.
+WATCH_HELP = """Watch a run, a map, or a session of agents, until it ends.
 
 \b
   attractor-nb watch .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
   attractor-nb watch http://127.0.0.1:8765/pipelines/RUN_ID --token TOKEN
   attractor-nb watch RUN_ID --server "$URL" --json | jq -r .type    its events, a line each
+  attractor-nb watch MAP_DIR                           its rows: failures first, then those under way
   attractor-nb watch                                   the active session here
   attractor-nb watch .founder-mode/status/sessions/20260201-143022-abc12345
   attractor-nb watch --once --json | jq .summary
@@ -168,16 +178,18 @@ def watch(
     place: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN_DIR|URL|SESSION_DIR]",
+            metavar="[RUN_DIR|MAP_DIR|URL|SESSION_DIR]",
             help="A run, a map or a session; with --server a run's id; by default the active session here.",
             show_default=False,
+            autocompletion=complete_runs,
         ),
     ] = None,
     is_once: Annotated[bool, typer.Option("--once", help="Show the current state and return.")] = False,
     server: Server = None,
     token: Token = None,
     is_json: Annotated[
-        bool, typer.Option("--json", help="For a run, a line of JSON for each event; for a session, its status.")
+        bool,
+        typer.Option("--json", help="A line of JSON for each event, or each row of a map; for a session, its status."),
     ] = False,
 ) -> int:
     """Show what goes on."""
@@ -197,11 +209,9 @@ def watch(
 
         return watch_directory(path, is_once=is_once, is_json=is_json)
     if path is not None and is_map(path):
-        from attractor_nb.errors import OptionError  # noqa: PLC0415 - as above
+        from attractor_nb.cli.watching.map_watching import watch_map  # noqa: PLC0415 - as above
 
-        raise OptionError(
-            f"{path} is a map of many runs", hint=f"attractor-nb runs --runs-dir {path} lists them; watch one of them"
-        )
+        return watch_map(path, is_once=is_once, is_json=is_json)
     from attractor_nb.cli.watching.session_table_watch import watch as watch_session  # noqa: PLC0415 - as above
 
     return watch_session(path, is_once=is_once, is_json=is_json)
@@ -213,6 +223,7 @@ Place = Annotated[
         metavar="RUN_DIR|RUN_ID",
         help="The run's directory; with --server the run's id, or its URL.",
         show_default=False,
+        autocompletion=complete_runs,
     ),
 ]
 """A run that a command speaks to."""
@@ -328,8 +339,12 @@ def tell(
 
 
 def diff(
-    first: Annotated[Path, typer.Argument(metavar="A", help="The run directory of the first run.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="The run directory of the second run.")],
+    first: Annotated[
+        Path, typer.Argument(metavar="A", help="The directory of the first run.", autocompletion=complete_runs)
+    ],
+    second: Annotated[
+        Path, typer.Argument(metavar="B", help="The directory of the second run.", autocompletion=complete_runs)
+    ],
     is_json: Json = False,
 ) -> int:
     """Compare two runs."""
@@ -354,7 +369,9 @@ EXPORT_HELP = """Write a run as one HTML page. It needs no kernel and no network
 
 
 def export(
-    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The run directory.")],
+    run_dir: Annotated[
+        Path, typer.Argument(metavar="RUN_DIR", help="The run directory.", autocompletion=complete_runs)
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it to this file.", show_default=False)
     ] = None,

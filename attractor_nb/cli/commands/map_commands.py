@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attractor_nb.cli.option_choices import Failed, GraphChange, OnFailure, OnInterrupted
-from attractor_nb.cli.shared_options import RunsDir, run_settings, with_options
+from attractor_nb.cli.shared_options import RunsDir, complete_maps, run_settings, with_options
 
 if TYPE_CHECKING:
     from attractor_nb.cli.run_settings import Settings
@@ -38,7 +38,10 @@ def map_(
         Path | None, typer.Option("--params", metavar="FILE", help="The rows: .jsonl or .csv.", show_default=False)
     ] = None,
     resumed: Annotated[
-        Path | None, typer.Option("--resume", metavar="DIR", help="Continue this map.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--resume", metavar="DIR", help="Continue this map.", show_default=False, autocompletion=complete_maps
+        ),
     ] = None,
     max_parallel: Annotated[int, typer.Option("--max-parallel", min=1, help="How many rows run at the same time.")] = 4,
     on_failure: Annotated[

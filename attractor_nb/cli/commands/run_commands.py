@@ -19,6 +19,7 @@ from attractor_nb.cli.shared_options import (
     Strict,
     Token,
     complete_inputs,
+    complete_runs,
     run_settings,
     with_options,
 )
@@ -94,7 +95,10 @@ def resume(
     place: Annotated[
         str,
         typer.Argument(
-            metavar="DIR|RUN_ID", help="The run directory; on a server, the run's id or URL.", show_default=False
+            metavar="DIR|RUN_ID",
+            help="The run directory; on a server, the run's id or URL.",
+            show_default=False,
+            autocompletion=complete_runs,
         ),
     ],
     *,
@@ -180,7 +184,10 @@ def fork(
     place: Annotated[
         str,
         typer.Argument(
-            metavar="RUN_DIR|RUN_ID", help="The directory of the run; on a server, its id or URL.", show_default=False
+            metavar="RUN_DIR|RUN_ID",
+            help="The directory of the run; on a server, its id or URL.",
+            show_default=False,
+            autocompletion=complete_runs,
         ),
     ],
     node: Annotated[str, typer.Argument(metavar="NODE", help="The node where the fork starts.", show_default=False)],

@@ -28,6 +28,7 @@ from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.directory_survey import DirectorySurvey, FileFinding, survey_run
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.manifest_file import manifest_from_events
+from attractor_nb.storage.map_directory import is_map, map_is_no_run
 from attractor_nb.storage.run_status import current_status
 from attractor_nb.storage.salvage import SalvagePlan, plan_salvage, salvage
 from attractor_nb.storage.stored_run import check_directory
@@ -171,6 +172,8 @@ def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
     """
     place = as_path(logs_root).absolute()
     check_directory(place)
+    if is_map(place):
+        raise map_is_no_run(place)
     story = _RecordScan()
     survey = survey_run(place, story.take)
     if all(file.state == "missing" for file in survey.files):
