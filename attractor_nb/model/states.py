@@ -36,6 +36,15 @@ def as_result(status: str) -> str:
     return _RESULTS.get(status, status)
 
 
+def shown_status(status: str) -> str:
+    """The word that people read for a status that is recorded: a result and a list say the same of a success.
+
+    >>> shown_status("completed"), shown_status("failed"), shown_status("paused")
+    ('success', 'failed', 'paused')
+    """
+    return "success" if status == "completed" else status
+
+
 class RunStatus(StrEnum):
     """How a run as a whole looks.
 

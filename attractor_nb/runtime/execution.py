@@ -14,7 +14,7 @@ from attractor_nb.decisions.hindsight.journal import Journal
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.states import RunStatus, as_recorded
+from attractor_nb.model.states import RunStatus, as_recorded, shown_status
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle
 from attractor_nb.runtime.handles.kept_options import KeptOptions
@@ -219,7 +219,7 @@ class Execution(Handle[RunResult]):
 
         It is a text, and a notebook shows it as tables.
         """
-        facts = {"run": self.id, "directory": str(self.logs_root), "status": str(self.status)}
+        facts = {"run": self.id, "directory": str(self.logs_root), "status": shown_status(self.status)}
         if mark := self.mark:
             facts["mark"] = mark
         if workdir := worktree_changes.place_facts(self.logs_root).get("workdir"):

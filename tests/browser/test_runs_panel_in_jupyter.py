@@ -45,7 +45,7 @@ def panel(lab):
 
 def test_runs_are_listed_and_found_by_words(panel):
     _, _, frame = panel
-    assert "completed" in frame.locator("[data-run=panel-alpha]").inner_text()
+    assert "success" in frame.locator("[data-run=panel-alpha]").inner_text()
     frame.get_by_label("Filter runs").fill("gamma paused")
     frame.locator("[data-run=panel-alpha]").wait_for(state="detached")
     assert frame.locator(".ap-side-run").count() == 1
@@ -73,7 +73,7 @@ def test_a_question_is_counted_told_of_and_answered_in_place(panel, pictures):
         page.locator(f'.lm-TabBar-tab[data-attractor-count="{others}"]').wait_for()
     else:
         page.locator(f".lm-TabBar-tab{COUNT}").wait_for(state="detached")
-    frame.locator("[data-run=panel-gamma]", has_text="completed").wait_for()
+    frame.locator("[data-run=panel-gamma]", has_text="success").wait_for()
 
 
 def test_a_run_that_fails_elsewhere_is_told_of_and_shown(panel, lab):
@@ -160,7 +160,7 @@ def test_the_panel_stands_beside_a_notebook_and_answers_in_place(jupyter, open_n
         card.get_by_role("button", name="Approve").wait_for()
         page.screenshot(path=str(pictures / f"panel-beside-{jupyter.app}.png"))
         card.get_by_role("button", name="Approve").click()
-        row.get_by_text("completed").wait_for()
+        row.get_by_text("success").wait_for()
         run.locator("[data-node=done].state-success").wait_for()
 
 
@@ -179,7 +179,7 @@ def test_a_question_of_a_kernel_is_answered_in_the_panel(jupyter, open_notebook,
     card.get_by_role("button", name="Approve").click()
     notebook.wait_for_text("'success'")
     card.wait_for(state="detached")
-    frame.locator("[data-run=panel-kernel]", has_text="completed").wait_for()
+    frame.locator("[data-run=panel-kernel]", has_text="success").wait_for()
 
 
 def test_panel_and_run_speak_as_the_translator_of_jupyterlab_does(panel):

@@ -63,7 +63,7 @@ def test_the_keys_walk_through_all_of_them(side, driver):
 
 
 def test_a_filter_finds_a_run_that_is_not_in_the_page(side):
-    side.get_by_label("Filter runs").fill("NEEDLE completed")
+    side.get_by_label("Filter runs").fill("NEEDLE success")
     side.get_by_text("1 of 300 runs").wait_for()
     assert side.evaluate(SHOWN) == ["run-0007"]
     side.get_by_label("Filter runs").fill("")

@@ -46,7 +46,7 @@ def test_a_healthy_run_is_described_with_the_way_on(command, run):
 def test_a_finished_run_needs_nothing(command, run):
     assert command("resume", "run", "--trust").code == 0
     ended = command("doctor", "run")
-    assert (ended.code, "go on" in ended.out, "completed" in ended.out) == (0, False, True)
+    assert (ended.code, "go on" in ended.out, "success" in ended.out) == (0, False, True)
 
 
 def test_a_torn_checkpoint_is_made_good_by_the_older_one(command, run):
@@ -186,7 +186,7 @@ def test_a_run_whose_log_lost_its_end_is_damaged_for_all_who_look(command, run, 
     assert re.search(r"ends with record 4, but manifest\.json knows \d+", command("doctor", "run").out)
     listed = command("runs", "--runs-dir", ".").out
     assert "damaged" in listed
-    assert "completed" not in listed
+    assert "success" not in listed
     refused = command("resume", "run", "--trust")
     assert refused.code != 0
     assert "manifest.json knows" in refused.err

@@ -56,6 +56,7 @@ def test_a_list_is_chosen_opened_tagged_resumed_and_deleted(kept):
     (half,) = kept.where(status="paused")
     assert half.resume().result().status == "success"
     assert runs("kept").where(status="completed", text="half")[0].stages == 4
+    assert runs("kept").where(status="success", text="half") == runs("kept").where(status="completed", text="half")
 
     with pytest.raises(OptionError, match="for good"):
         kept.delete()

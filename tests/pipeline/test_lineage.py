@@ -29,11 +29,11 @@ def family(make, tmp_path):
 
 
 TREE = """\
-✓ run of demo   completed, 4 stages{0}
-├─ ✓ fork before a, visit 1   completed, 4 stages, changed: tests{1}
+✓ run of demo   success, 4 stages{0}
+├─ ✓ fork before a, visit 1   success, 4 stages, changed: tests{1}
 │  ├─ ↶ rewound to before b, visit 1   2 stages set aside
-│  └─ ✓ fork before b, visit 1   completed, 4 stages, nothing changed{3}
-└─ ✓ fork before b, visit 1   completed, 4 stages, changed: the prompt{2}"""
+│  └─ ✓ fork before b, visit 1   success, 4 stages, nothing changed{3}
+└─ ✓ fork before b, visit 1   success, 4 stages, changed: the prompt{2}"""
 
 
 @pytest.mark.parametrize("which", range(4))
@@ -140,7 +140,7 @@ def test_a_relative_that_cannot_be_read_is_passed_over(family):
 
 
 def test_a_base_that_is_not_there_leaves_the_run_alone(family, tmp_path):
-    assert str(lineage(family[0], base=tmp_path / "nowhere")) == "✓ run of demo   completed, 4 stages   <- this one"
+    assert str(lineage(family[0], base=tmp_path / "nowhere")) == "✓ run of demo   success, 4 stages   <- this one"
 
 
 def test_a_damaged_log_leaves_its_run_in_the_family_without_its_turns(family):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.events import InterviewCompleted, InterviewTimeout
+from attractor_nb.model.states import shown_status
 from attractor_nb.redaction import redacted
 from attractor_nb.server.answers.gate_answers import all_questions
 from attractor_nb.server.answers.run_status_answers import stored_run
@@ -119,7 +120,7 @@ def _row(desk: RunDesk, index: int, summary: RunSummary) -> dict[str, Any]:
     row["is_readable"] = row["is_readable"] and summary.kind == "run"
     if live is None or live.is_done:
         return row
-    live_fields = {"status": live.status, "mark": mark_of(live.status), "state": state_of(live.status)}
+    live_fields = {"status": shown_status(live.status), "mark": mark_of(live.status), "state": state_of(live.status)}
     return {**row, **live_fields, "is_live": True, "is_resumable": False, "is_deletable": False}
 
 

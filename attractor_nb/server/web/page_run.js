@@ -19,7 +19,7 @@ const SOONEST_MS = 80; // between two questions about a run that goes on
 const ASK_FACTOR = 4; // and longer where the server takes long to answer
 const STILL_MS = 4000; // of a run that stands still: somebody may go on with it
 const ENDED = new Set(["completed", "failed"]);
-const RUN_WORDS_OF = { waiting: __("waits for an answer"), running: __("runs"), resumed: __("runs") };
+const RUN_WORDS_OF = { waiting: __("waits for an answer"), running: __("runs"), resumed: __("runs"), completed: __("success") };
 
 // What, when it changes, may have changed the questions, too.
 const newsOf = ({ questions, states, is_live: isLive, is_here: isHere }) => JSON.stringify([questions, states, isLive, isHere]);

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.states import NodeStatus, RunStatus, as_result, row_look
+from attractor_nb.model.states import NodeStatus, RunStatus, as_recorded, as_result, row_look, shown_status
 from attractor_nb.model.vocabulary.duration import parse_duration
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.run_directory import utc_text
@@ -99,7 +99,7 @@ def run_plain(index: int, run: RunSummary, place: str) -> dict[str, Any]:
         "place": place,
         "index": index,
         "kind": run.kind,
-        "status": run.status,
+        "status": shown_status(run.status),
         "mark": mark_of(run.status),
         "state": state_of(run.status),
         "pipeline": _shown(run.pipeline_name),
@@ -171,7 +171,7 @@ def _row(index: int, run: RunSummary, place: str) -> list[str]:
     usage = run.usage
     return [
         str(index),
-        f"{mark_of(run.status)} {run.status}",
+        f"{mark_of(run.status)} {shown_status(run.status)}",
         _shown(run.pipeline_name) or UNKNOWN,
         run.start_time.replace("T", " ").removesuffix("Z") or UNKNOWN,
         _took(run) or UNKNOWN,
@@ -267,17 +267,19 @@ CONDITIONS = tuple(entry.name for entry in fields(Filter))
 
 def _texts(row: RunSummary) -> tuple[str, ...]:
     return (
-        *(row.pipeline_name, row.status, row.run_id, row.logs_root.name, row.note, row.lineage, row.kind),
+        *(row.pipeline_name, shown_status(row.status), row.run_id, row.logs_root.name, row.note, row.lineage, row.kind),
         *(row.start_time, *row.tags),
     )
 
 
 def _read_statuses(value: object) -> tuple[str, ...]:
-    words = _words("status", value)
+    words = tuple(as_recorded(word) for word in _words("status", value))
     for word in words:
         if word not in STATUSES:
-            near = did_you_mean(word, STATUSES)
-            raise OptionError(f"there is no status {word!r}{near}", hint=f"one of {', '.join(STATUSES)}")
+            shown = sorted(map(shown_status, STATUSES))
+            raise OptionError(
+                f"there is no status {word!r}{did_you_mean(word, shown)}", hint=f"one of {', '.join(shown)}"
+            )
     return (*words, *(UNDER_WAY - {*words} if "running" in words else ()))
 
 

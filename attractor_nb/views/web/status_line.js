@@ -5,7 +5,7 @@ import { __ } from "./wording.js";
 
 const RUN_WORDS = {
   ready: __("ready"), running: __("running"), waiting: __("waiting"), retrying: __("retrying"),
-  success: __("completed"), fail: __("failed"), interrupted: __("stopped"),
+  success: __("success"), fail: __("failed"), interrupted: __("stopped"),
 };
 
 // `onMore` is called by who wants to see all that is under way.
