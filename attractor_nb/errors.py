@@ -16,10 +16,10 @@
     ├── StatusFileError            a status.json does not keep its contract (ruling 27)
     ├── StageError                 raise it in a handler or backend to class a failure (Appendix D)
     │   ├── RetryableError         transient: the retry policy applies
-    │   │   └── BudgetReached      the run may spend no more, and ends within the attempt
+    │   │   └── BudgetReached      a budget was reached; the run stops during this attempt
     │   ├── TerminalError          permanent: never retried
     │   │   └── CassetteMiss       a replay has no recorded answer: says what changed
-    │   └── WorkerLost             who executed it is gone, and what it did is not known
+    │   └── WorkerLost             the worker was lost; whether the stage took effect is unknown
     ├── CheckFailed                a replayed pipeline did not do what a check expects
     ├── GateError                  a human gate cannot take this
     │   ├── AlreadyAnswered        another answer came first (ruling 23)

@@ -25,7 +25,7 @@ _ARGUMENTS = ("node", "prompt", "context")
 
 
 class FunctionBackend:
-    """Calls a function, plain or async; a plain one may block, it has a thread of its own.
+    """Answer prompts with a function. A plain function runs in its own thread.
 
     Args:
         function: Takes ``(node, prompt, context)``, or one argument: the prompt. Returns the

@@ -195,7 +195,10 @@ class Runner(msgspec.Struct):
         """What a restart has of the run before it."""
         setup = self.setup
         return msgspec.structs.replace(
-            setup.state.carried, marks=setup.marks.marks, instructions=setup.instructions.waiting
+            setup.state.carried,
+            unsatisfied=tuple(sorted(setup.state.stale_gates)),
+            marks=setup.marks.marks,
+            instructions=setup.instructions.waiting,
         )
 
     async def _traverse(self) -> tuple[RunEnd, Attempts]:

@@ -39,7 +39,7 @@ class HandlerRegistry:
     """Handlers by type.
 
     A built-in type without a handler is an error and not a model's task: a fan-out that a model
-    merely talks about would be a success that nobody had.
+    merely talks about would be a success although nothing was executed.
     """
 
     def __init__(self, handlers: Mapping[str, Handler] | None = None) -> None:

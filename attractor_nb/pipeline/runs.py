@@ -242,7 +242,7 @@ class RunTable(Sequence[RunRow]):
 
 
 def runs(base: str | Path = DEFAULT_RUNS_BASE) -> RunTable:
-    """The runs and maps under a runs base, newest first. No log is read as a whole but a short one.
+    """The runs and maps under a runs base, newest first. Long logs are not read.
 
     Args:
         base: The runs base, or the directory of a map: then its rows.

@@ -352,7 +352,7 @@ class Definition(PreparedSource):
         return made
 
     def take_over(self, other: Definition) -> None:
-        """Take what a pipeline needs that has become part of this one; what both have stays this one's.
+        """Copy handlers and options from a merged pipeline; existing ones are kept.
 
         Args:
             other: The pipeline that has become part of this one.

@@ -169,7 +169,7 @@ class Execution(Handle[RunResult]):
 
     @property
     def stops(self) -> tuple[Stop, ...]:
-        """Where the run stands at breakpoints, the longest first."""
+        """Current stops at breakpoints, oldest first."""
         return () if self._debugging is None else self._debugging.desk.stops
 
     def journal(self) -> Journal:

@@ -113,7 +113,7 @@ class PreparedSource:
             raise ValidationError(found)
 
     def judged_for_a_run(self) -> tuple[Diagnostic, ...]:
-        """All findings as a run takes them: who is missing a handler now cannot execute the node.
+        """Lint findings at run time: a missing handler counts as an error.
 
         For the text alone that is a warning (spec 7.2). A severity that the caller chose for the rule holds.
         """

@@ -139,7 +139,7 @@ def with_recorded_plugs(options: RunOptions, logs_root: Path) -> RunOptions:
 
     Raises:
         OptionError: It was a backend of the caller's own: going on with simulated answers would be a
-            success that nobody had. Or its working directory is gone.
+            success although nothing was executed. Or its working directory is gone.
         RunNotFound: There is no such directory.
     """
     check_directory(logs_root)

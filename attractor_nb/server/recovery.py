@@ -145,7 +145,7 @@ class Recovery:
         if tries >= MAX_TRIES:
             return f"it is not taken up again: {MAX_TRIES} times the server was lost before anything came of it"
         desk.take_up(run_id, tries=tries + 1, last_id=recorded[-1].id)
-        return f"taken up again after its server was lost, last heard of at {_moment(recorded[-1].event.time)}"
+        return f"resumed automatically; the previous server was last seen at {_moment(recorded[-1].event.time)}"
 
 
 def has_come_to_something(recorded: Sequence[Recorded], last_id: str) -> bool:

@@ -21,7 +21,7 @@ def test_task_verification_1_an_unknown_type_is_a_warning_where_its_shape_has_a_
 
 
 def test_task_verification_1_an_unknown_type_never_becomes_a_models_task(dot, tmp_path):
-    """4.2 would end at the model: a success that nobody had. The safe side wins."""
+    """4.2 would end at the model: a success although nothing was executed. The safe side wins."""
     pipeline = Pipeline(dot('a [type="wait.humann"] start -> a -> done'))
     (found,) = [found for found in pipeline.lint().warnings if found.rule == "handler_missing"]
     assert found.message.endswith('did you mean "wait.human"?')

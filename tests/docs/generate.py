@@ -66,7 +66,7 @@ TYPES = {
     "exit": "where it ends, and the goal gates are checked",
     "codergen": "a prompt to a model",
     "wait.human": "a question to a person",
-    "conditional": "nothing itself; its edges see the outcome of the stage before",
+    "conditional": "a branch point: runs nothing; its edges test the outcome of the previous stage",
     "tool": "a command",
     "parallel": "several branches at once: each edge begins one",
     "parallel.fan_in": "where branches meet, and the best of them is chosen",
@@ -166,7 +166,7 @@ def errors_page() -> str:
         "All of them are of one family, so that `except AttractorError` catches what this package raises and nothing else:\n",
         f"```\n{tree}\n```\n",
         (
-            "A stage that fails is no error: `run()` returns a result that says so. What `%%attractor` and `Pipeline` refuse, by\n"
+            'A failed stage raises nothing: `run()` returns a result with `status == "fail"`. What `%%attractor` and `Pipeline` refuse, by\n'
             "language, follows; what they accept and find suspicious is in [rules.md](rules.md).\n"
         ),
     ]

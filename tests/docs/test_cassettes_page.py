@@ -23,7 +23,7 @@ def test_the_example_records_where_it_may_and_replays_in_ci(pytester, monkeypatc
     pytester.makepyfile(test_review=code)
     monkeypatch.delenv("CI", raising=False)
     pytester.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=1)
-    recording = pytester.path / "cassettes" / "test_review.test_the_review_takes_its_way.json"
+    recording = pytester.path / "cassettes" / "test_review.test_review_path.json"
     recorded = recording.read_bytes()
     monkeypatch.setenv("CI", "1")
     pytester.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=1)

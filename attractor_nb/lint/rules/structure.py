@@ -185,8 +185,7 @@ def missing_arrow(survey: Survey) -> Iterator[Finding]:
     """Two nodes side by side on a line have an arrow between them.
 
     Statements need no separator, so `start plan -> build` is read as the node `start` and an edge from
-    `plan`: an arrow was left out. It is said where no edge leaves the node before the gap, and
-    no run gets to the one behind it.
+    `plan`: an arrow was left out. Reported only if the left node has no outgoing edge and the right one is unreachable.
 
     Bad:
 

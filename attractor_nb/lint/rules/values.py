@@ -60,7 +60,7 @@ _WORDED_DURATION: Final = re.compile(
 
 @rule(Severity.ERROR)
 def bad_value(survey: Survey) -> Iterator[Finding]:
-    """An attribute's value is of the attribute's type, among its choices and not below its minimum.
+    """An attribute value has the wrong type, is not one of the choices, or is too small.
 
     A value that cannot be read counts as not given, so that `goal_gate=yes` would silently guard nothing.
     `rankdir` and `reasoning_effort`, which cannot mislead a run, are WARNINGs.

@@ -56,7 +56,7 @@ export function makeCommands({ onTick }) {
       title.textContent = many ? __("It runs %1 commands", commands.length) : __("It runs a command");
       why.textContent = many
         ? __("They run on the server's machine, with what its user may do. Read each, then tick it.")
-        : __("It runs on the server's machine, with what its user may do. Read it, then tick it.");
+        : __("It runs on the server's machine, as the server's user. Review it, then tick the box.");
       list.replaceChildren(...commands.map(makeItem));
       operator.replaceChildren(__("Whoever starts the server can allow them for good: "));
       operator.append(make("code", "", `ATTRACTOR_TRUST=${hash.slice(0, SHOWN_DIGITS)} attractor-nb serve`));
