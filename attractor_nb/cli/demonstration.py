@@ -7,7 +7,7 @@ import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from attractor_nb.backends.model_file import MODEL_SIZE, check_server, find_model, install_model
+from attractor_nb.backends.model_file import INSTALL_MODEL, MODEL_SIZE, check_server, find_model, install_model
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import BackendName, GateMode
 from attractor_nb.cli.reporting import print_json
@@ -66,7 +66,16 @@ def _check_model() -> None:
 
 
 def install_local_model(*, is_json: bool = False) -> ExitCode:
-    """Install the model file, saying its size first, and say what else is missing."""
+    """Install the model file, saying its size first; the engine must be installed before anything is downloaded.
+
+    Raises:
+        OptionError: The engine is not installed, or the model cannot be.
+    """
+    try:
+        check_server()
+    except OptionError as error:
+        hint = f"{error.hint}; then: {INSTALL_MODEL}"
+        raise OptionError(f"{error.message}; nothing was downloaded", hint=hint) from None
 
     def announce(text: str) -> None:
         print(text, file=sys.stderr)
@@ -77,5 +86,4 @@ def install_local_model(*, is_json: bool = False) -> ExitCode:
         print_json({"path": str(path)})
     else:
         print(path)
-    check_server()
     return ExitCode.SUCCESS

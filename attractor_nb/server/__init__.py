@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["serve"]
 DEFAULT_PORT = 8765
-_LIBRARIES = frozenset({"starlette", "uvicorn"})
 
 
 def serve(
@@ -62,14 +61,9 @@ def serve(
         OptionError: An argument is unusable, the port is taken, or the extra is not installed.
         StorageError: The runs base cannot be made.
     """
-    try:
-        from attractor_nb.server.serving import run_server  # noqa: PLC0415 - its libraries are an extra
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _LIBRARIES:
-            raise
-        raise OptionError(
-            f"the server needs {error.name}, which is not installed", hint="pip install 'attractor_nb[server]'"
-        ) from None
+    check_installed()
+    from attractor_nb.server.serving import run_server  # noqa: PLC0415 - its libraries are an extra
+
     run_server(
         as_path(root, "root"),
         host=host,
@@ -86,3 +80,15 @@ def serve(
         max_streams=max_streams,
         version=version("attractor_nb"),
     )
+
+
+def check_installed() -> None:
+    """Make sure that the extra ``server`` is installed.
+
+    Raises:
+        OptionError: It is not; the hint is the command that installs it.
+    """
+    from attractor_nb.extras import install_command, missing_packages  # noqa: PLC0415 - once, before a server starts
+
+    if missing := missing_packages("server"):
+        raise OptionError(f"the server needs {missing[0]}, which is not installed", hint=install_command("server"))

@@ -16,11 +16,12 @@ import threading
 import time
 from importlib.metadata import version
 from importlib.resources import as_file, files
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.extras import missing_packages
 from attractor_nb.own_python import own_python
+from attractor_nb.server import check_installed
 from attractor_nb.server.server_settings import ServerSettings, checked_token
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ RUNS_VARIABLE: Final = "ATTRACTOR_RUNS_DIR"
 START_SECONDS: Final = 30
 LOOK_SECONDS: Final = 1.0
 """How often the server looks whether Jupyter is there still."""
-_NEEDED: Final = ("starlette", "uvicorn")
 
 
 def setup_attractor() -> dict[str, Any]:
@@ -50,7 +50,7 @@ def setup_attractor() -> dict[str, Any]:
         "new_browser_tab": False,
         "request_headers_override": {"Authorization": f"Bearer {token}"},
         "launcher_entry": {
-            "enabled": all(find_spec(name) for name in _NEEDED),
+            "enabled": not missing_packages("server"),
             "title": "Attractor runs",
             "icon_path": icon_path,
         },
@@ -65,9 +65,10 @@ def main(arguments: Sequence[str]) -> None:
             process that has the proxy, with which the server ends.
 
     Raises:
-        OptionError: The token is none, or the port is taken.
+        OptionError: The token is none, the port is taken, or the extra ``server`` is not installed.
         StorageError: The runs base cannot be made.
     """
+    check_installed()
     # The libraries are an extra, and Jupyter imports this module for the card alone.
     from attractor_nb.runtime.prepare.known_secrets import redact_also  # noqa: PLC0415
     from attractor_nb.server.asgi_app import Server  # noqa: PLC0415

@@ -43,12 +43,12 @@ def read_tracing(value: object) -> Tracing | None:
 
 
 def _tracer_of(given: Any) -> Tracer:
-    try:
-        from opentelemetry.trace import get_tracer  # noqa: PLC0415 - the extra "tracing"
-    except ImportError:
-        raise OptionError(
-            "tracer= needs OpenTelemetry, which is not installed", hint="pip install 'attractor-nb[tracing]'"
-        ) from None
+    from attractor_nb.extras import install_command, missing_packages  # noqa: PLC0415 - few runs are traced
+
+    if missing_packages("tracing"):
+        raise OptionError("tracer= needs OpenTelemetry, which is not installed", hint=install_command("tracing"))
+    from opentelemetry.trace import get_tracer  # noqa: PLC0415 - the extra "tracing"
+
     if given is True:
         return get_tracer(SCOPE)
     if hasattr(given, "get_tracer"):

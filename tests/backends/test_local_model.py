@@ -18,6 +18,7 @@ from attractor_nb.backends.chat_stream import complete_chat
 from attractor_nb.backends.local_model import free_threads
 from attractor_nb.context import Context
 from attractor_nb.errors import RetryableError, TerminalError
+from attractor_nb.extras import EXTRAS, Extra
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.model.calls.prompt_sections import with_context
 from attractor_nb.model.graph import Node
@@ -218,7 +219,7 @@ class ServingProcesses(FakeProcesses):
 
 @pytest.fixture
 def model(tmp_path, monkeypatch):
-    monkeypatch.setattr("attractor_nb.backends.model_file.SERVER_PACKAGE", "json")
+    monkeypatch.setitem(EXTRAS, "local", Extra(("json",), "the local model"))
     path = tmp_path / "m.gguf"
     path.write_bytes(b"GGUF")
     return path

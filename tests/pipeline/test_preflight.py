@@ -3,6 +3,7 @@
 import errno
 import shutil
 import socket
+import sys
 from collections import namedtuple
 from xml.etree import ElementTree as ET
 
@@ -11,6 +12,7 @@ import pytest
 from attractor_nb import Pipeline
 from attractor_nb.backends import ProviderBackend
 from attractor_nb.errors import OptionError
+from attractor_nb.extras import EXTRAS, has_package
 from attractor_nb.studio.estimate import machine_facts as machine
 from attractor_nb.studio.estimate.preflight import examine_machine
 
@@ -120,7 +122,7 @@ def test_an_agent_that_is_not_installed_is_an_error_with_its_command(monkeypatch
 
 
 def test_the_local_model_is_looked_for(monkeypatch):
-    monkeypatch.setattr("attractor_nb.backends.model_file.SERVER_PACKAGE", "no_such_package")
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
     assert not pipeline(ASKING).doctor("local").is_ready
     found = machine.local_model()
     assert (found.state, found.subject) == ("note", "local model"), "other pipelines do without it"
@@ -185,8 +187,8 @@ def test_a_machine_without_a_loopback_is_said_with_what_needs_one(monkeypatch):
 
 
 def test_a_part_of_a_package_that_is_missing_is_not_installed():
-    assert machine.has_package("xml.etree")
-    assert not machine.has_package("no_such_package.part")
+    assert has_package("xml.etree")
+    assert not has_package("no_such_package.part")
 
 
 class Choosy:
@@ -250,7 +252,8 @@ def test_the_machine_is_described_without_a_pipeline(monkeypatch):
 
 
 def test_without_the_extra_the_command_is_told(monkeypatch):
-    monkeypatch.setattr(machine, "has_package", lambda name: False)
+    for name in EXTRAS["llm"].packages:
+        monkeypatch.setitem(sys.modules, name, None)
     found = {each.subject: each for each in machine.extras()}
     assert found["extra llm"].remedy == "pip install 'attractor-nb[llm]'"
 

@@ -255,4 +255,4 @@ def test_what_is_missing_is_said(root, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(OptionError, match="needs uvicorn") as refused:
         serve(root)
-    assert "attractor_nb[server]" in refused.value.hint
+    assert "attractor-nb[server]" in refused.value.hint

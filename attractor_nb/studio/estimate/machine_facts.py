@@ -6,7 +6,6 @@ Of keys it says which variables are set, never what they hold.
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import shutil
 import socket
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from attractor_nb.backends.agents import installed_agents
 from attractor_nb.backends.model_file import check_server, find_model
 from attractor_nb.errors import OptionError
+from attractor_nb.extras import EXTRAS, install_command, missing_packages
 from attractor_nb.model.calls.providers import PROVIDERS
 from attractor_nb.views.layout.graphviz_dot import find_dot
 
@@ -31,11 +31,6 @@ FEW_BYTES: Final = 100 * 1024 * 1024
 """Free space below which a run is likely to fail."""
 ENOUGH_BYTES: Final = 1024 * 1024 * 1024
 CONNECT_SECONDS: Final = 5.0
-_PACKAGES: Final = (
-    ("llm", ("pydantic_ai", "openai", "anthropic", "google.genai", "genai_prices"), "models of providers"),
-    ("local", ("xllamacpp",), "the local model"),
-    ("tracing", ("opentelemetry",), "traces"),
-)
 
 FindingState = Literal["ok", "warn", "error", "note"]
 """``note``: a fact that matters to other pipelines than the one that was looked at."""
@@ -58,23 +53,14 @@ class PreflightFinding:
     remedy: str = ""
 
 
-def has_package(name: str) -> bool:
-    """Whether a package can be imported, without importing it."""
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:  # of a part, its whole
-        return False
-
-
 def extras() -> Iterator[PreflightFinding]:
     """The optional parts of this package."""
-    for extra, packages, purpose in _PACKAGES:
-        missing = [name for name in packages if not has_package(name)]
-        if missing:
-            message = f"not installed ({', '.join(missing)}): for {purpose}"
-            yield PreflightFinding("note", f"extra {extra}", message, f"pip install 'attractor-nb[{extra}]'")
+    for name, extra in EXTRAS.items():
+        if missing := missing_packages(name):
+            message = f"not installed ({', '.join(missing)}): for {extra.purpose}"
+            yield PreflightFinding("note", f"extra {name}", message, install_command(name))
         else:
-            yield PreflightFinding("ok", f"extra {extra}", f"installed, for {purpose}")
+            yield PreflightFinding("ok", f"extra {name}", f"installed, for {extra.purpose}")
 
 
 def key_of(provider: Provider) -> str:

@@ -13,6 +13,7 @@ from attractor_nb.backends.llm.addresses import address_of, key_variables, needs
 from attractor_nb.backends.llm.client_libraries import check_client
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.extras import install_command, missing_packages
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.protocols import ChecksGraphs
 from attractor_nb.runtime.begin import describe_backend
@@ -207,8 +208,8 @@ def _checked(graph: Graph, backend: ChecksGraphs) -> Iterator[PreflightFinding]:
 
 def _providers(graph: Graph, backend: ProviderBackend, *, is_online: bool) -> Iterator[PreflightFinding]:
     """Whether the models that the nodes name can be asked."""
-    if not all(map(machine_facts.has_package, ("pydantic_ai", "openai", "anthropic"))):
-        yield PreflightFinding("error", "extra llm", "not installed", "pip install 'attractor-nb[llm]'")
+    if missing_packages("llm"):
+        yield PreflightFinding("error", "extra llm", "not installed", install_command("llm"))
     wanted: dict[Target, tuple[str, bool]] = {}
     for node_id, targets, problem in _targets(graph, backend):
         if problem is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib
-import importlib.util
 import json
 import logging
 import os
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 else:
     mcp_stdio = later("attractor_nb.backends.llm.tools.mcp_stdio")
 
-INSTALL: Final = "pip install 'attractor-nb[mcp]'"
 START_SECONDS: Final = 60.0
 """How long a server may take until it says what tools it has."""
 CLOSE_SECONDS: Final = 10.0
@@ -131,8 +129,10 @@ class McpServers:
         Raises:
             TerminalError: It has died too often, or the library is not installed.
         """
-        if importlib.util.find_spec("mcp") is None:
-            raise TerminalError("MCP servers need mcp, which is not installed", hint=INSTALL)
+        from attractor_nb.extras import install_command, missing_packages  # noqa: PLC0415 - for graphs with servers alone
+
+        if missing_packages("mcp"):
+            raise TerminalError("MCP servers need mcp, which is not installed", hint=install_command("mcp"))
         await call(_load, *(("mcp_http",) if self._declared[name].url else ()))
         running = self._running.get(name)  # from here on nobody else looks: two stages start one server
         if running is None or running.is_dead:
