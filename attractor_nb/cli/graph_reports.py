@@ -15,6 +15,7 @@ from attractor_nb.cli.source_inputs import STDIN, check_output, read_params, rea
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.languages.dot import read_dot, write_dot
 from attractor_nb.model.diagnostic import Severity
+from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.cache_store import CacheStore
@@ -122,10 +123,25 @@ def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:
     return _code_of(left, is_strict=is_strict)
 
 
-def show_graph(file: str, graph_format: GraphFormat, output: Path | None) -> ExitCode:
-    """Print a graph, or write it to a file. Lint errors do not keep it from being drawn."""
+def show_graph(file: str, given: GraphFormat | None, output: Path | None) -> ExitCode:
+    """Print a graph, or write it to a file. Lint errors do not keep it from being drawn.
+
+    Args:
+        file: The pipeline.
+        given: The format; None for that of the suffix of ``output``.
+        output: The file; None for stdout.
+
+    Raises:
+        OptionError: The suffix names no format, or another one; a picture has no file, or its extra is not installed.
+    """
     check_output(output, file)
+    graph_format = _chosen_format(given, output)
     pipeline = read_pipeline(file)
+    if graph_format is GraphFormat.PNG:
+        if output is None:
+            raise OptionError("a PNG picture needs a file", hint="-o FILE.png")
+        pipeline.to_png(output)
+        return ExitCode.SUCCESS
     if graph_format is GraphFormat.JSON and output is None:
         print_json(pipeline.whole.to_plain())
         return ExitCode.SUCCESS
@@ -137,8 +153,38 @@ def show_graph(file: str, graph_format: GraphFormat, output: Path | None) -> Exi
     return ExitCode.SUCCESS
 
 
+_SUFFIXES: Final = {
+    ".svg": GraphFormat.SVG,
+    ".png": GraphFormat.PNG,
+    ".dot": GraphFormat.DOT,
+    ".gv": GraphFormat.DOT,
+    ".json": GraphFormat.JSON,
+    ".mmd": GraphFormat.MERMAID,
+    ".mermaid": GraphFormat.MERMAID,
+    ".txt": GraphFormat.TEXT,
+}
+
+
+def _chosen_format(given: GraphFormat | None, output: Path | None) -> GraphFormat:
+    """The format that the option or the suffix of the file names; text where neither does.
+
+    Raises:
+        OptionError: The suffix names no format, or another one than the option.
+    """
+    suffix = "" if output is None else output.suffix.lower()
+    named = _SUFFIXES.get(suffix)
+    if given is None and suffix and named is None:
+        raise OptionError(
+            f"-o {output}: {suffix} is the suffix of no format{did_you_mean(suffix, _SUFFIXES)}",
+            hint=f"use one of {', '.join(_SUFFIXES)}, or name the format: --format svg",
+        )
+    if given is not None and named not in {None, given, GraphFormat.TEXT}:
+        raise OptionError(f"--format {given} and -o {output} contradict each other", hint="leave --format out")
+    return given or named or GraphFormat.TEXT
+
+
 def _drawn(pipeline: Pipeline, graph_format: GraphFormat) -> str:
-    import json  # noqa: PLC0415 - one of five formats
+    import json  # noqa: PLC0415 - one of several formats
 
     from attractor_nb.views.text_table import headline, text_table, text_tree  # noqa: PLC0415 - likewise
 
@@ -151,7 +197,7 @@ def _drawn(pipeline: Pipeline, graph_format: GraphFormat) -> str:
             return pipeline.to_mermaid()
         case GraphFormat.JSON:
             return json.dumps(redacted_value(pipeline.whole.to_plain()), indent=2, ensure_ascii=False)
-        case GraphFormat.TEXT:
+        case _:
             graph = pipeline.graph
             return f"{headline(graph)}\n\n{text_tree(graph)}\n\n{text_table(graph)}"
 

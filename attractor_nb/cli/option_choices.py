@@ -96,6 +96,7 @@ class GraphFormat(StrEnum):
     DOT = "dot"
     JSON = "json"
     MERMAID = "mermaid"
+    PNG = "png"
 
 
 class Shell(StrEnum):

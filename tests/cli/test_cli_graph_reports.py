@@ -160,6 +160,48 @@ def test_graph_writes_a_file(command, sources):
     assert stat.S_IMODE((sources / "review.svg").stat().st_mode) == 0o666 & ~_mask()
 
 
+@pytest.mark.parametrize(
+    ("name", "beginning"),
+    [
+        ("x.svg", b"<svg "),
+        ("X.SVG", b"<svg "),
+        ("x.png", b"\x89PNG"),
+        ("x.dot", b"digraph Review {"),
+        ("x.gv", b"digraph Review {"),
+        ("x.json", b'{\n  "name": "Review"'),
+        ("x.mmd", b"flowchart"),
+        ("x.txt", b"pipeline Review"),
+        ("x", b"pipeline Review"),
+    ],
+)
+def test_the_suffix_of_the_file_decides_its_format(command, sources, name, beginning):
+    assert command("graph", "review.dot", "-o", name).code == 0
+    assert beginning in (sources / name).read_bytes()[:40]
+
+
+@pytest.mark.parametrize("arguments", [["-f", "dot", "-o", "x.graph"], ["-f", "dot", "-o", "x.txt"]])
+def test_a_named_format_needs_no_suffix_of_its_own(command, sources, arguments):
+    assert command("graph", "review.dot", *arguments).code == 0
+    assert (sources / arguments[-1]).read_text().startswith("digraph Review {")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-o", "x.svgg"], '.svgg is the suffix of no format; did you mean ".svg"?'),
+        (["-o", "x.pdf"], "use one of .svg, .png, .dot, .gv, .json, .mmd, .mermaid, .txt, or name the format"),
+        (["-f", "svg", "-o", "x.png"], "--format svg and -o x.png contradict each other"),
+        (["--json", "-o", "x.dot"], "--format json and -o x.dot contradict each other"),
+        (["-f", "png"], "a PNG picture needs a file"),
+    ],
+)
+def test_a_file_whose_suffix_says_something_else_is_not_written(command, sources, arguments, words):
+    before = sorted(sources.iterdir())
+    ended = command("graph", "review.dot", *arguments)
+    assert (ended.code, sorted(sources.iterdir())) == (2, before)
+    assert words in ended.err + ended.out
+
+
 def _mask():
     mask = os.umask(0o022)
     os.umask(mask)

@@ -49,6 +49,12 @@ def test_export_writes_the_page_and_says_where(two, tmp_path, capsys):
     assert page.read_text().startswith("<!doctype html>")
 
 
+def test_export_writes_no_page_under_the_suffix_of_another_format(two, tmp_path, capsys):
+    assert main(["export", two[0], "-o", str(tmp_path / "page.pdf")]) == 2
+    assert "a run is exported as an HTML page" in capsys.readouterr().err
+    assert not (tmp_path / "page.pdf").exists()
+
+
 def test_export_as_json_names_the_page(two, tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main(["export", two[0], "-o", str(page), "--json"]) == 0

@@ -381,9 +381,12 @@ def export(
     from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - as above
     from attractor_nb.cli.run_summary import shown_path  # noqa: PLC0415 - as above
     from attractor_nb.cli.source_inputs import check_output  # noqa: PLC0415 - as above
+    from attractor_nb.errors import OptionError  # noqa: PLC0415 - as above
     from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - as above
 
     check_output(output)
+    if output is not None and output.suffix.lower() not in {"", ".html", ".htm"}:
+        raise OptionError(f"-o {output}: a run is exported as an HTML page", hint="name it .html")
     page = Run.load(run_dir).export_html(output)
     size = page.stat().st_size
     if is_json:

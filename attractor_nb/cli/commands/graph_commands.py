@@ -80,14 +80,19 @@ GRAPH_HELP = """Draw a pipeline, without running it or sending it anywhere.
 
 \b
   attractor-nb graph review.dot
-  attractor-nb graph review.dot --format svg -o review.svg
+  attractor-nb graph review.dot -o review.svg          or .png, .dot, .json, .mmd, .txt
   attractor-nb graph review.dot --format mermaid
 """
 
 
 def graph(
     file: File,
-    graph_format: Annotated[GraphFormat, typer.Option("--format", "-f", help="The format.")] = GraphFormat.TEXT,
+    graph_format: Annotated[
+        GraphFormat | None,
+        typer.Option(
+            "--format", "-f", help="The format; by default that of the suffix of -o, or text.", show_default=False
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it to this file.", show_default=False)
     ] = None,
