@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 import shlex
 import sys
 import threading
@@ -24,7 +27,9 @@ from attractor_nb.cli.source_inputs import check_output, read_params_file, read_
 from attractor_nb.cli.terminal import Line, Terminal, fitted
 from attractor_nb.cli.tones import Tone
 from attractor_nb.errors import OptionError, StorageError
+from attractor_nb.maps.map_result import unset_words
 from attractor_nb.maps.map_view import map_headline, rows_table
+from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.states import RunStatus
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.redaction import redacted, redacted_value
@@ -37,7 +42,7 @@ from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from rich.console import RenderableType
@@ -59,7 +64,7 @@ class MapSettings:
 
     Attributes:
         options: Options of ``Pipeline.map`` by name.
-        out: Where results go: a file of JSON Lines, or the map's own directory.
+        out: Where results go: a file of JSON Lines or CSV, or the map's own directory.
         resume: Options of ``Pipeline.resume_map`` alone, by name.
     """
 
@@ -67,10 +72,19 @@ class MapSettings:
     out: Path | None = None
     resume: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    def __post_init__(self) -> None:
+        """Refuse a file of results in another format: a directory of that name would surprise."""
+        suffix = "" if self.out is None else self.out.suffix.lower()
+        if _FILE_SUFFIX.fullmatch(suffix) and suffix not in _RESULTS:
+            raise OptionError(
+                f"--out {self.out}: results are not written as {suffix}{did_you_mean(suffix, _RESULTS)}",
+                hint=f"name a file {' or '.join(_RESULTS)}, or a directory without a suffix for the map itself",
+            )
+
     @property
     def results_file(self) -> Path | None:
         """The file that gets a line for each row, or None."""
-        return self.out if self.out is not None and self.out.suffix == ".jsonl" else None
+        return self.out if self.out is not None and self.out.suffix.lower() in _RESULTS else None
 
     @property
     def map_dir(self) -> Path | None:
@@ -95,7 +109,9 @@ def map_file(file: str, params: Path | None, settings: Settings, own: MapSetting
 def resume_map(directory: Path, file: str, params: Path | None, settings: Settings, own: MapSettings) -> ExitCode:
     """Go on with the map of a directory, with its own pipeline or that of a file."""
     if own.map_dir is not None:
-        raise OptionError("a map continues in its own directory", hint="--out FILE.jsonl writes its results")
+        raise OptionError(
+            "a map continues in its own directory", hint="--out FILE.jsonl or FILE.csv writes its results"
+        )
     check_output(own.results_file, file or None, params)
     pipeline = read_pipeline(file) if file else load_pipeline(directory)
     trust = settings.trust_hash or settled_trust(
@@ -172,8 +188,39 @@ def _watch(handle: MapRun, settings: Settings, own: MapSettings) -> ExitCode:
 
 
 def _write_results(path: Path, result: MapResult) -> None:
+    write_file(path, _RESULTS[path.suffix.lower()](result))
+
+
+def _as_json_lines(result: MapResult) -> str:
     lines = (_row_plain(result, row) for row in result)
-    write_file(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def _as_csv(result: MapResult) -> str:
+    """The columns of ``MapResult.to_frame``; what is no text is JSON, and nothing where a row has no value."""
+    lines = [{"row": number, **redacted_value(line)} for number, line in enumerate(result.lines())]
+    columns = list(dict.fromkeys(name for line in lines for name in line))
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(line.get(name)) for name in columns] for line in lines)
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_RESULTS: Final[Mapping[str, Callable[[MapResult], str]]] = {
+    ".jsonl": _as_json_lines,
+    ".ndjson": _as_json_lines,
+    ".csv": _as_csv,
+}
+"""The formats of a file of results, by its suffix."""
+_FILE_SUFFIX: Final = re.compile(r"\.[a-z][a-z0-9]{0,9}")
+"""The suffix of a file; the directory v1.2 has none."""
 
 
 def _row_plain(result: MapResult, row: RowResult) -> dict[str, Any]:
@@ -193,6 +240,8 @@ def _show(result: MapResult, settings: Settings) -> None:
         if result.directory is not None:
             print(f"  map directory  {shown_path(result.directory)}")
     sys.stdout.flush()
+    for words in unset_words(result):
+        print(f"warning: {words}", file=sys.stderr)
     if result.directory is None:
         return
     command = resume_map_command(result.directory, *settings.kept_options())
@@ -219,6 +268,7 @@ def _result_plain(result: MapResult) -> dict[str, Any]:
         "counts": dict(result.counts),
         "duration_seconds": round(result.duration, 3),
         "usage": result.usage.to_plain(),
+        "unset_outputs": result.unset_outputs,
         "rows": [_row_plain(result, row) for row in result],
     }
 

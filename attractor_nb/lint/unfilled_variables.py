@@ -1,4 +1,4 @@
-"""Variables of a graph's texts that only the values of a run can fill, where the graph declares no inputs.
+"""Names that a graph's texts or its callers use and that only the values of a run can fill.
 
 Lint cannot judge them: it does not know the values. Whoever has them asks here before anything runs.
 """
@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from attractor_nb.lint.rules.variable_rules import OPEN_PREFIXES, known_names, texts_with_variables
+from attractor_nb.lint.rules.variable_rules import (
+    OPEN_PREFIXES,
+    dotted_or_slipped,
+    known_names,
+    meant_key,
+    texts_with_variables,
+)
 from attractor_nb.model.nearest_name import nearest, slipped
 from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
 from attractor_nb.model.vocabulary.variables import variables
@@ -41,8 +47,7 @@ class OpenVariable(msgspec.Struct, frozen=True):
         >>> OpenVariable("a", "prompt", "ticket.title", True).is_filled(["ticket"])
         True
         """
-        parts = self.name.split(".")
-        return any(".".join(parts[:count]) in given for count in range(1, len(parts) + 1))
+        return _names_a_part(self.name, given)
 
 
 def open_variables(survey: Survey) -> tuple[OpenVariable, ...]:
@@ -72,3 +77,34 @@ def first_unfilled(found: Iterable[OpenVariable], given: Collection[str]) -> tup
         if near := slipped(variable.name, given):
             return variable, near
     return None
+
+
+def key_that_nothing_sets(survey: Survey, keys: Iterable[str], given: Collection[str]) -> tuple[str, str] | None:
+    """The first context key that nothing sets, and the one that was meant, or empty.
+
+    Behind a stage that may set any key, only a slip of the fingers is certain.
+
+    Args:
+        survey: The graph.
+        keys: The keys that a caller asks for; each may continue into a structured value.
+        given: The keys that a run begins with.
+    """
+    known = [*given, *known_names(survey, ())]
+    for key in keys:
+        plain = key.removeprefix(CONTEXT_PREFIX)
+        if _names_a_part(plain, known):
+            continue
+        near = meant_key(plain)
+        if not near and plain.startswith(OPEN_PREFIXES):
+            continue
+        if near := near or dotted_or_slipped(plain, known):
+            return key, near
+        if not survey.behind_free_stages:
+            return key, nearest(plain, known)
+    return None
+
+
+def _names_a_part(key: str, given: Collection[str]) -> bool:
+    """Whether a key is one of these, or continues into the value of one."""
+    names = key.split(".")
+    return any(".".join(names[:count]) in given for count in range(1, len(names) + 1))

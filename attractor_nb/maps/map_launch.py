@@ -17,7 +17,7 @@ from attractor_nb.maps.map_result import MapRun, drive, work_of_map
 from attractor_nb.maps.map_session import session_of
 from attractor_nb.maps.map_view import MapView
 from attractor_nb.maps.map_work import MapWork
-from attractor_nb.maps.row_check import RowCheck
+from attractor_nb.maps.row_check import RowCheck, check_outputs
 from attractor_nb.maps.row_run import RowTask
 from attractor_nb.maps.row_shipment import ROWS, STAGES, shipment_of, ships_rows
 from attractor_nb.redaction import redacted
@@ -80,6 +80,8 @@ def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapR
     own, options = request.own, request.of_rows
     check_trust(pipeline, options)
     rows = read_rows(params, {**pipeline.params, **options.params}, RowCheck(pipeline))
+    if own.outputs:
+        check_outputs(pipeline, own.outputs, rows)
     seams = seams_of(options)
     if options.durability == "none":
         return _launch(pipeline, rows, request, seams.randomness.new_id(), None)
@@ -146,6 +148,8 @@ def continue_map(
     rows = read_inputs(path, facts) if params is None else _same_rows(pipeline, params, facts)
     if pipeline.graph.content_hash != facts.get("graph_hash"):  # it may ask for other inputs
         rows = read_rows(rows, {}, RowCheck(pipeline))
+    if list(request.own.outputs) != facts.get("outputs", []):
+        check_outputs(pipeline, request.own.outputs, rows)
     seams = seams_of(request.of_rows)
     directory = MapDirectory.open(
         path,

@@ -11,6 +11,7 @@ from attractor_nb.maps.map_view import map_html, map_summary, rows_table
 from attractor_nb.model.states import as_recorded
 from attractor_nb.runtime.handles.handle import Handle, Work
 from attractor_nb.runtime.stored_execution import load_execution
+from attractor_nb.views.columns import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -52,6 +53,7 @@ class MapResult(Sequence["RowResult"]):
         directory: Its directory; None when nothing is kept.
         pipeline: What ran.
         view: The same as it is shown.
+        outputs: The context keys that were asked of each row.
         cassette: What its rows had of their cassette; None without one.
     """
 
@@ -63,6 +65,7 @@ class MapResult(Sequence["RowResult"]):
     directory: Path | None
     pipeline: Definition = field(repr=False)
     view: MapView = field(repr=False)
+    outputs: Sequence[str] = ()
     cassette: CassetteReport | None = None
 
     @overload
@@ -105,6 +108,13 @@ class MapResult(Sequence["RowResult"]):
     def unfinished(self) -> dict[int, RowResult]:
         """The rows that were interrupted or not started, by number: a resume brings them to their end."""
         return {entry.row: entry for entry in self.rows if entry.status in {"interrupted", "not_started"}}
+
+    @property
+    def unset_outputs(self) -> list[str]:
+        """The outputs that no row has, where at least one row succeeded."""
+        if not self.results:
+            return []
+        return [key for key in self.outputs if not any(key in entry.outputs for entry in self.rows)]
 
     @property
     def usage(self) -> Usage:
@@ -153,7 +163,11 @@ class MapResult(Sequence["RowResult"]):
             import pandas as pd  # noqa: PLC0415 - optional, and slow to import
         except ImportError:
             raise OptionError("to_frame() needs pandas, which is not installed", hint="pip install pandas") from None
-        return pd.DataFrame([self._line(entry) for entry in self.rows]).rename_axis("row")
+        return pd.DataFrame(self.lines()).rename_axis("row")
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The columns of ``to_frame`` for each row, by name."""
+        return [self._line(entry) for entry in self.rows]
 
     def _line(self, entry: RowResult) -> dict[str, Any]:
         inputs, outputs = self.inputs[entry.row], entry.outputs
@@ -184,7 +198,8 @@ class MapResult(Sequence["RowResult"]):
         return rows_table(self.rows[:limit], left=max(0, len(self.rows) - limit))
 
     def __str__(self) -> str:
-        return map_summary(self.view, next_call=self._next_call())
+        unset = "".join(f"\n! {words}" for words in unset_words(self))
+        return map_summary(self.view, next_call=self._next_call()) + unset
 
     __repr__ = __str__
 
@@ -196,6 +211,11 @@ class MapResult(Sequence["RowResult"]):
             return f'pipeline.resume_map("{self.directory}")'
         failed = next(iter(self.view.failures), None)
         return f"result.run({failed.row})" if failed is not None and failed.directory else ""
+
+
+def unset_words(result: MapResult) -> list[str]:
+    """A sentence for each output that no row has."""
+    return [f'no row has the output "{one_line(key)}": no stage set it' for key in result.unset_outputs]
 
 
 class MapRun(Handle[MapResult]):
@@ -284,6 +304,7 @@ async def drive(handle: MapRun, behind: Work[MapResult], rows: MapWork) -> MapRe
         handle.directory,
         handle.pipeline,
         rows.view,
+        rows.tasks[0].outputs,
         cassette,
     )
     return behind.result

@@ -17,6 +17,7 @@ from attractor_nb.model.events import PipelineFailed
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.model.shortage import is_shortage
 from attractor_nb.model.states import ENDED
+from attractor_nb.model.vocabulary.value_paths import named_value
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.begin import begin, seams_of
 from attractor_nb.runtime.latest_state import complete_end
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 LOGGER = own_logger(__name__)
 REASON_CHARS = 2_000
 """The whole reason is in the row's directory."""
+_ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,11 @@ def _row_result(task: RowTask, result: RunResult) -> RowResult:
         duration=round(result.duration, 3),
         usage=result.usage,
         is_unmeasured=result.is_unmeasured,
-        outputs={key: result.context.get(key) for key in task.outputs if key in result.context},
+        outputs={
+            key: value
+            for key in task.outputs
+            if (value := named_value(result.context.get, key, _ABSENT)) is not _ABSENT
+        },
         marks=result.marks,
     )
 

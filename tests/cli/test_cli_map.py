@@ -1,5 +1,6 @@
 """``attractor-nb map``: a pipeline over the rows of a file."""
 
+import csv
 import json
 import signal
 import subprocess
@@ -109,6 +110,64 @@ def test_results_go_to_a_file_and_the_map_to_a_directory(command, tickets):
     ]
     assert command("map", "straight.dot", "--params", "rows.jsonl", "--out", "kept", "-q").code == 0
     assert read_map(tickets / "kept")["status"] == "completed"
+
+
+def test_results_as_csv_have_a_line_for_each_row(command, tickets):
+    (tickets / "try.dot").write_text(
+        "digraph { start [shape=Mdiamond] done [shape=Msquare] start -> try -> done\n"
+        'try [shape=parallelogram, tool_command="grep -q 41 && echo first, and more || exit 3"] }'
+    )
+    ended = command(
+        "map", "try.dot", "--params", "rows.csv", "--trust", "-q", "--out", "r.csv", "--output", "tool.output"
+    )
+    assert ended.code == 1
+    with (tickets / "r.csv").open(newline="") as file:
+        first, second = csv.DictReader(file)
+    assert (first["row"], first["ticket"], first["note"], first["status"]) == ("0", "41", "one, two", "success")
+    assert (first["tool.output"], second["tool.output"]) == ("first, and more\n", "")
+    assert (second["row"], second["status"], "exit code 3" in second["reason"]) == ("1", "fail", True)
+
+
+def test_values_in_csv_that_are_no_text_are_json(command, tickets):
+    (tickets / "one.jsonl").write_text('{"deep": [1, {"a": null}], "no": null, "yes": true}\n')
+    assert command("map", "straight.dot", "--params", "one.jsonl", "-q", "--out", "R.CSV").code == 0
+    with (tickets / "R.CSV").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["deep"], row["no"], row["yes"]) == ('[1, {"a": null}]', "", "true")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("r.json", 'results are not written as .json; did you mean ".jsonl"?'),
+        ("r.xlsx", "name a file .jsonl or .ndjson or .csv, or a directory without a suffix for the map itself"),
+    ],
+)
+@pytest.mark.parametrize("given", [["straight.dot", "--params", "rows.jsonl"], ["--resume", "kept"]])
+def test_results_in_an_unknown_format_are_refused_before_anything_runs(command, tickets, name, words, given):
+    before = sorted(tickets.iterdir())
+    ended = command("map", *given, "--out", name)
+    assert (ended.code, words in ended.err) == (2, True)
+    assert sorted(tickets.iterdir()) == before
+
+
+def test_the_directory_of_a_map_may_have_a_number_behind_a_dot(command, tickets):
+    assert command("map", "straight.dot", "--params", "rows.jsonl", "--out", "v1.2", "-q").code == 0
+    assert read_map(tickets / "v1.2")["status"] == "completed"
+
+
+def test_a_misspelt_output_is_refused_before_anything_runs(command, tickets):
+    ended = command("map", "straight.dot", "--params", "rows.csv", "--output", "tikcet")
+    assert ended.code == 2
+    assert ended.err.startswith('error: no stage and no row sets the output "tikcet"; did you mean "ticket"?\n hint: ')
+    assert not (tickets / ".attractor").exists()
+
+
+def test_an_output_that_no_stage_set_is_said(command, tickets):
+    ended = command("map", "straight.dot", "--params", "rows.csv", "--output", "verdict", "--json", "-q")
+    assert ended.code == 0
+    assert json.loads(ended.out)["unset_outputs"] == ["verdict"]
+    assert ended.err == 'warning: no row has the output "verdict": no stage set it\n'
 
 
 def test_a_finished_map_can_be_read_again(command, tickets):

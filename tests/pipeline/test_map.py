@@ -124,6 +124,38 @@ def test_only_the_outputs_that_were_asked_for_are_kept():
         rows(2), wait=True, outputs=["last_response", "n", "nothing"]
     )
     assert result[1].outputs == {"last_response": "write 1", "n": 1}
+    assert result.unset_outputs == ["nothing"]
+    assert '! no row has the output "nothing"' in str(result)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "meant"),
+    [("write.respons", "write.response"), ("laststage", "last_stage"), ("tool.stdout", "tool.output"), ("nn", "n")],
+)
+def test_an_output_that_is_certainly_a_slip_is_refused(tmp_path, outputs, meant):
+    """Behind a stage that may set any key, as for variables of prompts."""
+    with pytest.raises(OptionError, match=f'sets the output "{outputs}"; did you mean "{meant}"'):
+        Pipeline(TWO_STAGES).map(rows(1), wait=True, map_dir=tmp_path / "map", outputs=[outputs])
+    assert not (tmp_path / "map").exists()
+
+
+def test_an_output_is_refused_where_no_stage_can_set_it():
+    text = "digraph { start [shape=Mdiamond] a [shape=diamond] done [shape=Msquare] start -> a -> done }"
+    with pytest.raises(OptionError, match=r'sets the output "answer"\n hint: .*: n, last_response'):
+        Pipeline(text).map(rows(1), wait=True, outputs=["answer"])
+
+
+def test_ruling_50_an_output_may_continue_into_a_structured_value():
+    inputs = [{"rate": {"level": "high", "files": ["a.py"]}}]
+    result = Pipeline(TWO_STAGES).map(inputs, wait=True, outputs=["rate.level", "rate.files.0", "context.rate.level"])
+    assert result[0].outputs == {"rate.level": "high", "rate.files.0": "a.py", "context.rate.level": "high"}
+    assert result.unset_outputs == []
+
+
+def test_a_resume_refuses_another_output_that_nothing_sets(tmp_path):
+    Pipeline(TWO_STAGES).map(rows(2), wait=True, map_dir=tmp_path / "map", outputs=["n"])
+    with pytest.raises(OptionError, match=r'sets the output "write\.respons"'):
+        Pipeline(TWO_STAGES).resume_map(tmp_path / "map", outputs=["write.respons"])
 
 
 def test_usage_is_that_of_all_rows():

@@ -21,7 +21,7 @@ MAP_HELP = """Run a pipeline over many inputs. Each row is a separate run; sever
 \b
   attractor-nb map review.dot --params tickets.jsonl
   attractor-nb map review.dot --params tickets.csv --max-parallel 8 --output answer
-  attractor-nb map review.dot --params tickets.jsonl --out results.jsonl
+  attractor-nb map review.dot --params tickets.jsonl --out results.jsonl    or results.csv
   attractor-nb map --resume .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
 
 \b
@@ -53,7 +53,9 @@ def map_(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="A .jsonl file for the results, or the map's own directory.", show_default=False),
+        typer.Option(
+            "--out", help="A .jsonl or .csv file for the results, or the map's own directory.", show_default=False
+        ),
     ] = None,
     runs_dir: RunsDir = None,
     max_budget_usd_all: Annotated[

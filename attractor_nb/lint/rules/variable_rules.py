@@ -157,17 +157,17 @@ def condition_key(survey: Survey) -> Iterator[Finding]:
             key = clause.key.removeprefix(CONTEXT_PREFIX)
             if key in names.likely or clause.span is None:
                 continue
-            meant = _meant_key(key)
+            meant = meant_key(key)
             if not meant and key.startswith(OPEN_PREFIXES):
                 continue
             if near := meant or names.likely.nearest(key):
                 yield _unknown_key(edge, text, text.index(key, clause.span.start), key, near)
 
 
-def _meant_key(key: str) -> str:
+def meant_key(key: str) -> str:
     """The key that the engine sets for one that looks like its own and that nothing sets; empty for any other.
 
-    >>> _meant_key("tool_stdout"), _meant_key("human.gate.answer"), _meant_key("human.gate.form.city")
+    >>> meant_key("tool_stdout"), meant_key("human.gate.answer"), meant_key("human.gate.form.city")
     ('tool.output', 'human.gate.label', '')
     """
     dotted = key.replace("tool_", "tool.", 1) if key.startswith("tool_") else key
@@ -235,14 +235,14 @@ class VariableNames:
         self.inputs = frozenset(each.name for each in _declared(survey))
         known = known_names(survey, self.inputs)
         self.likely = KnownNames(known)
-        self.certain = self.likely if self.inputs else KnownNames(known, _dotted_or_slipped)
+        self.certain = self.likely if self.inputs else KnownNames(known, dotted_or_slipped)
 
     def meant(self, name: str) -> str:
         """The known name that a variable certainly means, or empty."""
-        return _meant_key(name.removeprefix(CONTEXT_PREFIX)) or self.certain.nearest(name)
+        return meant_key(name.removeprefix(CONTEXT_PREFIX)) or self.certain.nearest(name)
 
 
-def _dotted_or_slipped(name: str, known: Iterable[str]) -> str:
+def dotted_or_slipped(name: str, known: Iterable[str]) -> str:
     """The name with a dot that is near to one, or the one that a slip of the fingers made into it."""
     return nearest(name, [each for each in known if "." in each]) or slipped(name, known)
 
@@ -344,7 +344,7 @@ def complaint(survey: Survey, node: Node, name: str, names: VariableNames, shown
         return ""
     if plain.partition(".")[0] in ITEM_KEYS and survey.having(FOR_EACH):  # item_variable tells it
         return ""
-    if plain.startswith(OPEN_PREFIXES) and not _meant_key(plain):
+    if plain.startswith(OPEN_PREFIXES) and not meant_key(plain):
         return ""
     stage, is_response = plain.removesuffix(RESPONSE), plain.endswith(RESPONSE)
     if near := names.meant(name):
