@@ -15,6 +15,7 @@ from attractor_nb.studio.history.diagnosis import MARKS, VERDICTS, diagnose_run,
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from attractor_nb.cli.run_settings import Settings
     from attractor_nb.studio.history.diagnosis import RunDiagnosis
 
 _CODES: Final = {"healthy": ExitCode.SUCCESS, "damaged": ExitCode.FAILED, "lost": ExitCode.INVALID_INPUT}
@@ -36,9 +37,12 @@ def show_diagnosis(logs_root: Path, *, target: Path | None, is_json: bool) -> Ex
     return _CODES[found.verdict]
 
 
-def show_preflight(file: Path | None, *, backend: str | None, is_online: bool, is_json: bool) -> ExitCode:
+def show_preflight(file: Path | None, settings: Settings, *, is_online: bool, is_json: bool) -> ExitCode:
     """Print what a pipeline would need and whether it is there; without a file what this machine has."""
-    found = examine_machine() if file is None else read_pipeline(str(file)).doctor(backend, online=is_online)
+    if file is None:
+        found = examine_machine()
+    else:
+        found = read_pipeline(str(file)).doctor(settings.made_backend, online=is_online)
     if is_json:
         print_json(found.to_plain())
     else:

@@ -11,7 +11,7 @@ from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import GraphFormat
 from attractor_nb.cli.reporting import diagnostic_plain, print_json, print_source, report
 from attractor_nb.cli.run_summary import shown_path
-from attractor_nb.cli.source_inputs import STDIN, check_output, read_params, read_pipeline, read_text
+from attractor_nb.cli.source_inputs import STDIN, check_output, read_pipeline, read_text
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.languages.dot import read_dot, write_dot
 from attractor_nb.model.diagnostic import Severity
@@ -271,9 +271,9 @@ def show_cache(directory: Path, *, is_cleared: bool, is_json: bool) -> ExitCode:
     return ExitCode.SUCCESS
 
 
-def show_estimate(file: str, *, params: Iterable[str], bounds: Mapping[str, Any], is_json: bool) -> ExitCode:
+def show_estimate(file: str, *, params: Mapping[str, Any], bounds: Mapping[str, Any], is_json: bool) -> ExitCode:
     """Print what a run will consume."""
-    found = read_pipeline(file).estimate(read_params(params), **bounds)
+    found = read_pipeline(file).estimate(params, **bounds)
     if is_json:
         print_json(found.to_plain())
     else:

@@ -20,10 +20,11 @@ from rich.text import Text
 from attractor_nb.cli.console_questions import recorded_by, settled_trust
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import GateMode
+from attractor_nb.cli.params_files import read_params_file
 from attractor_nb.cli.reporting import print_json, report
 from attractor_nb.cli.run_execution import SimulatedProcesses, wait_for
 from attractor_nb.cli.run_summary import shown_path
-from attractor_nb.cli.source_inputs import check_output, read_params_file, read_pipeline
+from attractor_nb.cli.source_inputs import check_output, read_pipeline
 from attractor_nb.cli.terminal import Line, Terminal, fitted
 from attractor_nb.cli.tones import Tone
 from attractor_nb.errors import OptionError, StorageError
@@ -65,11 +66,13 @@ class MapSettings:
     Attributes:
         options: Options of ``Pipeline.map`` by name.
         out: Where results go: a file of JSON Lines or CSV, or the map's own directory.
+        common: Values of all rows.
         resume: Options of ``Pipeline.resume_map`` alone, by name.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     out: Path | None = None
+    common: Mapping[str, Any] = field(default_factory=dict[str, Any])
     resume: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
@@ -97,10 +100,10 @@ def map_file(file: str, params: Path | None, settings: Settings, own: MapSetting
     if params is None:
         raise OptionError("map needs rows of inputs", hint="use --params FILE.jsonl, or --resume DIR to continue a map")
     check_output(own.results_file, file, params)
-    rows = read_params_file(params)
+    rows = _with_common(read_params_file(params), own.common)
     pipeline = read_pipeline(file)
     trust = settings.trust_hash or settled_trust(pipeline, is_trusted=settings.needs_no_question)
-    named = {"backend": settings.first_backend, "trust": trust, "map_dir": own.map_dir}
+    named = {"backend": settings.made_backend or settings.first_backend, "trust": trust, "map_dir": own.map_dir}
     options = {**_options(settings), **own.options, **named}
     handle: MapRun = pipeline.map(rows, wait=False, **_given(options))
     return _watch(handle, settings, own)
@@ -121,12 +124,26 @@ def resume_map(directory: Path, file: str, params: Path | None, settings: Settin
         recorded=recorded_by(directory, pipeline, settings),
     )
     options = {**_options(settings), **own.options, "trust": trust}
-    rows = None if params is None else read_params_file(params)
+    if params is None and own.common:
+        raise OptionError("a map continues with its own inputs", hint="leave --param out")
+    rows = None if params is None else _with_common(read_params_file(params), own.common)
     run: MapRun = pipeline.resume_map(directory, wait=False, params=rows, **_given(options), **own.resume)
     changed = changed_source(pipeline, directory / SOURCE_NAME, read_map(directory))
     if changed is not None and not settings.is_quiet:
         print(_stored_goes_on(changed, directory), file=sys.stderr)
     return _watch(run, settings, own)
+
+
+def _with_common(rows: list[dict[str, Any]], common: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows with the values that all have.
+
+    Raises:
+        OptionError: A row has another value of that name.
+    """
+    for row, inputs in enumerate(rows):
+        if taken := next((key for key in common if key in inputs), None):
+            raise OptionError(f"row {row} has a value for {taken}, and so has --param", hint="remove one of them")
+    return [{**common, **inputs} for inputs in rows]
 
 
 def _stored_goes_on(changed: Path, directory: Path) -> str:
@@ -147,7 +164,7 @@ def _options(settings: Settings) -> dict[str, Any]:
     if settings.gates is GateMode.CONSOLE:
         raise OptionError("the console cannot ask the gates of many rows", hint="--auto-approve, or --gates refuse")
     return {
-        "backend": settings.named_backend,
+        "backend": settings.made_backend,
         "cassette": settings.cassette,
         "cassette_mode": settings.cassette_mode.value if settings.cassette_mode else None,
         "interviewer": "auto" if settings.gates is GateMode.AUTO else "refuse",

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.console_questions import gate_interviewer, recorded_by, settled_trust
@@ -50,7 +51,7 @@ def run_file(
     file: str,
     settings: Settings,
     *,
-    params: Sequence[str] = (),
+    params: Mapping[str, Any] = MappingProxyType({}),
     logs_root: Path | None = None,
     runs_dir: Path | None = None,
     is_strict: bool = False,
@@ -61,17 +62,16 @@ def run_file(
             "--logs-root and --runs-dir are both given",
             hint="--logs-root is the directory of this run, --runs-dir the folder for new run directories",
         )
-    values = read_params(params)
     pipeline = read_pipeline(file, is_strict=is_strict)
     place = {"logs_root": logs_root, "runs_dir": runs_dir}
-    return run_pipeline(pipeline, settings, {"params": values, **place})
+    return run_pipeline(pipeline, settings, {"params": params, **place})
 
 
 def run_pipeline(pipeline: Pipeline, settings: Settings, options: dict[str, Any]) -> ExitCode:
     """Run a pipeline, with further options of ``Pipeline.run``."""
 
     def start(given: dict[str, Any]) -> Run:
-        chosen: dict[str, Any] = {**options, **given, "backend": settings.first_backend}
+        chosen: dict[str, Any] = {**options, **given, "backend": settings.made_backend or settings.first_backend}
         return pipeline.run(wait=False, **chosen)
 
     return _watch(pipeline, settings, start, backend=settings.first_backend)
@@ -214,7 +214,7 @@ def _heading(pipeline: Pipeline, settings: Settings, backend: str | None) -> lis
 
 def _options(settings: Settings, progress: QuietProgress) -> dict[str, Any]:
     return {
-        "backend": settings.named_backend,
+        "backend": settings.made_backend,
         "workdir": settings.workdir,
         "isolation": settings.isolation.value if settings.isolation else None,
         "workspace_from": settings.workspace_from,

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from attractor_nb.backends.llm.provider_backend import ProviderBackend
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -19,6 +21,7 @@ class Settings:
 
     Attributes:
         backend: What answers prompts; simulated, with a notice, when nobody says.
+        model: The model of nodes that name none.
         is_simulated: No model is asked and no command is run.
         is_trusted: The user trusts the commands, for this one call.
         trust_hash: Hash of the commands that the user trusts, and no others.
@@ -36,6 +39,7 @@ class Settings:
     """
 
     backend: BackendName | None = None
+    model: str | None = None
     is_simulated: bool = False
     is_trusted: bool = False
     trust_hash: str | None = None
@@ -65,7 +69,7 @@ class Settings:
         """
         kept = ("--simulate",) if self.is_simulated else ()
         if self.backend and not self.is_simulated:
-            kept = ("--backend", self.backend.value)
+            kept = ("--backend", self.backend.value, *(("--model", self.model) if self.model else ()))
         if self.cassette is not None:
             kept = (*kept, "--cassette", str(self.cassette))
             kept = (*kept, "--cassette-mode", self.cassette_mode.value) if self.cassette_mode else kept
@@ -81,6 +85,11 @@ class Settings:
         """Refuse what contradicts itself."""
         if self.is_simulated and self.backend is BackendName.LOCAL:
             raise OptionError("--simulate and --backend local contradict each other", hint="use one of them")
+        if self.model is not None and self.backend is not BackendName.LLM:
+            raise OptionError(
+                "--model needs --backend llm" + (f", not {self.backend}" if self.backend else ""),
+                hint="a graph names the model of its nodes by llm_model, for agents, too",
+            )
         if self.is_simulated and self.cassette is not None:
             raise OptionError(
                 "--simulate and --cassette contradict each other: a simulation makes no calls", hint="use one of them"
@@ -96,6 +105,21 @@ class Settings:
         if self.backend is not None:
             return self.backend.value
         return BackendName.SIMULATED.value if self.is_simulated else None
+
+    @property
+    def made_backend(self) -> str | ProviderBackend | None:
+        """The backend that the options name, with their model.
+
+        Raises:
+            OptionError: The extra ``llm`` is not installed.
+        """
+        if self.model is None or self.is_simulated:
+            return self.named_backend
+        from attractor_nb.backends.llm.client_libraries import check_installed  # noqa: PLC0415 - for this option alone
+        from attractor_nb.backends.llm.provider_backend import ProviderBackend  # noqa: PLC0415 - likewise
+
+        check_installed()
+        return ProviderBackend(self.model)
 
     @property
     def first_backend(self) -> str | None:

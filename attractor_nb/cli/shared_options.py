@@ -42,6 +42,15 @@ Backend = Annotated[
         show_default=False,
     ),
 ]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="With --backend llm: the model of nodes that name none, such as gpt-5.2.",
+        show_default=False,
+    ),
+]
 Cassette = Annotated[
     Path | None, typer.Option("--cassette", metavar="FILE", help=OF_A_RUN["cassette"], show_default=False)
 ]
@@ -159,6 +168,35 @@ def _directories(incomplete: str, *, is_map_wanted: bool) -> list[str]:
     return [shown + entry.name for entry in begun if is_map(entry) or (not is_map_wanted and has_event_log(entry))]
 
 
+Param = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        metavar="KEY=TEXT",
+        help="An input, or a value for the context: KEY=TEXT, KEY=@FILE for the text of a file, KEY:=JSON.",
+        show_default=False,
+        autocompletion=complete_inputs,
+    ),
+]
+ParamsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--params",
+        metavar="FILE",
+        help="Inputs from a .json or .toml file; --param replaces some of them.",
+        show_default=False,
+    ),
+]
+
+
+def run_params(*, params: Param = None, params_file: ParamsFile = None) -> dict[str, Any]:
+    """The inputs of one run."""
+    from attractor_nb.cli.params_files import read_params_object  # noqa: PLC0415 - as above
+    from attractor_nb.cli.source_inputs import read_params  # noqa: PLC0415 - commands load what they need
+
+    return {**({} if params_file is None else read_params_object(params_file)), **read_params(params or ())}
+
+
 def run_settings(
     *,
     is_simulated: Simulate = False,
@@ -167,6 +205,7 @@ def run_settings(
     is_auto_approved: AutoApprove = False,
     gates: Gates = None,
     backend: Backend = None,
+    model: Model = None,
     workdir: Workdir = None,
     isolation: IsolationOption = None,
     workspace_from: WorkspaceFrom = None,
@@ -193,6 +232,7 @@ def run_settings(
         raise typer.BadParameter(f"--auto-approve and --gates {gates} contradict each other")
     return Settings(
         backend=backend,
+        model=model,
         is_simulated=is_simulated,
         is_trusted=is_trusted,
         trust_hash=trust_hash,

@@ -42,6 +42,15 @@ def test_estimate_prints_json(command, styled):
     assert plain["expected"]["unpriced_calls"] == 0
 
 
+def test_estimate_takes_its_inputs_from_a_file(command, sources):
+    (sources / "list.dot").write_text(
+        'digraph { inputs="files" start [shape=Mdiamond] read [prompt="Read ${item}", for_each="item in files"]\n'
+        "done [shape=Msquare] start -> read -> done }"
+    )
+    (sources / "p.toml").write_text('files = ["a", "b", "c"]\n')
+    assert json.loads(command("estimate", "list.dot", "--params", "p.toml", "--json").out)["expected"]["calls"] == 3
+
+
 def test_estimate_of_an_invalid_pipeline_is_invalid_input(command, sources):
     assert command("estimate", "broken.dot").code == 2
 

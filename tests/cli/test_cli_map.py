@@ -112,6 +112,56 @@ def test_results_go_to_a_file_and_the_map_to_a_directory(command, tickets):
     assert read_map(tickets / "kept")["status"] == "completed"
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("r.json", '[{"ticket": "41", "n": 1},\n {"ticket": "42", "n": 2}]'),
+        ("r.toml", '[[row]]\nticket = "41"\nn = 1\n[[row]]\nticket = "42"\nn = 2\n'),
+    ],
+)
+def test_rows_of_json_and_toml(command, sources, name, text):
+    (sources / name).write_text(text)
+    ended = command("map", "straight.dot", "--params", name, "--json", "-q")
+    assert [row["inputs"] for row in json.loads(ended.out)["rows"]] == [
+        {"ticket": "41", "n": 1},
+        {"ticket": "42", "n": 2},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("r.json", '{"ticket": "41"}', "r.json has no rows"),
+        ("r.json", "[1]", "row 0 is a number, not an object"),
+        ("r.json", "[]", "r.json has no rows"),
+        ("r.toml", 'ticket = "41"', "r.toml has no rows"),
+        ("r.toml", "[[a]]\nx=1\n[[b]]\nx=2\n", "r.toml has no rows"),
+        ("r.xml", "<a/>", "rows are read from .jsonl, .csv, .json and .toml files"),
+    ],
+)
+def test_files_that_hold_no_rows_are_named(command, sources, name, text, words):
+    (sources / name).write_text(text)
+    ended = command("map", "straight.dot", "--params", name)
+    assert (ended.code, words in ended.err) == (2, True)
+
+
+def test_a_param_of_a_map_is_a_value_of_all_rows(command, tickets):
+    (tickets / "guide.md").write_text("short\n")
+    given = ("--param", "guide=@guide.md", "--param", "n:=3")
+    ended = command("map", "straight.dot", "--params", "rows.csv", *given, "--out", "kept", "--json", "-q")
+    assert [row["inputs"] for row in json.loads(ended.out)["rows"]] == [
+        {"guide": "short\n", "n": 3, "ticket": "41", "note": "one, two"},
+        {"guide": "short\n", "n": 3, "ticket": "42", "note": ""},
+    ]
+    assert command("map", "--resume", "kept", "-q").code == 0, "its inputs are in its directory"
+    assert "leave --param out" in command("map", "--resume", "kept", *given).err
+
+
+def test_a_param_and_a_column_of_one_name_contradict_each_other(command, tickets):
+    ended = command("map", "straight.dot", "--params", "rows.csv", "--param", "ticket=7")
+    assert (ended.code, "row 0 has a value for ticket, and so has --param" in ended.err) == (2, True)
+
+
 def test_results_as_csv_have_a_line_for_each_row(command, tickets):
     (tickets / "try.dot").write_text(
         "digraph { start [shape=Mdiamond] done [shape=Msquare] start -> try -> done\n"

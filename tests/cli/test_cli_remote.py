@@ -438,6 +438,15 @@ def test_a_server_that_does_not_say_which_run_has_begun_is_named(command, stub, 
     assert ended.err.startswith(f"error: the server at {stub.url} did not return the id of the run\n")
 
 
+def test_a_submission_has_the_inputs_of_files(command, stub, sources):
+    (sources / "p.json").write_text('{"ticket": "41", "tries": 3}')
+    (sources / "t.md").write_text("broken\n")
+    stub.says("POST", "/pipelines", {"id": "r1"})
+    given = ("--params", "p.json", "--param", "ticket=42", "--param", "text=@t.md")
+    assert command("submit", "straight.dot", "--server", stub.url, *given).code == 0
+    assert stub.asked[0].body["params"] == {"ticket": "42", "tries": 3, "text": "broken\n"}
+
+
 def test_a_place_here_and_a_server_contradict_each_other(command):
     ended = command("runs", "--server", "http://127.0.0.1:1", "--runs-dir", "out")
     assert ended.code == 2

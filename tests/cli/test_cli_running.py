@@ -1,6 +1,7 @@
 """`run` and `resume`: what they print where, and what they end with."""
 
 import json
+import re
 from collections import Counter
 
 import pytest
@@ -105,14 +106,74 @@ def test_params_are_text_or_json(command, sources):
 
 @pytest.mark.parametrize(
     ("param", "message"),
-    [("ticket", "is not a key and a value"), ("=42", "is not a key and a value"), ("tries:=three", "is not JSON")],
-    ids=["no value", "no key", "bad JSON"],
+    [
+        ("ticket", "is not a key and a value"),
+        ("=42", "is not a key and a value"),
+        ("tries:=three", "is not JSON"),
+        ("text=@nowhere.md", "nowhere.md cannot be read: No such file or directory"),
+    ],
+    ids=["no value", "no key", "bad JSON", "no file"],
 )
 def test_a_wrong_param_ends_with_2(command, sources, param, message):
     ended = command("run", "straight.dot", "--param", param)
     assert ended.code == 2
     assert message in ended.err
-    assert "hint: --param" in ended.err
+    assert re.search("hint: .*--param", ended.err)
+
+
+def test_a_param_may_be_the_text_of_a_file(command, sources):
+    (sources / "t.md").write_text("\ufeffPrinter\nbroken\n", "utf-8")
+    (sources / "d.json").write_text('{"a": [1]}')
+    given = ("--param", "text=@t.md", "--param", "user=@@ada", "--param", "deep:=@d.json", "--param", "mail=a@b")
+    assert command("run", "straight.dot", *given, "--logs-root", "out").code == 0
+    context = json.loads((sources / "out/checkpoint.json").read_text())["context"]
+    assert [context[key] for key in ("text", "user", "deep", "mail")] == [
+        "Printer\nbroken\n",
+        "@ada",
+        {"a": [1]},
+        "a@b",
+    ]
+
+
+def test_a_file_that_is_no_text_is_no_param(command, sources):
+    (sources / "t.bin").write_bytes(b"a\n\xff")
+    ended = command("run", "straight.dot", "--param", "text=@t.bin")
+    assert (ended.code, "--param text: t.bin is not UTF-8 text (line 2)" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("p.json", '{"ticket": "41", "tries": 3, "deep": {"a": null}}'),
+        ("p.toml", 'ticket = "41"\ntries = 3\n[deep]\na = [1]'),
+    ],
+)
+def test_params_of_a_file_are_replaced_by_those_of_the_command_line(command, sources, name, text):
+    (sources / name).write_text(text)
+    assert command("run", "straight.dot", "--params", name, "--param", "ticket=42", "--logs-root", "out").code == 0
+    context = json.loads((sources / "out/checkpoint.json").read_text())["context"]
+    assert (context["ticket"], context["tries"], type(context["deep"])) == ("42", 3, dict)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("p.json", '{"a": 1,\n', "p.json is not JSON: "),
+        ("p.json", '{"a": 1, "a": 2}', "p.json "),
+        ("p.json", "[{}]", "p.json is an array, not an object"),
+        ("p.toml", "a = 1\nb =\n", "--> p.toml:2:1"),
+        ("p.toml", "day = 2026-01-01", "context key 'day' cannot keep this value"),
+        ("p.csv", "a\n1\n", "attractor-nb map runs a pipeline over the rows of a file"),
+        ("p.yaml", "a: 1", "read from .json and .toml files"),
+        ("p.toml", None, "p.toml cannot be read"),
+    ],
+)
+def test_a_file_of_params_that_is_none_is_named(command, sources, name, text, words):
+    if text is not None:
+        (sources / name).write_text(text)
+    ended = command("run", "straight.dot", "--params", name)
+    assert (ended.code, words in ended.err) == (2, True)
+    assert not (sources / ".attractor").exists()
 
 
 def test_logs_root_is_the_run_s_own_directory(command, sources):

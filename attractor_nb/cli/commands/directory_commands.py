@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.shared_options import Backend, Json, RunsDir, Server, Token, complete_runs
+from attractor_nb.cli.shared_options import Backend, Json, Model, RunsDir, Server, Token, complete_runs
 
 RUNS_HELP = """List runs and maps, newest first. A stopped one has the command that continues it.
 
@@ -109,6 +109,7 @@ def doctor(
         ),
     ] = None,
     backend: Backend = None,
+    model: Model = None,
     is_online: Annotated[
         bool, typer.Option("--online", help="Check that the servers of a file's models answer.")
     ] = False,
@@ -117,15 +118,15 @@ def doctor(
     """Diagnose a run directory, a pipeline or the machine."""
     from attractor_nb.cli.doctor import show_diagnosis, show_preflight  # noqa: PLC0415 - as above
     from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
+    from attractor_nb.cli.run_settings import Settings  # noqa: PLC0415 - as above
 
     is_file = place is not None and (place.is_file() or place.suffix == ".dot")
     if place is None or is_file:
         if target is not None:
             raise typer.BadParameter("--salvage needs a run directory")
-        word = None if backend is None else backend.value
-        return show_preflight(place, backend=word, is_online=is_online, is_json=is_json)
-    if backend is not None or is_online:
-        raise typer.BadParameter("--backend and --online need a .dot file")
+        return show_preflight(place, Settings(backend=backend, model=model), is_online=is_online, is_json=is_json)
+    if backend is not None or model is not None or is_online:
+        raise typer.BadParameter("--backend, --model and --online need a .dot file")
     if is_map(place):
         from attractor_nb.cli.watching.map_watching import diagnose_map  # noqa: PLC0415 - as above
 

@@ -5,12 +5,12 @@ No ``from __future__ import annotations`` here: typer reads the annotations at r
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from attractor_nb.cli.option_choices import GraphFormat
-from attractor_nb.cli.shared_options import File, Files, Json, MaxNodeVisits, MaxSteps, Strict, complete_inputs
+from attractor_nb.cli.shared_options import File, Files, Json, MaxNodeVisits, MaxSteps, Strict, run_params, with_options
 
 PARSE_HELP = """Print a parsed pipeline as canonical DOT or JSON.
 
@@ -113,18 +113,11 @@ ESTIMATE_HELP = """Estimate the usage of a run, expected and at worst. No model 
 """
 
 
+@with_options("params", run_params)
 def estimate(
     file: File,
-    params: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param",
-            metavar="KEY=TEXT",
-            help="An input for prompts and conditions; KEY:=JSON for JSON.",
-            show_default=False,
-            autocompletion=complete_inputs,
-        ),
-    ] = None,
+    *,
+    params: dict[str, Any],
     max_steps: MaxSteps = None,
     max_node_visits: MaxNodeVisits = None,
     is_json: Json = False,
@@ -133,7 +126,7 @@ def estimate(
     from attractor_nb.cli.graph_reports import show_estimate  # noqa: PLC0415 - as above
 
     bounds = {"max_steps": max_steps, "max_node_visits": max_node_visits}
-    return show_estimate(file, params=params or (), bounds=bounds, is_json=is_json)
+    return show_estimate(file, params=params, bounds=bounds, is_json=is_json)
 
 
 MODELS_HELP = """List the model for each prompt, and the rule that selects it.

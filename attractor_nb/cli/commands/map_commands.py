@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attractor_nb.cli.option_choices import Failed, GraphChange, OnFailure, OnInterrupted
-from attractor_nb.cli.shared_options import RunsDir, complete_maps, run_settings, with_options
+from attractor_nb.cli.shared_options import Param, RunsDir, complete_maps, run_settings, with_options
 
 if TYPE_CHECKING:
     from attractor_nb.cli.run_settings import Settings
@@ -21,11 +21,13 @@ MAP_HELP = """Run a pipeline over many inputs. Each row is a separate run; sever
 \b
   attractor-nb map review.dot --params tickets.jsonl
   attractor-nb map review.dot --params tickets.csv --max-parallel 8 --output answer
+  attractor-nb map review.dot --params tickets.csv --param guide=@style.md
   attractor-nb map review.dot --params tickets.jsonl --out results.jsonl    or results.csv
   attractor-nb map --resume .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x
 
 \b
 A .jsonl file has an object on each line; a .csv file the keys on its first line, and its values are text.
+A .json file is an array of objects, a .toml file one array of tables. --param gives all rows a value.
 Exit codes: 0 all rows succeeded, 1 a row failed or was not started, 2 invalid input, 130 interrupted.
 """
 
@@ -35,8 +37,10 @@ def map_(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)] = "",
     *,
     params: Annotated[
-        Path | None, typer.Option("--params", metavar="FILE", help="The rows: .jsonl or .csv.", show_default=False)
+        Path | None,
+        typer.Option("--params", metavar="FILE", help="The rows: .jsonl, .csv, .json or .toml.", show_default=False),
     ] = None,
+    common: Param = None,
     resumed: Annotated[
         Path | None,
         typer.Option(
@@ -102,6 +106,7 @@ def map_(
 ) -> int:
     """Run a pipeline over many inputs."""
     from attractor_nb.cli.map_execution import MapSettings, map_file, resume_map  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.cli.source_inputs import read_params  # noqa: PLC0415 - as above
 
     options = {
         "max_parallel": max_parallel,
@@ -116,7 +121,7 @@ def map_(
     }
     given = {"failed": failed, "on_graph_change": on_graph_change}
     resume = {name: word.value for name, word in given.items() if word is not None}
-    own = MapSettings(options=options, out=out, resume=resume)
+    own = MapSettings(options=options, out=out, resume=resume, common=read_params(common or ()))
     if resumed is not None:
         return resume_map(resumed, file, params, settings, own)
     if not file:

@@ -18,8 +18,8 @@ from attractor_nb.cli.shared_options import (
     Simulate,
     Strict,
     Token,
-    complete_inputs,
     complete_runs,
+    run_params,
     run_settings,
     with_options,
 )
@@ -34,7 +34,9 @@ RUN_HELP = """Run a pipeline. Progress goes to stderr, the result to stdout.
   attractor-nb run review.dot --backend local
   attractor-nb run review.dot --simulate --auto-approve
   attractor-nb run review.dot --cassette review.json   record once, then replay for free
-  attractor-nb run review.dot --param ticket=42 --param 'tries:=3'
+  attractor-nb run review.dot --param ticket=42 --param 'tries:=3' --param text=@ticket.md
+  attractor-nb run review.dot --params inputs.json     or .toml
+  attractor-nb run review.dot --backend llm --model gpt-5.2
   attractor-nb run review.dot --auto-approve --json -q | jq .status
   cat review.dot | attractor-nb run - --logs-root out/review
 """
@@ -51,19 +53,11 @@ The run that it comes from is read, never changed.
 
 
 @with_options("settings", run_settings)
+@with_options("params", run_params)
 def run(
     file: File,
     *,
-    params: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param",
-            metavar="KEY=TEXT",
-            help="An input of the pipeline, or a value for the context; KEY:=JSON for JSON.",
-            show_default=False,
-            autocompletion=complete_inputs,
-        ),
-    ] = None,
+    params: dict[str, Any],
     logs_root: Annotated[
         Path | None, typer.Option("--logs-root", help="The directory of this run; new or empty.", show_default=False)
     ] = None,
@@ -74,7 +68,7 @@ def run(
     """Run a pipeline."""
     from attractor_nb.cli.run_execution import run_file  # noqa: PLC0415 - commands load what they need
 
-    return run_file(file, settings, params=params or (), logs_root=logs_root, runs_dir=runs_dir, is_strict=is_strict)
+    return run_file(file, settings, params=params, logs_root=logs_root, runs_dir=runs_dir, is_strict=is_strict)
 
 
 RESUME_HELP = """Continue a stopped run. Recorded stages are not run again.
@@ -200,7 +194,12 @@ def fork(
     ] = None,
     values: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the context.", show_default=False),
+        typer.Option(
+            "--set",
+            metavar="KEY=TEXT",
+            help="Change a value of the context; KEY=@FILE and KEY:=JSON as --param.",
+            show_default=False,
+        ),
     ] = None,
     prompt: Annotated[
         Path | None,

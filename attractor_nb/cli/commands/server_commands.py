@@ -4,22 +4,13 @@ No ``from __future__ import annotations`` here: typer reads the annotations at r
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import Shell
-from attractor_nb.cli.shared_options import (
-    File,
-    Json,
-    RunsDir,
-    Server,
-    Token,
-    complete_inputs,
-    run_settings,
-    with_options,
-)
+from attractor_nb.cli.shared_options import File, Json, RunsDir, Server, Token, run_params, run_settings, with_options
 
 if TYPE_CHECKING:
     from attractor_nb.cli.run_settings import Settings
@@ -28,6 +19,7 @@ NOT_OF_A_SUBMISSION = (
     "is_simulated",
     "is_trusted",
     "is_auto_approved",
+    "model",
     "gates",
     "workdir",
     "isolation",
@@ -143,6 +135,7 @@ Commands of a pipeline are run only where their hash is allowed: `attractor-nb c
 
 
 @with_options("settings", run_settings, without=NOT_OF_A_SUBMISSION)
+@with_options("params", run_params)
 def submit(
     file: File,
     *,
@@ -157,23 +150,14 @@ def submit(
         ),
     ],
     token: Token = None,
-    params: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param",
-            metavar="KEY=TEXT",
-            help="An input of the pipeline, or a value for the context; KEY:=JSON for JSON.",
-            show_default=False,
-            autocompletion=complete_inputs,
-        ),
-    ] = None,
+    params: dict[str, Any],
     settings: "Settings",
 ) -> int:
     """Have a server run a pipeline."""
     from attractor_nb.cli.remote_runs.remote import submit_file  # noqa: PLC0415 - commands load what they need
     from attractor_nb.cli.remote_runs.server_client import read_address  # noqa: PLC0415 - as above
 
-    return submit_file(file, read_address(server, token), settings, params=params or ())
+    return submit_file(file, read_address(server, token), settings, params=params)
 
 
 CANCEL_HELP = """Stop a run on a server. Committed stages stay, and `attractor-nb resume` continues it.

@@ -41,14 +41,14 @@ NOT_OF_A_SERVER: Final = {
 _HOW_TO_TRUST: Final = "allow its commands by their hash: --trust-hash HASH"
 
 
-def submit_file(file: str, address: ServerAddress, settings: Settings, *, params: Iterable[str]) -> ExitCode:
+def submit_file(file: str, address: ServerAddress, settings: Settings, *, params: Mapping[str, Any]) -> ExitCode:
     """Have a server run the pipeline of a file, and print where it is to be found.
 
     Args:
         file: The file, or ``-`` for stdin.
         address: The server.
         settings: Backend, bounds and trust.
-        params: Values for the context, as of ``--param``.
+        params: Values for the context.
 
     Raises:
         OptionError, SourceError, UntrustedSource, RunError: It cannot be read, or the server refuses it.
@@ -56,7 +56,7 @@ def submit_file(file: str, address: ServerAddress, settings: Settings, *, params
     source = read_text(file)
     if file != STDIN:  # the server has no file of ours
         source = with_text_files(source, Path(file))
-    wanted = {"params": read_params(params)}
+    wanted = {"params": dict(params)}
     client = Client(address)
     answer = client.post(body={"source": source.text, **_with_settings(settings, wanted)})
     return _show_begun(client, answer, settings)
