@@ -191,10 +191,14 @@ ParamsFile = Annotated[
 
 def run_params(*, params: Param = None, params_file: ParamsFile = None) -> dict[str, Any]:
     """The inputs of one run."""
-    from attractor_nb.cli.params_files import read_params_object  # noqa: PLC0415 - as above
     from attractor_nb.cli.source_inputs import read_params  # noqa: PLC0415 - commands load what they need
 
-    return {**({} if params_file is None else read_params_object(params_file)), **read_params(params or ())}
+    values = read_params(params or ())
+    if params_file is None:
+        return values
+    from attractor_nb.cli.params_files import read_params_object  # noqa: PLC0415 - as above
+
+    return {**read_params_object(params_file), **values}
 
 
 def run_settings(
