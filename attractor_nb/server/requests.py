@@ -46,7 +46,7 @@ class Bounds(Body):
     max_goal_gate_redirects: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     max_budget_usd: Annotated[float, Field(ge=0, le=1_000_000)] | None = None
     max_tokens_total: Count | None = None
-    max_duration: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,9}(ms|s|m|h|d)?$")] | None = None
+    max_duration: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,9}(\.[0-9]{1,6})?(ms|s|m|h|d)?$")] | None = None
 
     def given(self, *names: str) -> dict[str, Any]:
         """What the request says of these options and of the bounds."""

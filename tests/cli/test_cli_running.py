@@ -176,6 +176,15 @@ def test_a_file_of_params_that_is_none_is_named(command, sources, name, text, wo
     assert not (sources / ".attractor").exists()
 
 
+def test_durations_may_be_fractions(command, sources):
+    (sources / "nap.dot").write_text(
+        "digraph { start [shape=Mdiamond] done [shape=Msquare] start -> nap -> done\n"
+        'nap [shape=parallelogram, tool_command="sleep 60", timeout="0.1s"] }'
+    )
+    ended = command("run", "nap.dot", "--trust", "--max-duration", "0.5h", "--json", "-q")
+    assert (ended.code, "timed out after 100ms" in json.loads(ended.out)["reason"]) == (1, True)
+
+
 def test_logs_root_is_the_run_s_own_directory(command, sources):
     assert "run directory  out/mine" in command("run", "straight.dot", "--logs-root", "out/mine").out
     assert (sources / "out/mine/manifest.json").is_file()
@@ -259,7 +268,7 @@ def test_each_bound_has_its_option_for_run_and_for_resume(command, sources, opti
 def test_a_bound_that_is_none_is_refused_in_words(command, sources):
     ended = command("run", "straight.dot", "--max-duration", "soon")
     assert ended.code == 2
-    assert "give a duration such as 15m, or seconds" in ended.err
+    assert "give a duration such as 15m or 1.5h, or seconds" in ended.err
 
 
 def test_a_finished_run_is_not_resumed(command, sources):

@@ -108,6 +108,7 @@ OVERRIDES = {
     "a whole budget": ({"max_budget_usd": 2}, {"max_budget_usd": 2}),
     "seconds": ({"max_duration_seconds": 1.5}, {"max_duration_seconds": 1.5}),
     "a duration under the graph's name": ({"max_duration": Duration(2000)}, {"max_duration_seconds": 2.0}),
+    "a fraction of a unit": ({"max_duration": "0.5s"}, {"max_duration_seconds": 0.5}),
     "a duration as text": ({"max_duration": "15m"}, {"max_duration_seconds": 900.0}),
 }
 
@@ -125,7 +126,7 @@ REFUSED = {
     "a negative budget": ({"max_budget_usd": -1}, "give a number, at least 0"),
     "not a number": ({"max_budget_usd": float("nan")}, "max_budget_usd cannot be nan"),
     "an endless budget": ({"max_budget_usd": float("inf")}, "max_budget_usd cannot be inf"),
-    "a text that is no duration": ({"max_duration": "soon"}, "give a duration such as 15m, or seconds"),
+    "a text that is no duration": ({"max_duration": "soon"}, "give a duration such as 15m or 1.5h, or seconds"),
     "an unknown name": ({"max_step": 5}, 'did you mean "max_steps"?'),
 }
 

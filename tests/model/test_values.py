@@ -36,6 +36,10 @@ from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE, type_of_shape
         ("1d", 86_400_000),
         ("5", 5000),
         ("0.5", 500),
+        ("0.5s", 500),
+        (".5s", 500),
+        ("1.5h", 5_400_000),
+        ("-0.25m", -15_000),
     ],
 )
 def test_ruling_2_durations_and_bare_seconds(text, milliseconds):
@@ -43,7 +47,23 @@ def test_ruling_2_durations_and_bare_seconds(text, milliseconds):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "5 s", "s", "1.5h", "5w", "999999999999999999", "1000000000000d", "9" * 5000, "9" * 5000 + "s"]
+    "text",
+    [
+        "",
+        "soon",
+        "5 s",
+        "s",
+        "1.5.h",
+        "1.h",
+        ".s",
+        "1,5h",
+        "5w",
+        "9" * 17 + ".5d",
+        "999999999999999999",
+        "1000000000000d",
+        "9" * 5000,
+        "9" * 5000 + "s",
+    ],
 )
 def test_other_texts_are_no_duration(text):
     assert parse_duration(text) is None

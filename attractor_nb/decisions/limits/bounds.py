@@ -163,7 +163,7 @@ def checked_bound(given: str, name: str, value: object) -> int | float:
     kinds = (int, float) if name in _NUMBERS else (int,)
     if isinstance(number, kinds) and not isinstance(number, bool) and least <= number < math.inf:
         return number
-    what = "a duration such as 15m, or seconds" if name == "max_duration_seconds" else "a number"
+    what = "a duration such as 15m or 1.5h, or seconds" if name == "max_duration_seconds" else "a number"
     what = what if name in _NUMBERS else "a whole number"
     raise OptionError(f"{given} cannot be {value!r}", hint=f"give {what}, at least {least}")
 

@@ -1055,7 +1055,7 @@ export const RULES = {
   "pipe_hides_failure": "A goal gate's command fails when its check fails.",
   "bad_value": "An attribute value has the wrong type, is not one of the choices, or is too small.",
   "whole_number": "A whole number is written without a decimal point.",
-  "bad_duration": "A duration is a whole number with a unit: 250ms, 900s, 15m, 2h, 1d.",
+  "bad_duration": "A duration is a number with a unit: 250ms, 900s, 15m, 1.5h, 1d.",
   "fidelity_valid": "A fidelity is one of the six modes.",
   "attribute_typo": "An attribute's name is not almost the name of a known one.",
   "foreign_attribute": "An attribute has the name that this runner reads, not that of another one.",

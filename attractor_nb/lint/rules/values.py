@@ -166,7 +166,7 @@ def _with_whole_numbers(survey: Survey) -> Iterator[tuple[Thing, str, tuple[str,
 
 @rule(Severity.ERROR)
 def bad_duration(survey: Survey) -> Iterator[Finding]:
-    """A duration is a whole number with a unit: `250ms`, `900s`, `15m`, `2h`, `1d`.
+    """A duration is a number with a unit: `250ms`, `900s`, `15m`, `1.5h`, `1d`.
 
     One that cannot be read counts as not given, and a stage without its timeout may wait for ever
     (spec 2.4). A number without a unit means seconds.

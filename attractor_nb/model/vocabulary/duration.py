@@ -1,4 +1,4 @@
-"""Durations: an integer and a unit (spec 2.4)."""
+"""Durations: a number and a unit (spec 2.4); fractions are read, and written in a smaller unit."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import msgspec
 
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 _SCALE = dict(_UNITS)
-_DURATION = re.compile(r"(-?[0-9]+)(ms|s|m|h|d)\Z")
+_DURATION = re.compile(r"(-?[0-9]++)(ms|s|m|h|d)\Z")
+_FRACTION = re.compile(r"(-?(?:[0-9]++\.[0-9]+|\.[0-9]+))(ms|s|m|h|d)?\Z")
 _MAX_DIGITS = 18
 _MAX_MILLISECONDS = 10**15
 """Some 30,000 years: beyond it a number is a slip, and its digits would not survive writing."""
-_NUMBER = re.compile(r"-?(?:[0-9]++(?:\.[0-9]+)?|\.[0-9]+)\Z")
+_NUMBER = re.compile(r"-?[0-9]++\Z")
 
 
 class Duration(msgspec.Struct, frozen=True, order=True):
@@ -37,19 +38,21 @@ class Duration(msgspec.Struct, frozen=True, order=True):
 
 
 def parse_duration(text: str) -> Duration | None:
-    """Read ``900s``, ``15m``, ``250ms``; a number without a unit means seconds (ruling 2).
+    """Read ``900s``, ``15m``, ``0.5h``, ``250ms``; a number without a unit means seconds (ruling 2).
 
     Returns None when the text is no duration, or one of more than some 30,000 years.
 
-    >>> parse_duration("2h"), parse_duration("1.5"), parse_duration("soon")
-    (Duration(milliseconds=7200000), Duration(milliseconds=1500), None)
+    >>> [str(parse_duration(text)) for text in ("2h", "1.5", "0.5s", "1.5h", "soon")]
+    ['2h', '1500ms', '500ms', '90m', 'None']
     """
     if found := _DURATION.match(text):
         milliseconds = int(found[1]) * _SCALE[found[2]] if len(found[1]) <= _MAX_DIGITS else _MAX_MILLISECONDS
     elif _NUMBER.match(text) and len(text) <= _MAX_DIGITS:
+        milliseconds = int(text) * 1000
+    elif (found := _FRACTION.match(text)) and len(text) <= _MAX_DIGITS:
         from decimal import Decimal  # noqa: PLC0415 - hardly ever needed, and %load_ext stays light
 
-        milliseconds = round(Decimal(text) * 1000)
+        milliseconds = round(Decimal(found[1]) * _SCALE[found[2] or "s"])
     else:
         return None
     return Duration(milliseconds) if abs(milliseconds) < _MAX_MILLISECONDS else None
