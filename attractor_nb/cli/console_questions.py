@@ -19,7 +19,7 @@ from attractor_nb.interviewers.terminal_input import LineInput
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.runtime.prepare.trust import trust_question, untrusted
 from attractor_nb.runtime.recorded_options import choices_of
-from attractor_nb.views.shown_commands import command_count, command_lines
+from attractor_nb.views.shown_commands import are_commands, command_count, command_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,7 +153,8 @@ def _is_consented(question: TrustQuestion) -> bool:
     """Show the commands, or what changed in them, and ask; the end of the input is a no."""
     commands = question.surface.commands
     shown = question.diff or command_lines(commands)
-    asked = f"Run {'this' if len(commands) == 1 else 'these'} {command_count(commands)}"
+    these = f"{'this' if len(commands) == 1 else 'these'} "
+    asked = f"Run {these}{command_count(commands)}" if are_commands(commands) else f"Trust {command_count(commands)}"
     print("\n".join([question.headline, *filter(None, [question.where]), "", *shown, ""]), file=sys.stderr)
     print(f"{asked} ({len(shown)} lines above)? [y/N] ", end="", file=sys.stderr, flush=True)
     answer = asyncio.run(LineInput(sys.stdin).read_line())

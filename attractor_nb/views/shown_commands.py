@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.planning.recorded_choices import OF_A_DIRECTORY
+from attractor_nb.decisions.planning.executable_surface import COMMAND, OF_A_DIRECTORY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from attractor_nb.decisions.planning.executable_surface import Command
 
@@ -23,6 +24,8 @@ _INVISIBLE: Final = re.compile(
 """Letters and marks that Unicode calls printable and that no font shows."""
 _BLANKS: Final = re.compile(" {9,}")
 """More of them could push what follows out of sight."""
+_HEADS: Final = ("list of ", "text for ", "setting of ", "choice of ")
+"""Kinds whose first word has the plural."""
 _LINES_LISTED: Final = 20
 _CHARACTERS_LISTED: Final = 100
 _CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
@@ -73,8 +76,20 @@ def command_diff(before: Sequence[Command], after: Sequence[Command]) -> list[st
 
 
 def command_count(commands: Sequence[Command]) -> str:
-    """``1 command``, ``3 commands``."""
-    return f"{len(commands)} command{'s' * (len(commands) != 1)}"
+    """How many there are of each kind, commands first: ``1 command``, ``3 commands and 1 server setting``."""
+    counts = Counter(entry.kind for entry in sorted(commands, key=lambda entry: entry.kind != COMMAND))
+    *most, last = [f"{count} {_plural(kind) if count != 1 else kind}" for kind, count in counts.items()]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def are_commands(commands: Iterable[Command]) -> bool:
+    """Whether all of them are commands, and none is a setting or a text."""
+    return all(entry.kind == COMMAND for entry in commands)
+
+
+def _plural(kind: str) -> str:
+    first, *rest = kind.split(" ", 1) if kind.startswith(_HEADS) else (kind,)
+    return " ".join([f"{first}s", *rest])
 
 
 def _owner(entry: Command) -> str:

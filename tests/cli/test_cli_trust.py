@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -142,6 +143,20 @@ def test_a_yes_at_the_terminal_runs_what_was_shown(at_a_terminal, command, file,
     assert "Run this 1 command (2 lines above)? [y/N]" in shown
     assert (tmp_path / "out/built").exists()
     assert command("run", "build.dot").code == 0, "a yes is remembered"
+
+
+def test_settings_are_no_commands(at_a_terminal, command, tmp_path):
+    (tmp_path / "build.dot").write_text(
+        'digraph { endpoint.own.url="http://127.0.0.1:9/v1" endpoint.own.key_env="MY_KEY"\n'
+        "start [shape=Mdiamond] done [shape=Msquare] start -> done }"
+    )
+    said = command(*RUN)
+    assert said.code == 2
+    assert re.match(r"error: .*build\.dot has 2 server settings \(hash .*\) that nobody has trusted yet\n", said.err)
+    assert "commands run in" not in said.err
+    assert "\n\n2 server settings, hash " in command("commands", "build.dot").out
+    code, shown = at_a_terminal(*RUN, answer=b"y\n")
+    assert (code, "Trust 2 server settings (4 lines above)? [y/N]" in shown) == (0, True)
 
 
 @pytest.mark.parametrize("answer", [b"\n", b"n\n", b"yeah\n", b"\x04"], ids=["enter", "n", "yeah", "end"])

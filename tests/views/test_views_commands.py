@@ -3,7 +3,7 @@
 import pytest
 
 from attractor_nb.decisions.planning.executable_surface import Command
-from attractor_nb.views.shown_commands import command_diff, command_lines, listed_commands, spelled_out
+from attractor_nb.views.shown_commands import command_count, command_diff, command_lines, listed_commands, spelled_out
 
 MAKE = Command("build", "tool_command", "make")
 
@@ -25,6 +25,23 @@ MAKE = Command("build", "tool_command", "make")
 )
 def test_every_character_can_be_seen(text, shown):
     assert spelled_out(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        (["tool_command"], "1 command"),
+        (["tool_hooks.pre", "mcp.git.command"], "2 commands"),
+        (["llm.base_url", "endpoint.own.key_env"], "2 server settings"),
+        (["mcp.git.url", "tool_command", "prompt", "goal"], "1 command, 1 server setting and 2 texts for models"),
+        (["allowed_tools", "allowed_tools"], "2 lists of tools"),
+        (["pipeline.dotfile", "attach", "function"], "1 child pipeline, 1 attached file and 1 function"),
+        (["tool_shell", "manifest.backend"], "1 setting of commands and 1 choice of the run directory"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_kind_is_counted_in_its_own_words(attributes, words):
+    assert command_count([Command("a", name, "x") for name in attributes]) == words
 
 
 def test_a_long_command_is_shown_whole_with_a_bar_before_each_line():

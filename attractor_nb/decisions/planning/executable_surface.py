@@ -36,21 +36,27 @@ SHOWN_DIGITS: Final = 12
 _SERVER: Final = "llm.base_url"
 _RATES: Final = tuple(f".{field}" for field in RATE_FIELDS)
 """What only slows requests is no command."""
-_OTHER_NAMES: Final = frozenset(
-    {
-        "stack.child_dotfile",
-        "stack.child_run",
-        "stack.child_workdir",
-        "pipeline.dotfile",
-        "allowed_tools",
-        "attach",
-        "function",
-        "tool_shell",
-        "manager.guard_function",
-        _SERVER,
-    }
-)
-"""Attributes that are no commands and do as much as one."""
+COMMAND: Final = "command"
+"""The kind of an entry that a shell or the system runs as it stands."""
+_KINDS: Final = {
+    "stack.child_dotfile": "child pipeline",
+    "stack.child_run": "child pipeline",
+    "stack.child_workdir": "setting of commands",
+    "pipeline.dotfile": "child pipeline",
+    "allowed_tools": "list of tools",
+    "attach": "attached file",
+    "function": "function",
+    "tool_shell": "setting of commands",
+    "manager.guard_function": "function",
+    _SERVER: "server setting",
+}
+"""Attributes that are no commands and do as much as one, and what each is."""
+_OTHER_NAMES: Final = frozenset(_KINDS)
+RECORDED: Final = "manifest."
+"""What the attributes of entries begin with that stand in a manifest and not in the graph."""
+FOREIGN: Final = "directory."
+"""What the attributes of entries begin with that only the directory of another user needs."""
+OF_A_DIRECTORY: Final = (RECORDED, FOREIGN)
 _LOOKING: Final = frozenset({"read", "list"})
 """Built-in tools that change nothing."""
 _STEERING: Final = (
@@ -75,6 +81,9 @@ _FORM: Final = "attractor-nb executable surface 1"
 _HASH: Final = re.compile(rf"[0-9a-f]{{{SHOWN_DIGITS},64}}\Z")
 
 
+_COMMANDS: Final = frozenset(row.name for row in TABLE if row.type is AttrType.COMMAND)
+
+
 def _names(scope: Scope) -> tuple[str, ...]:
     return tuple(
         row.name for row in TABLE if row.scope is scope and (row.type is AttrType.COMMAND or row.name in _OTHER_NAMES)
@@ -97,6 +106,22 @@ class Command(msgspec.Struct, frozen=True, order=True):
     node_id: str
     attribute: str
     text: str
+
+    @property
+    def kind(self) -> str:
+        """A word for what it is, in the singular: ``command``, ``server setting``.
+
+        >>> [Command("", name, "x").kind for name in ("mcp.git.command", "llm.base_url", "goal")]
+        ['command', 'server setting', 'text for models']
+        """
+        name = self.attribute
+        if name in _COMMANDS or (name.startswith("mcp.") and name.endswith(".command")):
+            return COMMAND
+        if name.startswith(PREFIX) or _is_of_server(name):
+            return "server setting"
+        if name.startswith(OF_A_DIRECTORY):
+            return "choice of the run directory"
+        return _KINDS.get(name, "text for models")
 
 
 @dataclass(frozen=True)

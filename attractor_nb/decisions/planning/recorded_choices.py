@@ -11,7 +11,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.decisions.planning.executable_surface import Command, executable_surface, is_steered
+from attractor_nb.decisions.planning.executable_surface import (
+    FOREIGN,
+    RECORDED,
+    Command,
+    executable_surface,
+    is_steered,
+)
 from attractor_nb.model.calls.rates import RATE_FIELDS
 from attractor_nb.model.events import (
     DebuggerChanged,
@@ -29,11 +35,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph
 
-RECORDED: Final = "manifest."
-"""What the attributes of these entries begin with: they stand in the manifest and not in the graph."""
-FOREIGN: Final = "directory."
-"""What the attributes of entries begin with that only the directory of another user needs."""
-OF_A_DIRECTORY: Final = (RECORDED, FOREIGN)
 OWN: Final = " (own)"
 """What the description of the caller's own object ends with: nobody makes it again from a manifest."""
 _MODELS: Final = frozenset({"", "simulated", "local", "llm"})

@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 from msgspec import Struct
 
 from attractor_nb.decisions.planning.executable_surface import (
+    COMMAND,
+    FOREIGN,
+    OF_A_DIRECTORY,
     SHOWN_DIGITS,
     Command,
     ExecutableSurface,
     executable_surface,
     is_hash,
 )
-from attractor_nb.decisions.planning.recorded_choices import FOREIGN, OF_A_DIRECTORY
 from attractor_nb.errors import AttractorError, OptionError, UntrustedSource
 from attractor_nb.model.vocabulary.isolation import IN_PLACE
 from attractor_nb.redaction import redacted
@@ -31,7 +33,14 @@ from attractor_nb.storage.manifest_file import MANIFEST_NAME, read_manifest
 from attractor_nb.storage.map_directory import read_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.trust_file import TrustFile
-from attractor_nb.views.shown_commands import command_count, command_diff, cut, listed_commands, spelled_out
+from attractor_nb.views.shown_commands import (
+    are_commands,
+    command_count,
+    command_diff,
+    cut,
+    listed_commands,
+    spelled_out,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -76,16 +85,19 @@ class TrustQuestion(Struct, frozen=True):
     @property
     def headline(self) -> str:
         """What is asked about, in one sentence."""
-        what = f"{command_count(self.surface.commands)} (hash {self.surface.hash})"
-        name = spelled_out(str(self.origin))
+        verb = "runs" if are_commands(self.surface.commands) else "has"
+        what = (
+            f"{spelled_out(str(self.origin))} {verb} {command_count(self.surface.commands)} (hash {self.surface.hash})"
+        )
         if self.was_trusted:
-            return f"{name} runs {what}, and they are not those that were trusted before"
-        return f"{name} runs {what} that nobody has trusted yet"
+            return f"{what}, and they are not those that were trusted before"
+        return f"{what} that nobody has trusted yet"
 
     @property
     def where(self) -> str:
         """Where they would run, as a line of its own."""
-        return f"commands run in {spelled_out(self.place)}" if self.place else ""
+        has_any = any(entry.kind == COMMAND for entry in self.surface.commands)
+        return f"commands run in {spelled_out(self.place)}" if self.place and has_any else ""
 
     def remember(self) -> str:
         """Note that a person has read these commands and let them run; a mere name has no memory.
