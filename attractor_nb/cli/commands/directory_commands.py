@@ -117,8 +117,8 @@ def doctor(
 ) -> int:
     """Diagnose a run directory, a pipeline or the machine."""
     from attractor_nb.cli.doctor import show_diagnosis, show_preflight  # noqa: PLC0415 - as above
-    from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
     from attractor_nb.cli.run_settings import Settings  # noqa: PLC0415 - as above
+    from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
 
     is_file = place is not None and (place.is_file() or place.suffix == ".dot")
     if place is None or is_file:
