@@ -242,7 +242,11 @@ class Definition(PreparedSource):
         return self.origin_for(acts_unasked=False)
 
     def origin_for(self, *, acts_unasked: bool) -> Origin | None:
-        """Where its commands come from, with a backend that may write or execute for any stage, or without."""
+        """Where its commands come from.
+
+        Args:
+            acts_unasked: The backend may write or execute for every stage, as ``protocols.acts_unasked`` says.
+        """
         if self._own_origin is not None:
             return self._own_origin
         return child_pipelines.foreign_origin(self.family, acts_unasked=acts_unasked)

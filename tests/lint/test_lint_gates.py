@@ -39,7 +39,7 @@ def test_a_form_that_is_no_name_is_an_error():
 
 def test_a_model_that_cannot_be_a_form_is_found_before_anything_runs():
     source = FRAME.format(attrs="human.form=Inner")
-    with pytest.raises(ValidationError, match="field 'inner' of form 'Inner' is of a type that no form has"):
+    with pytest.raises(ValidationError, match="field 'inner' of form 'Inner' has a type that no form field has"):
         Pipeline(source, schemas={"Inner": Inner}).refuse_errors()
     assert not [each for each in Pipeline(source, schemas={"Inner": Review}).diagnostics if each.is_error]
 

@@ -303,7 +303,7 @@ def test_the_live_inbox_has_a_card_for_each_question_and_answers_it(start, live,
     assert (shown["title"], shown["how"]) == ("Is <b>first</b> good?", "")
     live.cards.hand_in(HandedIn(shown["key"], "A"))
     assert run.result(timeout=30).status == "success"
-    event = answer(answered_by="inbox")
+    event = answer(answered_by=f"{getpass.getuser()} (inbox)")
     live._follow([(run, SimpleNamespace(id="review:1", stage="review"), event)])
     assert live.cards.gates == []
     assert live.cards.answers[0]["words"].startswith(f"first · review: Approve, by {getpass.getuser()}, in the inbox")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -238,7 +239,7 @@ def test_branches_that_speak_at_once_are_all_heard(live):
 def test_a_card_answers_the_run_as_a_person(live):
     live.paint([question()])
     live.graph_view.hand_in(HandedIn("gate:1", "A", "fine", {"score": 7}))
-    assert live.run.answered == ("gate:1", "A", "fine", {"score": 7}, "widget")
+    assert live.run.answered == ("gate:1", "A", "fine", {"score": 7}, f"{getpass.getuser()} (widget)")
 
 
 class Kept:

@@ -234,7 +234,7 @@ def test_another_pipeline_goes_on_with_it(parent, dot, counting):
         ({"node": "b", "prompt": "  "}, OptionError, "the prompt is empty"),
         ({"node": "start", "prompt": "x"}, OptionError, "has no prompt"),
         ({"node": "b", "params": {"x": 1}}, OptionError, "inputs of its parent"),
-        ({"node": "b", "durability": "none"}, RunError, "stored"),
+        ({"node": "b", "durability": "none"}, RunError, "a fork needs durability"),
         ({"node": "b", "on_graph_change": "never"}, OptionError, "on_graph_change"),
         ({"node": "b", "max_stops": 1}, OptionError, "unknown option"),
     ],
@@ -259,7 +259,7 @@ def test_a_place_that_is_taken_is_refused(parent, tmp_path):
 def test_a_run_of_which_nothing_is_stored_cannot_be_forked(make):
     run = make(LINE).run(durability="none")
     run.result(60)
-    with pytest.raises(RunError, match="stored"):
+    with pytest.raises(RunError, match="a fork needs durability"):
         run.fork("a")
 
 

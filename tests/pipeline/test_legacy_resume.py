@@ -70,7 +70,7 @@ def test_a_dead_end_of_an_older_run_fails_in_words(make, checkpoint):
 
 
 def test_an_older_run_of_another_graph_is_refused(make, checkpoint):
-    with pytest.raises(GraphChanged, match="stood at other"):
+    with pytest.raises(GraphChanged, match="stopped at other"):
         make(BODY).resume(checkpoint("other", ["start"]))
 
 

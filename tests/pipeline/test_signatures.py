@@ -260,7 +260,7 @@ def test_the_command_line_says_of_an_option_what_the_calls_say():
 
 def test_the_options_of_the_command_line_are_options_of_a_run():
     own = {"is_simulated", "is_trusted", "trust_hash", "is_auto_approved", "gates", "is_cached", "cache_dir"}
-    own |= {"is_quiet", "is_verbose", "is_json"}
+    own |= {"is_quiet", "is_verbose", "is_json", "model"}
     parameters = inspect.signature(run_settings).parameters
     assert parameters.keys() - own <= OF_A_RUN.keys()
     for name in parameters.keys() - own:

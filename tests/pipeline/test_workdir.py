@@ -183,8 +183,8 @@ def test_workspace_from_a_pattern_keeps_the_places_of_its_files(project, monkeyp
     ("options", "message"),
     [
         ({"isolation": "container"}, "unknown isolation 'container'"),
-        ({"isolation": "workspace", "workdir": "."}, "makes one"),
-        ({"workspace_from": "."}, "the run gets none"),
+        ({"isolation": "workspace", "workdir": "."}, "exclude each other"),
+        ({"workspace_from": "."}, "needs isolation="),
         ({"isolation": "workspace", "workspace_from": "none-*"}, "matches no file"),
         ({"isolation": "workspace", "workspace_from": "../*"}, "leads out of the working directory"),
         ({"isolation": "worktree", "durability": "none"}, "keeps nothing"),

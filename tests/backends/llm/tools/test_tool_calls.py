@@ -194,7 +194,9 @@ def test_a_model_neither_reads_nor_forges_the_records_of_its_run_and_of_others(t
         ("list_files", {"path": ".", "depth": 5}),
         workdir=tmp_path,
     )
-    assert [told.partition("is of a run")[1] for told in user.told[:-1]] == ["is of a run"] * 7
+    assert [told.partition("is inside a run directory")[1] for told in user.told[:-1]] == [
+        "is inside a run directory"
+    ] * 7
     assert user.told[-1] == "link@\nmap/\nother/\nrun/"
     assert result.status == "success"
 

@@ -96,7 +96,7 @@ def test_what_we_keep_is_neither_read_nor_written_nor_listed(root, path):
     (root / path).parent.mkdir(parents=True)
     (root / path).write_text("ours")
     for use in (read_file, list_files, lambda root, path: write_file(root, path, "mine")):
-        with pytest.raises(ToolProblem, match="is of a run"):
+        with pytest.raises(ToolProblem, match="is inside a run directory"):
             use(root, path)
     assert (root / path).read_text() == "ours"
     assert not {"entry", "runs"}.intersection(list_files(root, depth=9).split("/"))
