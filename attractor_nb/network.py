@@ -24,6 +24,9 @@ _NUMBERS: Final = re.compile(r"(?:0[xX])?[0-9a-fA-F]+(?:\.(?:0[xX])?[0-9a-fA-F]+
 _PLAIN_ENTRY: Final = re.compile(r"[^\s:\[\]\x00-\x1f]*(?::\d{1,5})?")
 _BRACKETED_ENTRY: Final = re.compile(r"\[([^\[\]]+)\](?::\d{1,5})?")
 
+_EVERYWHERE: Final = {"0.0.0.0": (socket.AF_INET, "192.0.2.1"), "::": (socket.AF_INET6, "2001:db8::1")}  # noqa: S104 - told apart here
+"""For a host that means all addresses: the family, and an address that is nobody's (RFC 5737, RFC 3849)."""
+
 
 @dataclass(frozen=True, slots=True)
 class NetworkFault:
@@ -155,3 +158,24 @@ def _is_readable(entry: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def outward_address(host: str) -> str:
+    """The address by which other machines reach a server that listens everywhere; empty where there is none.
+
+    Nothing is sent: the system only says which of its addresses it would send from.
+
+    >>> outward_address("127.0.0.1")
+    ''
+
+    Args:
+        host: The address at which the server listens: ``0.0.0.0`` or ``::`` for all.
+    """
+    if host not in _EVERYWHERE:
+        return ""
+    family, elsewhere = _EVERYWHERE[host]
+    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as looking:
+        looking.connect((elsewhere, 9))
+        address = str(looking.getsockname()[0])
+        return "" if ip_address(address).is_loopback else address
+    return ""

@@ -5,14 +5,30 @@ from __future__ import annotations
 import json
 import sys
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
 
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.remote_runs.server_client import read_address
 from attractor_nb.cli.run_summary import shown_path
+from attractor_nb.network import outward_address
 from attractor_nb.server import serve
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def _from_elsewhere(host: str, url: str) -> list[str]:
+    """How other machines reach a server that listens everywhere."""
+    if host not in {"0.0.0.0", "::"}:  # noqa: S104 - nothing is bound here
+        return []
+    parts = urlsplit(url)
+    names = f"--allow-host NAME:{parts.port} for each other name of this machine"
+    outward = outward_address(host)
+    if not outward:
+        return [f"from other machines: start it with {names}, and put that name into the address"]
+    shown = f"[{outward}]" if ":" in outward else outward
+    there = urlunsplit((parts.scheme, f"{shown}:{parts.port}", f"{parts.path}/", "", ""))
+    return [f"from other machines: {there} with the same #token=…; {names}"]
 
 
 def serve_runs(runs_dir: Path, *, is_json: bool, **options: Any) -> ExitCode:
@@ -36,10 +52,12 @@ def serve_runs(runs_dir: Path, *, is_json: bool, **options: Any) -> ExitCode:
             address = read_address(url)
             print(json.dumps({"url": url, "server": address.url, "token": address.token}), flush=True)
             return
-        print(url, flush=True)
+        address = read_address(url)
+        print(url)
+        print(f"curl -H 'Authorization: Bearer {address.token}' {address.url}/pipelines", flush=True)
         place = shown_path(runs_dir)
         words = f"serving the runs in {place}: open that address, or give it to --server; Ctrl-C stops"
-        print(words, file=sys.stderr, flush=True)
+        print("\n".join([words, *_from_elsewhere(options["host"], address.url)]), file=sys.stderr, flush=True)
 
     try:
         given = {name: value for name, value in options.items() if value is not None}

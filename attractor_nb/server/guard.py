@@ -144,7 +144,7 @@ def stranger(
             "foreign-host",
             "The request names another host",
             f"Host is {', '.join(named)[:100] or 'missing'}, but this server has another name",
-            hint=f"use one of {', '.join(sorted(hosts or ()))}",
+            hint=f"use one of {', '.join(sorted(hosts or ()))}, or start the server with --allow-host NAME:PORT",
         )
     origins = header_values(head, b"origin")
     own = {f"{scheme}{named[0].lower()}" for scheme in _SCHEMES}

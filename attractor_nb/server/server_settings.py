@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
+from attractor_nb.network import outward_address
 from attractor_nb.storage.files.document_files import DocumentFolder
 
 if TYPE_CHECKING:
@@ -154,6 +155,8 @@ def hosts_of(host: str, port: int, also: Iterable[str] = ()) -> frozenset[str]:
     ['127.0.0.1:8765', '[::1]:8765', 'localhost:8765']
     """
     names = {"127.0.0.1", "localhost", "[::1]", shown_host(host).lower()}
+    if outward := outward_address(host):
+        names.add(shown_host(outward))
     found = {f"{name}:{port}" for name in names}
     if port in _DEFAULT_PORTS:
         found |= names

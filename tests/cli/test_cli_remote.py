@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -91,6 +92,9 @@ def test_the_first_line_is_the_whole_address_with_the_token(started, sources):
     process = started("serve", "--port", "0", "--runs-dir", "runs")
     url = process.stdout.readline().decode().strip()
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/#token=[\w-]{43}", url)
+    curl = process.stdout.readline().decode()
+    address, _, token = url.partition("/#token=")
+    assert curl == f"curl -H 'Authorization: Bearer {token}' {address}/pipelines\n"
     said = process.stderr.readline().decode()
     assert said == "serving the runs in runs: open that address, or give it to --server; Ctrl-C stops\n"
     process.send_signal(signal.SIGINT)
@@ -98,6 +102,30 @@ def test_the_first_line_is_the_whole_address_with_the_token(started, sources):
     assert (process.returncode, out) == (0, b"")
     assert b"Traceback" not in err
     assert stat.S_IMODE((sources / "runs").stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_printed_curl_command_works_and_curl_with_the_url_says_what_to_send(started, sources):
+    process = started("serve", "--port", "0", "--runs-dir", "runs")
+    url, curl = (process.stdout.readline().decode().strip() for _ in range(2))
+    answer = subprocess.run(curl, shell=True, capture_output=True, text=True, timeout=60)
+    assert json.loads(answer.stdout)["pipelines"] == []
+    page = subprocess.run(["curl", "-s", url], capture_output=True, text=True, timeout=60)
+    assert "curl -H 'Authorization: Bearer TOKEN' ADDRESS/pipelines" in page.stdout.splitlines()[1]
+
+
+@pytest.mark.parametrize("outward", ["192.0.2.7", ""])
+def test_a_server_that_listens_everywhere_says_how_other_machines_reach_it(command, sources, monkeypatch, outward):
+    from attractor_nb.cli import serve_until_stopped
+
+    monkeypatch.setattr(serve_until_stopped, "outward_address", lambda host: outward)
+    url = "http://127.0.0.1:8765/lab/#token=" + "x" * 43
+    monkeypatch.setattr(serve_until_stopped, "serve", lambda *_, on_ready, **__: on_ready(url))
+    said = command("serve", "--host", "0.0.0.0", "--allow-remote").err
+    assert "--allow-host NAME:8765" in said
+    assert ("from other machines: http://192.0.2.7:8765/lab/ with the same #token=…" in said) is bool(outward)
+    assert "x" * 43 not in said
+    assert "from other machines" not in command("serve").err
 
 
 def test_the_printed_line_is_all_that_the_other_commands_need(started, command, sources):

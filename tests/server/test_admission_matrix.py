@@ -298,6 +298,19 @@ def test_another_address_than_loopback_needs_a_word(host):
     check_bind(host, is_remote_allowed=True)
 
 
+@pytest.mark.parametrize(
+    ("host", "outward", "name"),
+    [("0.0.0.0", "192.0.2.7", "192.0.2.7:8765"), ("::", "2001:db8::7", "[2001:db8::7]:8765")],
+)
+def test_a_server_that_listens_everywhere_takes_the_address_of_its_machine(monkeypatch, host, outward, name):
+    from attractor_nb.server import server_settings
+
+    monkeypatch.setattr(server_settings, "outward_address", lambda given: outward if given == host else "")
+    assert hosts_of(host, 8765) - hosts_of("127.0.0.1", 8765) == {name}
+    monkeypatch.setattr(server_settings, "outward_address", lambda given: "")
+    assert hosts_of(host, 8765) == hosts_of("127.0.0.1", 8765)
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.8.8.8"])
 def test_loopback_needs_none(host):
     check_bind(host, is_remote_allowed=False)

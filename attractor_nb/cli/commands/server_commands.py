@@ -40,15 +40,17 @@ SERVE_HELP = """Serve runs on this machine, for programs and browsers.
   attractor-nb serve
   attractor-nb serve --runs-dir out --port 0          any free port
   attractor-nb serve --json | tee server.json         its address in parts: url, server, token
+  attractor-nb serve --host 0.0.0.0 --allow-remote    for other machines, by http without encryption
   attractor-nb serve --prefix /lab/proxy/8765         behind a proxy
   attractor-nb serve --max-runs 4                     further requests get 429
   attractor-nb serve --edit                           the page may save the DOT files below this folder
   attractor-nb serve --no-recover                     runs of a killed server wait for a person
 
-The first line of stdout is the whole address, with the token. Whoever has the token may run pipelines
-here. --host takes an address that other machines reach only with --allow-remote. Ctrl-C stops the server:
-it interrupts the runs under way, and they can be resumed. On start, the server resumes runs left behind by a
-server that was killed.
+The first line of stdout is the whole address, with the token, and the second one a curl command that works.
+Whoever has the token may run pipelines here. --host takes an address that other machines reach only with
+--allow-remote; a name of this machine that is not its address needs --allow-host NAME:PORT, too. Ctrl-C
+stops the server: it interrupts the runs under way, and they can be resumed. On start, the server
+resumes runs left behind by a server that was killed.
 """
 
 COMMAND: Final = "attractor-nb"
