@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+import textwrap
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.run_summary import resume_command, shown_path
 from attractor_nb.pipeline.runs import runs
-from attractor_nb.studio.history.history_table import history_table
+from attractor_nb.studio.history.history_table import UNKNOWN, history_table
+from attractor_nb.views.columns import cells, one_line
 from attractor_nb.views.table import table_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from attractor_nb.pipeline.runs import RunRow
+    from attractor_nb.views.table import Table
+
+
+_FACTS: Final = ("started", "took", "stages", "tokens", "cost", "tags")
 
 
 def show_runs(base: Path, conditions: Mapping[str, Any], *, is_json: bool) -> ExitCode:
@@ -39,11 +46,46 @@ def show_runs(base: Path, conditions: Mapping[str, Any], *, is_json: bool) -> Ex
         words = f"none of the {len(found)} runs" if found else "no runs"
         print(f"{words} in {shown_path(base)}{' fits' if found else ''}", file=sys.stderr)
         return ExitCode.SUCCESS
-    print(table_text(history_table(chosen, place=lambda row: shown_path(row.logs_root))))
+    print(shown_runs(history_table(chosen, place=lambda row: shown_path(row.logs_root))))
     stopped = next((row for row in chosen if row.is_resumable and row.kind == "run"), None)
     if stopped is not None:
         print(f"\ncontinue the newest stopped run: {resume_command(stopped.logs_root)}", file=sys.stderr)
     return ExitCode.SUCCESS
+
+
+def shown_runs(table: Table) -> str:
+    """The table of runs; at a terminal that is too narrow for it a block of lines for each run, which cuts nothing."""
+    text = table_text(table)
+    columns = shutil.get_terminal_size().columns if is_terminal() else 0
+    if not columns or max(map(cells, text.split("\n"))) <= columns:
+        return text
+    titles = [column.title for column in table.columns]
+    rows = [dict(zip(titles, map(one_line, row), strict=True)) for row in table.rows]
+    return "\n".join(line for row in rows for line in _block(row, columns))
+
+
+def is_terminal() -> bool:
+    """Whether a person reads stdout."""
+    return sys.stdout.isatty()
+
+
+def _block(row: Mapping[str, str], columns: int) -> Iterator[str]:
+    """The lines of a run: which, when and how much, where, and why."""
+    known = {title: cell for title, cell in row.items() if cell not in {"", UNKNOWN}}
+    for title in ("stages", "tokens"):
+        if known.get(title, "").replace(",", "").isdigit():
+            known[title] += f" {title}"
+    for titles in (("#", "status", "pipeline"), _FACTS, ("run directory",), ("note",)):
+        line = "  ".join(known[title] for title in titles if title in known)
+        indent = "" if titles[0] == "#" else "   "
+        yield from textwrap.wrap(
+            line,
+            columns,
+            initial_indent=indent,
+            subsequent_indent="   ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
 
 
 def run_plain(row: RunRow) -> dict[str, Any]:

@@ -275,3 +275,26 @@ def test_validate_takes_several_files_and_one_that_cannot_be_read_hides_no_other
     assert command("validate", "review.dot", "straight.dot").code == 0
     plain = json.loads(command("validate", "review.dot", "straight.dot", "--json").out)
     assert [(each["file"], each["is_valid"]) for each in plain] == [("review.dot", True), ("straight.dot", True)]
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_runs_at_a_narrow_terminal_have_a_block_of_whole_lines_each(command, sources, monkeypatch, columns):
+    command("run", "straight.dot", "--simulate", "--runs-dir", "kept")
+    (sources / "long.dot").write_text(
+        "digraph A_pipeline_whose_name_is_rather_long { start [shape=Mdiamond] done [shape=Msquare]\n"
+        'bad [shape=parallelogram, tool_command="echo one reason that takes more than a line of 60 >&2; exit 3"]\n'
+        "start -> bad -> done }"
+    )
+    command("run", "long.dot", "--trust", "--runs-dir", "kept")
+    wide = command("runs", "--runs-dir", "kept").out
+    assert len(wide.splitlines()) == 3, "a pipe has a line for each run"
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("attractor_nb.cli.runs_list.is_terminal", lambda: True)
+    shown = command("runs", "--runs-dir", "kept").out
+    assert max(map(len, shown.splitlines())) <= columns
+    first = shown.splitlines()[0]
+    assert first == "0  ✕ failed  A_pipeline_whose_name_is_rather_long"
+    assert re.search(r"\n   \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  .* s  2 stages\n   kept/\S+\n", shown)
+    assert "exit code 3: one reason that takes more than a line of 60" in " ".join(shown.split())
+    monkeypatch.setenv("COLUMNS", "300")
+    assert command("runs", "--runs-dir", "kept").out == wide

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as_mapping, as_mappings
 from attractor_nb.cli.reporting import print_json
-from attractor_nb.cli.runs_list import run_plain
+from attractor_nb.cli.runs_list import run_plain, shown_runs
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.studio.history.history_table import history_table
-from attractor_nb.views.table import table_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,7 +38,7 @@ def show_runs_on(address: ServerAddress, conditions: Mapping[str, Any], *, is_js
         words = f"none of the {len(found)} runs" if found else "no runs"
         print(f"{words} on {address.url}{' fits' if found else ''}", file=sys.stderr)
         return ExitCode.SUCCESS
-    print(table_text(history_table(chosen)))
+    print(shown_runs(history_table(chosen)))
     stopped = next((row for row in chosen if row.is_resumable and row.kind == "run"), None)
     if stopped is not None:
         command = f"attractor-nb resume {client.url_of(stopped.logs_root.name)}"
