@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.cli.command_words import report_in_options
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import GraphFormat
 from attractor_nb.cli.reporting import diagnostic_plain, print_json, print_source, report
@@ -38,7 +39,7 @@ def show_parsed(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
         return ExitCode.SUCCESS
     print_source(redacted(write_dot(document.graph)))
     for found in document.diagnostics:
-        print("\n".join(found.report_lines()), file=sys.stderr)
+        print("\n".join(report_in_options(found.report_lines())), file=sys.stderr)
     return ExitCode.SUCCESS
 
 
@@ -65,7 +66,7 @@ def show_findings(file: str, *, is_strict: bool) -> ExitCode:
     pipeline = read_pipeline(file)
     found = pipeline.judged_for_a_run()
     for entry in found:
-        print("\n".join(entry.report_lines()) + "\n")
+        print("\n".join(report_in_options(entry.report_lines())) + "\n")
     print(_verdict(file, pipeline, found))
     if declared := _declared(pipeline):
         print(f"inputs: {', '.join(_shown_input(each) for each in declared)}")

@@ -6,7 +6,6 @@ import errno
 import io
 import json
 import os
-import re
 import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -23,10 +22,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import Span
 
-_SETTING = re.compile(r'\b(on_graph_change|on_interrupted|backend|durability)="([a-z]+)"')
-_OBJECT_ALONE = ', or give backend=ProviderBackend("…")'
-"""What no option says."""
-
 
 def exit_code_of(error: AttractorError) -> ExitCode:
     """What a command ends with after an error that kept it from doing what was asked."""
@@ -38,19 +33,23 @@ def report(error: AttractorError, *, is_json: bool) -> None:
 
     That nobody reads it changes nothing: the exit code of the error holds.
     """
+    from attractor_nb.cli.command_words import report_in_options  # noqa: PLC0415 - for what went wrong alone
+
     with suppress(OSError):
         if is_json:
             print_json({"error": error_plain(error)})
             return
-        first, *rest = (in_options(line) for line in error.report_lines())
+        first, *rest = report_in_options(error.report_lines())
         print("\n".join([f"error: {first}", *rest]), file=sys.stderr)
 
 
 def error_plain(error: AttractorError) -> dict[str, Any]:
     """An error as JSON values: type, message, hint, place; a validation error's findings too."""
+    from attractor_nb.cli.command_words import in_options, message_in_options  # noqa: PLC0415 - as above
+
     plain: dict[str, Any] = {
         "type": type(error).__name__,
-        "message": error.message,
+        "message": message_in_options(error.message),
         "hint": in_options(error.hint),
         "place": place_plain(error.span) if isinstance(error, SourceError) else None,
     }
@@ -61,6 +60,8 @@ def error_plain(error: AttractorError) -> dict[str, Any]:
 
 def diagnostic_plain(found: Diagnostic) -> dict[str, Any]:
     """A finding as JSON values."""
+    from attractor_nb.cli.command_words import in_options  # noqa: PLC0415 - as above
+
     return {
         "rule": found.rule,
         "severity": found.severity.value,
@@ -68,7 +69,7 @@ def diagnostic_plain(found: Diagnostic) -> dict[str, Any]:
         "node": found.node_id or None,
         "edge": list(found.edge) if found.edge else None,
         "place": place_plain(found.span),
-        "fix": found.fix.title if found.fix else None,
+        "fix": in_options(found.fix.title) if found.fix else None,
         "can_be_fixed": bool(found.fix and found.fix.edits),
     }
 
@@ -78,16 +79,6 @@ def place_plain(span: Span | None) -> dict[str, Any] | None:
     if span is None:
         return None
     return {"file": span.outermost().source.name, "line": span.line, "column": span.column}
-
-
-def in_options(text: str) -> str:
-    """A hint that names Python arguments, in the options of the command line.
-
-    >>> in_options('on_interrupted="rerun" runs it again')
-    '--on-interrupted rerun runs it again'
-    """
-    text = text.replace("allow_remote=True", "--allow-remote").replace(_OBJECT_ALONE, "")
-    return _SETTING.sub(lambda match: f"--{match[1].replace('_', '-')} {match[2]}", text)
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
