@@ -1,4 +1,4 @@
-"""``serve``: a server until it is stopped, and the one line by which a browser or a program comes in."""
+"""``serve``: a server until it is stopped, and the lines that say how a browser or a program reaches it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ def _from_elsewhere(host: str, url: str) -> list[str]:
     return [f"from other machines: {there} with the same #token=…; {names}"]
 
 
-def serve_runs(runs_dir: Path, *, is_json: bool, **options: Any) -> ExitCode:
+def serve_runs(runs_dir: Path, *, is_json: bool, host: str, **options: Any) -> ExitCode:
     """Serve the runs of a runs base until Ctrl-C.
 
     Args:
         runs_dir: The runs base.
         is_json: Print the address as JSON.
+        host: Where it listens.
         **options: As of ``attractor_nb.server.serve``; what is None is the server's own choice.
 
     Raises:
@@ -57,11 +58,11 @@ def serve_runs(runs_dir: Path, *, is_json: bool, **options: Any) -> ExitCode:
         print(f"curl -H 'Authorization: Bearer {address.token}' {address.url}/pipelines", flush=True)
         place = shown_path(runs_dir)
         words = f"serving the runs in {place}: open that address, or give it to --server; Ctrl-C stops"
-        print("\n".join([words, *_from_elsewhere(options["host"], address.url)]), file=sys.stderr, flush=True)
+        print("\n".join([words, *_from_elsewhere(host, address.url)]), file=sys.stderr, flush=True)
 
     try:
         given = {name: value for name, value in options.items() if value is not None}
-        serve(runs_dir, on_ready=announce, **given)
+        serve(runs_dir, host=host, on_ready=announce, **given)
     except KeyboardInterrupt:  # that is how a server ends; by now it has let its runs go in order
         if not is_ready:
             raise

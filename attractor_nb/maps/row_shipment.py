@@ -60,7 +60,7 @@ def ships_rows(pipeline: Definition, options: RunOptions, plan: Plan, ship: str 
     """
     if options.executor is None:
         if ship is not None:
-            raise OptionError(f'ship="{ship}" needs executor=', hint="give executor=, or leave ship out")
+            raise OptionError(f'ship="{ship}" needs an executor', hint="give executor=, or leave ship out")
         return False
     if ship == STAGES:
         return False

@@ -184,7 +184,7 @@ def test_workspace_from_a_pattern_keeps_the_places_of_its_files(project, monkeyp
     [
         ({"isolation": "container"}, "unknown isolation 'container'"),
         ({"isolation": "workspace", "workdir": "."}, "exclude each other"),
-        ({"workspace_from": "."}, "needs isolation="),
+        ({"workspace_from": "."}, "needs a run in a workspace"),
         ({"isolation": "workspace", "workspace_from": "none-*"}, "matches no file"),
         ({"isolation": "workspace", "workspace_from": "../*"}, "leads out of the working directory"),
         ({"isolation": "worktree", "durability": "none"}, "keeps nothing"),

@@ -238,7 +238,7 @@ def test_an_option_reaches_the_row_on_its_worker_or_keeps_it_here(make, threads,
 def test_ship_is_rows_or_stages_and_needs_an_executor(make, threads):
     with pytest.raises(OptionError, match="ship must be rows or stages, not 'all'"):
         make(MODEL, executor=threads).map(ROWS, ship="all")
-    with pytest.raises(OptionError, match='ship="rows" needs executor='):
+    with pytest.raises(OptionError, match='ship="rows" needs an executor'):
         make(MODEL).map(ROWS, ship="rows")
 
 

@@ -208,10 +208,10 @@ def check_places(options: RunOptions, graph: Graph) -> None:
     if isolation and isolation not in ISOLATIONS:
         raise OptionError(f"unknown isolation {isolation!r}", hint=f"use one of {', '.join(ISOLATIONS)}")
     if options.workspace_from is not None and isolation != WORKSPACE:
-        raise OptionError('workspace_from= needs isolation="workspace"', hint="give both, or leave workspace_from out")
+        raise OptionError("workspace_from needs a run in a workspace", hint='isolation="workspace"')
     if isolation == WORKSPACE and options.workdir is not None:
         raise OptionError(
-            'workdir= and isolation="workspace" exclude each other',
+            "a working directory and a workspace exclude each other",
             hint="leave one of them out; workspace_from= says what the workspace begins with",
         )
     if isolation == WORKTREE and options.durability == "none":
