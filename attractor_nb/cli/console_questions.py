@@ -14,7 +14,7 @@ from attractor_nb.cli.source_inputs import read_pipeline
 from attractor_nb.decisions.answers.form_answers import form_words
 from attractor_nb.decisions.planning.executable_surface import ExecutableSurface, executable_surface
 from attractor_nb.errors import TerminalError, UntrustedSource
-from attractor_nb.interviewers import AutoApproveInterviewer, ConsoleInterviewer
+from attractor_nb.interviewers import AutoApproveInterviewer, ConsoleInterviewer, PausingInterviewer
 from attractor_nb.interviewers.terminal_input import LineInput
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.runtime.prepare.trust import trust_question, untrusted
@@ -50,6 +50,8 @@ def gate_interviewer(mode: GateMode | None, progress: QuietProgress) -> InTurn:
     """
     if mode is GateMode.AUTO:
         return InTurn(AutoApproveInterviewer(), progress)
+    if mode is GateMode.PAUSE:
+        return InTurn(PausingInterviewer(), progress)
     console = ConsoleInterviewer()
     if mode is GateMode.CONSOLE or (mode is None and console.is_terminal):
         return InTurn(console, progress, is_piped=not console.is_terminal)
@@ -70,6 +72,7 @@ class InTurn:
         self._progress = progress
         self._is_piped = is_piped
         self.refuses_all = getattr(inner, "refuses_all", False)
+        self.pauses_run = getattr(inner, "pauses_run", False)
 
     async def ask(self, question: Question) -> Answer:
         """The answer of whoever is asked."""
@@ -97,7 +100,8 @@ class _Nobody:
     async def ask(self, question: Question) -> NoReturn:
         raise TerminalError(
             f"gate `{question.stage}` needs an answer, and there is no terminal",
-            hint="--auto-approve takes the first choice, --gates console reads answers from stdin",
+            hint="--gates pause stops the run here, to be answered later; --auto-approve takes the first choice; "
+            "--gates console reads answers from stdin",
         )
 
     async def inform(self, message: str, stage: str) -> None:

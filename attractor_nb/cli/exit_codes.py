@@ -15,6 +15,8 @@ class ExitCode(IntEnum):
     """The pipeline ran and failed, or the disk did; or a stage could not be tried, and a resume may go on."""
     INVALID_INPUT = 2
     """Nothing was run: arguments, a source, or a run directory cannot be used."""
+    PAUSED = 3
+    """The run is paused, at a gate or after a number of stages: a resume goes on, once the gate is answered."""
     INTERRUPTED = 130
     """Ctrl-C or a request to end; a run that was going on can be resumed."""
 
@@ -34,4 +36,5 @@ class ExitCode(IntEnum):
 _CODES: Final[dict[str, ExitCode]] = {
     **dict.fromkeys(("ready", "running", "success", "complete"), ExitCode.SUCCESS),
     **dict.fromkeys(("fail", "failed"), ExitCode.FAILED),
+    "paused": ExitCode.PAUSED,
 }

@@ -31,7 +31,7 @@ from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.maps.map_result import unset_words
 from attractor_nb.maps.map_view import map_headline, rows_table
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.states import RunStatus
+from attractor_nb.model.states import PAUSED, RunStatus
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.prepare.text_sources import changed_source
@@ -162,12 +162,14 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _options(settings: Settings) -> dict[str, Any]:
     if settings.gates is GateMode.CONSOLE:
-        raise OptionError("the console cannot ask the gates of many rows", hint="--auto-approve, or --gates refuse")
+        raise OptionError(
+            "the console cannot ask the gates of many rows", hint="--auto-approve, --gates pause or --gates refuse"
+        )
     return {
         "backend": settings.made_backend,
         "cassette": settings.cassette,
         "cassette_mode": settings.cassette_mode.value if settings.cassette_mode else None,
-        "interviewer": "auto" if settings.gates is GateMode.AUTO else "refuse",
+        "interviewer": "refuse" if settings.gates is None else settings.gates.value,
         "workdir": settings.workdir,
         "isolation": settings.isolation.value if settings.isolation else None,
         "workspace_from": settings.workspace_from,
@@ -201,6 +203,8 @@ def _watch(handle: MapRun, settings: Settings, own: MapSettings) -> ExitCode:
     if result.cassette is not None:
         progress.say(f"cassette: {result.cassette}")
     _show(result, settings)
+    if result.status == "interrupted" and any(row.reason == PAUSED for row in result.rows):
+        return ExitCode.PAUSED
     return ExitCode.of(result.status, is_unmeasured=any(row.is_unmeasured for row in result.rows))
 
 

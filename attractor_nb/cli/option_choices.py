@@ -20,6 +20,7 @@ class GateMode(StrEnum):
 
     CONSOLE = "console"
     AUTO = "auto"
+    PAUSE = "pause"
     REFUSE = "refuse"
 
 

@@ -16,9 +16,17 @@ from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import BackendName, GraphChange, OnInterrupted
 from attractor_nb.cli.quiet_progress import QuietProgress
 from attractor_nb.cli.reporting import print_json, report
-from attractor_nb.cli.run_summary import in_words, is_to_be_resumed, resume_command, shown_path, summary_plain
+from attractor_nb.cli.run_summary import (
+    answer_command,
+    in_words,
+    is_to_be_resumed,
+    resume_command,
+    shown_path,
+    summary_plain,
+)
 from attractor_nb.cli.source_inputs import read_params, read_pipeline, read_prompt
 from attractor_nb.cli.tones import Tone
+from attractor_nb.decisions.open_questions import open_questions
 from attractor_nb.decisions.planning.model_choices import is_model_asked
 from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
 from attractor_nb.model.diagnostic import Severity
@@ -28,6 +36,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.runtime.prepare.trust import where_commands_run
 from attractor_nb.runtime.workspace.worktree_changes import place_facts
+from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.views.columns import one_line
@@ -273,9 +282,22 @@ def _show(run: Run, result: RunResult | None, settings: Settings, progress: Quie
     sys.stdout.flush()
     if is_to_be_resumed(result, progress.tally) and run.logs_root.is_dir():
         node = run.view.next_node
+        if not settings.is_json:
+            print(*_questions(run.logs_root), sep="\n", end="", file=sys.stderr)
         where = f"Stopped at `{node}`; continue" if node else "Continue"
         command = resume_command(run.logs_root, *settings.kept_options(run.view.bound))
         print(f"{where} with `{command}`", file=sys.stderr)
+
+
+def _questions(logs_root: Path) -> list[str]:
+    """The questions that wait in a run directory, each with the command that answers it."""
+    waiting = open_questions(read_log(logs_root).events).values()
+    if not waiting:
+        return []
+    from attractor_nb.cli.watching.run_drawing import question_lines  # noqa: PLC0415 - few runs stop at a gate
+
+    lines = (question_lines(asked, answer_command(logs_root, asked.stage)) for asked in waiting)
+    return [*(line for shown in lines for line in shown), ""]
 
 
 @dataclass(frozen=True, slots=True)

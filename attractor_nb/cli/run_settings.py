@@ -75,6 +75,7 @@ class Settings:
             kept = (*kept, "--cassette-mode", self.cassette_mode.value) if self.cassette_mode else kept
         if self.cache is not False:
             kept = (*kept, *(("--cache",) if self.cache is True else ("--cache-dir", str(self.cache))))
+        kept = (*kept, "--gates", self.gates.value) if self.gates is GateMode.PAUSE else kept
         bounds = {name: value for name, value in self.bounds.items() if value is not None}
         if bound:
             bounds[bound] = "TIME" if bound == "max_duration" else "N"

@@ -134,6 +134,11 @@ def resume_command(logs_root: Path, *options: str) -> str:
     return shlex.join(["attractor-nb", "resume", shown_path(logs_root), *options])
 
 
+def answer_command(logs_root: Path, gate: str) -> str:
+    """The command that answers a gate of a run that is not active."""
+    return shlex.join(["attractor-nb", "answer", shown_path(logs_root), gate, "CHOICE"])
+
+
 def shown_path(path: Path) -> str:
     """A path as short as it can be typed here."""
     here = Path.cwd()

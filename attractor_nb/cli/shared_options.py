@@ -29,8 +29,8 @@ Gates = Annotated[
     GateMode | None,
     typer.Option(
         "--gates",
-        help="Who answers gates: the console (or one piped line each), auto, or nobody (refuse). "
-        "Default: the console at a terminal, otherwise nobody.",
+        help="Who answers gates: the console (or one piped line each), auto, `answer` later (pause: the run stops "
+        "there), or nobody (refuse). Default: the console at a terminal, otherwise nobody.",
         show_default=False,
     ),
 ]

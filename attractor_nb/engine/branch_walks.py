@@ -167,9 +167,11 @@ class FanOut(msgspec.Struct):
         traversal = traverse_branch(
             setup.plan, branch.state, context, join=self.planned.join, run_id=setup.run_id, uniform=self.keeper.uniform
         )
+        setup.walking.add(branch.path)
         try:
             end = await walk(traversal, branch.state, own, self.keeper)
         finally:
+            setup.walking.discard(branch.path)
             work.store.close_branch(branch.path)
         if end.is_resumable:
             raise RunStops(end)

@@ -73,6 +73,7 @@ class Gates:
     Attributes:
         on_change: Told when a gate opens (its ``InterviewStarted``), is over (``InterviewCompleted``,
             ``InterviewTimeout``), or goes without either (None): its run was stopped.
+        pauses_run: The run is to be paused once all that goes on in it waits here.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Gates:
             recorded: Interview events of the stage that was cut off, for a resume.
         """
         self._inner = inner
+        self.pauses_run: bool = getattr(inner, "pauses_run", False)
         self._announce = announce
         self._clock = clock
         self._lock = threading.Lock()

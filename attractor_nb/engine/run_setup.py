@@ -68,6 +68,8 @@ class RunSetup(msgspec.Struct):
         funds: What it may spend, with all who share its bounds; None where nothing bounds it.
         above: Gives the stores of the runs whose child this one is, the nearest first.
         failures: Keeps the latest exceptions of the user's Python.
+        walking: Paths of the branches that are being walked.
+        is_paused: It is being stopped because all that goes on in it waits at gates.
     """
 
     plan: Plan
@@ -103,6 +105,8 @@ class RunSetup(msgspec.Struct):
     above: Callable[[], tuple[RunStore, ...]] = tuple
     failures: Failures = msgspec.field(default_factory=Failures)
     unlisted: tuple[str, ...] = ()
+    walking: set[str] = msgspec.field(default_factory=set[str])
+    is_paused: bool = False
 
     def read_stage_file(self, node_id: str, name: str, branch: str = "") -> str | None:
         """The text of a file of a stage's latest visit; the store is another one after a restart."""

@@ -2,7 +2,7 @@
 
 The decisions are all in ``decisions/traversal.py``; here is only how. A run ends as completed,
 failed, interrupted (stopped, or a storage fault: it can be resumed) or paused (after the number of
-stages that was asked for).
+stages that was asked for, or at gates that are to be answered later).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from attractor_nb.model.events import (
     RunWarning,
 )
 from attractor_nb.model.shortage import is_shortage
+from attractor_nb.model.states import PAUSED
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.effects import Commit, Execute
@@ -103,9 +104,9 @@ class Runner(msgspec.Struct):
                     return self._finish(end, setup.state.elapsed_seconds)
                 return await self._run_directories()
             except asyncio.CancelledError:
-                return self._interrupted("cancelled")
+                return self._interrupted(PAUSED if setup.is_paused else "cancelled")
             except RunStops:
-                return self._interrupted("paused")
+                return self._interrupted(PAUSED)
             except StorageError as fault:
                 if is_shortage(fault) and setup.store.sequence:
                     return self._starved(fault)
@@ -353,7 +354,7 @@ class Runner(msgspec.Struct):
         )
         setup.stream.announce(event, is_synced=True)
         self._save_checkpoint(is_forced=True)
-        status = "paused" if reason == "paused" else "interrupted"
+        status = PAUSED if reason == PAUSED else "interrupted"
         self._save_end(status, reason)
         return RunOutcome(status, reason, state.elapsed_seconds)
 

@@ -13,6 +13,7 @@ from attractor_nb.interviewers.unattended import (
     AutoApproveInterviewer,
     CallbackInterviewer,
     DeferredInterviewer,
+    PausingInterviewer,
     QueueInterviewer,
     RefusingInterviewer,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "CallbackInterviewer",
     "ConsoleInterviewer",
     "DeferredInterviewer",
+    "PausingInterviewer",
     "QueueInterviewer",
     "RecordingInterviewer",
     "RefusingInterviewer",
@@ -50,6 +52,7 @@ NAMED: dict[str, Callable[[], Interviewer]] = {
     "auto": AutoApproveInterviewer,
     "console": ConsoleInterviewer,
     "deferred": DeferredInterviewer,
+    "pause": PausingInterviewer,
     "refuse": RefusingInterviewer,
 }
 """The interviewers that an option can name."""

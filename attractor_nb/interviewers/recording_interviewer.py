@@ -47,6 +47,11 @@ class RecordingInterviewer:
         """Whether the inner interviewer never answers by itself."""
         return getattr(self._inner, "waits_for_others", False)
 
+    @property
+    def pauses_run(self) -> bool:
+        """Whether the inner interviewer pauses the run at its gates."""
+        return getattr(self._inner, "pauses_run", False)
+
     async def ask(self, question: Question) -> Answer:
         """The inner interviewer's answer, recorded."""
         answer = await call(self._inner.ask, question)

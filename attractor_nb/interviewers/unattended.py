@@ -183,6 +183,20 @@ async def _forever() -> Answer:
     return await waiting
 
 
+class PausingInterviewer(SequentialInterviewer):
+    """Pauses the run at its gates, once nothing else in it is under way; the questions wait in its directory.
+
+    Attributes:
+        pauses_run: True: whoever drives the run pauses it.
+    """
+
+    pauses_run = True
+
+    async def ask(self, question: Question) -> Answer:
+        """Wait until the run is paused; when the question's time is over, return its default or TIMEOUT."""
+        return await answer_within(question, _forever())
+
+
 class QueueInterviewer(SequentialInterviewer):
     """Takes answers from a queue, in order. An empty queue skips the question and never approves it."""
 
@@ -209,6 +223,6 @@ class RefusingInterviewer(SequentialInterviewer):
         """
         raise TerminalError(
             f"gate {question.stage!r} needs an answer, and no interviewer can give one",
-            hint='run it at a terminal, give interviewer="auto" (--auto-approve on the command line), '
-            "or answers beforehand: QueueInterviewer([…])",
+            hint='run it at a terminal, give interviewer="pause" (--gates pause) to answer later, '
+            'interviewer="auto" (--auto-approve), or answers beforehand: QueueInterviewer([…])',
         )

@@ -185,7 +185,8 @@ def _checked(pipeline: Definition, request: MapRequest, *, is_resume: bool = Fal
     if isinstance(interviewer, DeferredInterviewer):
         raise OptionError(
             "gates of a map cannot be answered by hand: its rows are not handles",
-            hint='interviewer="auto", a function of a question, or QueueInterviewer([…])',
+            hint='interviewer="pause" to answer in the directories of its rows, "auto", a function of a question, '
+            "or QueueInterviewer([…])",
         )
     own = replace(request.own, ship=ROWS if is_shipped else STAGES)
     return replace(request, own=own, of_rows=replace(options, interviewer=interviewer), tape=tape)

@@ -255,6 +255,8 @@ class MapWork:
         is_unfinished = bool(counts["interrupted"] or counts["not_started"])
         if self._is_interrupted and is_unfinished:
             status, reason = "interrupted", self._halted
+        elif counts["interrupted"] and not (counts["fail"] or self._halted):
+            status, reason = "interrupted", f"{counts['interrupted']} of {len(self.tasks)} rows can be resumed"
         elif counts["fail"] or is_unfinished:
             status = "fail"
             reason = self._halted or f"{counts['fail'] or counts['interrupted']} of {len(self.tasks)} rows failed"

@@ -12,6 +12,8 @@ RecordedStatus = Literal["running", "resumed", "completed", "failed", "interrupt
 """How a manifest says that its run stands."""
 _RECORDED: Final = {"success": "completed", "fail": "failed"}
 _RESULTS: Final = {recorded: result for result, recorded in _RECORDED.items()}
+PAUSED: Final = "paused"
+"""The status of a run that was paused, after a number of stages or at a gate, and the reason of its end."""
 LIVE: Final = frozenset({"running", "resumed"})
 """What is recorded of a run before it ends."""
 ENDED: Final = frozenset(_RESULTS)

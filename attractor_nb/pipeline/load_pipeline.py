@@ -53,8 +53,9 @@ def load_pipeline(
     Args:
         logs_root: The directory.
         backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
-        interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by default
-            the view of the run, or the terminal when there is none.
+        interviewer: Who answers gates: auto, console, deferred (run.answer), pause (the run stops there, answered
+            later), refuse, a function or an interviewer; by default the view of the run, or the terminal when there is
+            none.
         executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes one; by
             default in this process.
         handlers: Custom handlers by type.

@@ -83,8 +83,9 @@ def run_pipeline(
         rules: Custom lint rules.
         params: The inputs of the run, by name; the context has them before the first stage.
         backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
-        interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by default
-            the view of the run, or the terminal when there is none.
+        interviewer: Who answers gates: auto, console, deferred (run.answer), pause (the run stops there, answered
+            later), refuse, a function or an interviewer; by default the view of the run, or the terminal when there is
+            none.
         trust: Trust the commands of a pipeline from another source, for this call: True, or their hash.
         max_steps: Stop after this many stages.
         max_node_visits: Stop after this many visits to one node.

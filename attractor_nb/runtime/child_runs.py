@@ -40,7 +40,7 @@ from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.stored_run import has_event_log, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.model.child import Child, ListItem
@@ -189,6 +189,18 @@ class ChildRuns:
     def live(self) -> dict[str, Execution]:
         """The handles of the children of this session, the latest of each stage."""
         return {child.stage_path: child.run for child in self._begun}
+
+    def at_gates(self, waiting: Collection[str], within: str) -> dict[str, bool]:
+        """By branch that child runs go on in: whether all that goes on in them waits at gates.
+
+        The arguments are those of ``Wired.is_at_gates``.
+        """
+        found: dict[str, bool] = {}
+        for child in self._begun:
+            if not child.is_done:
+                branch = child.scope.branch
+                found[branch] = found.get(branch, True) and child.is_at_gates(waiting, within)
+        return found
 
     # -- a lifetime, so that nothing outlives the run ------------------------------------------------
 

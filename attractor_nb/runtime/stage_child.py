@@ -25,7 +25,7 @@ from attractor_nb.runtime.handles.hosts import new_job
 from attractor_nb.runtime.stored_execution import load_execution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
     from attractor_nb.engine.instruction_inbox import Instructions
@@ -125,6 +125,10 @@ class LiveChild:
         self._wired.behind.job = self._job
         self._job.future.add_done_callback(lambda _: self._wake())
         self._job.start(self._wired.work)
+
+    def is_at_gates(self, waiting: Collection[str], within: str) -> bool:
+        """Whether all that goes on in it waits at gates; see ``Wired.is_at_gates``."""
+        return self._wired.is_at_gates(waiting, f"{within}{path_of(self.scope, self.item)}:{self.scope.visit}/")
 
     @property
     def name(self) -> str:

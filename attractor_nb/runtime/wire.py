@@ -248,6 +248,8 @@ def _wired(
     followed.recall(start.events, start.kept, start.state.visits, marks_before(start.store.manifest))
     setup.stream.add_sink(followed.take)
     children = setup.children
+    if children is not None and not isinstance(children, child_runs.ChildRuns):
+        children = None
     run = pipeline.run_kind(
         pipeline,
         start.run_id,
@@ -257,7 +259,7 @@ def _wired(
         followed=followed,
         stream=setup.stream,
         gates=gates,
-        live_children=children.live if children and isinstance(children, child_runs.ChildRuns) else None,
+        live_children=children.live if children else None,
         debugging=setup.debugging,
         failures=setup.failures,
         instructions=setup.instructions,
@@ -267,7 +269,10 @@ def _wired(
     if not is_child:
         gates.on_change = partial(tell, run)
     recording = None if inherited.tape is None or inherited.tape.child_of else Recording(inherited.tape)
-    return Wired(run, behind, followed, Runner(setup), gates, recording, is_child)
+    wired = Wired(run, behind, followed, Runner(setup), gates, recording, is_child)
+    if children:
+        wired.children_at_gates = children.at_gates
+    return wired
 
 
 def _children(shared: parent_run.ParentRun, stream: EventStream, start: Beginning) -> child_runs.ChildRuns:

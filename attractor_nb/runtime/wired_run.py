@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from attractor_nb.errors import RunLocked
+from attractor_nb.model.branch import enclosing
 from attractor_nb.runtime.answers_from_elsewhere import LOOK_SECONDS, AnswerCollector
 from attractor_nb.runtime.handles.recorded_state import StoredValues, ended_context
 from attractor_nb.runtime.open_gates import gates_open
+from attractor_nb.runtime.plugs.inherited import CHILD_OF
 from attractor_nb.runtime.result_making import result_of
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_store import DirectoryRunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 
     from attractor_nb.engine.gates import Gates
     from attractor_nb.engine.runner import Runner
@@ -34,6 +36,11 @@ OWNER_CHECK_SECONDS = 1.0
 """How often a run looks whether it was taken over while nothing of it is recorded."""
 
 
+def _no_children(waiting: Collection[str], within: str) -> Mapping[str, bool]:
+    del waiting, within
+    return {}
+
+
 class Wired(Struct):
     """A run and the engine that will drive it."""
 
@@ -44,6 +51,8 @@ class Wired(Struct):
     gates: Gates
     recording: Recording | None = None
     is_child: bool = False
+    children_at_gates: Callable[[Collection[str], str], Mapping[str, bool]] = _no_children
+    """By branch that child runs go on in: whether all that goes on in them waits at gates."""
 
     async def work(self) -> RunResult:
         """Run to the end, and bind the result.
@@ -53,7 +62,7 @@ class Wired(Struct):
             StorageError: The run directory, or the cassette, cannot be written; what was committed is safe.
         """
         try:
-            with self._watched(), self._gates_open(), self._told_from_elsewhere():
+            with self._watched(), self._gates_open(), self._told_from_elsewhere(), self._paused_at_gates():
                 ended = await self.runner.run()
         except BaseException:  # an interrupt, too: what was recorded until then is kept
             if self.recording is not None:
@@ -70,6 +79,21 @@ class Wired(Struct):
             result = replace(result, cassette=self.recording.end(ended.status))
         self.behind.result = result
         return result
+
+    def is_at_gates(self, waiting: Collection[str], within: str = "") -> bool:
+        """Whether all that goes on in the run, its branches and its children waits at gates.
+
+        Args:
+            waiting: Ids of the questions that wait at the gates of the run above all others. A child has asked a
+                question, too, to which the run above it has the answer already.
+            within: What those ids begin with for the questions of this run.
+        """
+        walking = self.runner.setup.walking
+        innermost = {"", *walking} - {enclosing(path) for path in walking}
+        asked = [gate.question for gate in self.gates.pending if CHILD_OF not in gate.question.metadata]
+        own = {question.branch for question in asked if f"{within}{question.id}" in waiting}
+        children = self.children_at_gates(waiting, within)
+        return all(path in own or children.get(path, False) for path in innermost)
 
     def _gates_open(self) -> contextlib.AbstractContextManager[None]:
         """The gates of a child run are its parent's, which are open for it."""
@@ -99,6 +123,19 @@ class Wired(Struct):
 
         with _repeated(look, OWNER_CHECK_SECONDS):
             yield
+
+    def _paused_at_gates(self) -> contextlib.AbstractContextManager[None]:
+        """Pause the run once all that goes on in it waits at gates, if that is how they are to be answered."""
+        task, setup = asyncio.current_task(), self.runner.setup
+
+        def look() -> bool:
+            setup.is_paused = self.is_at_gates({gate.id for gate in self.gates.pending})
+            if setup.is_paused and task is not None:
+                task.cancel()
+            return not setup.is_paused
+
+        is_paused = self.gates.pauses_run and not self.is_child
+        return _repeated(look, LOOK_SECONDS) if is_paused else contextlib.nullcontext()
 
     def _tell(self, node: str, text: str, given_by: str) -> InstructionReceipt:
         from attractor_nb.runtime.telling import tell  # noqa: PLC0415 - most runs are told nothing

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from attractor_nb.decisions.mark_fold import MarkFold
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.states import NodeStatus, RunStatus
+from attractor_nb.model.states import PAUSED, NodeStatus, RunStatus
 from attractor_nb.redaction import redacted
 from attractor_nb.views.spending_fold import AttemptSpending, CallCount, OpenSpending
 
@@ -247,6 +247,11 @@ class RunView(Struct):
     children: dict[str, ChildView] = field(default_factory=dict[str, ChildView])
     items: dict[str, ItemsView] = field(default_factory=dict[str, ItemsView])
     marks: MarkFold = field(default_factory=MarkFold)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it was paused, after a number of stages or at a gate."""
+        return self.status is RunStatus.INTERRUPTED and self.reason == PAUSED
 
     @property
     def active_nodes(self) -> tuple[str, ...]:

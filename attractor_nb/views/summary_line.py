@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.limits.map_bounds import MAP_BOUNDS
-from attractor_nb.model.states import NodeStatus, RunStatus
+from attractor_nb.model.states import PAUSED, NodeStatus, RunStatus
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.spending_fold import so_far
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.outcome import Usage
     from attractor_nb.views.state import RunView
 
-PAUSED: Final = "paused"
-"""Why a run stopped that was to stop after a stage."""
 _SILENT_TYPES: Final = frozenset({"start", "exit", "conditional", "parallel", "parallel.fan_in"})
 """Handler types whose results nobody looks at."""
 
@@ -31,7 +29,7 @@ def run_summary(
         has_times: Show time, tokens and cost, which differ from run to run.
         has_usage: Show tokens and cost.
     """
-    is_paused = view.status is RunStatus.INTERRUPTED and view.reason == PAUSED
+    is_paused = view.is_paused
     word = PAUSED if is_paused else view.status
     parts = [f"{view.status.letter} {word}", f"{view.stages} stage{'s' * (view.stages != 1)}"]
     if has_times:

@@ -13,6 +13,7 @@ def test_without_a_terminal_a_gate_fails_and_says_what_to_do(command, sources):
     ended = command("run", "review.dot")
     assert ended.code == 1
     assert "gate `gate` needs an answer, and there is no terminal" in ended.out
+    assert "--gates pause" in ended.out
     assert "--auto-approve" in ended.out
 
 
@@ -50,3 +51,37 @@ def test_auto_approve_and_another_mode_contradict_each_other(command, sources):
     ended = command("run", "review.dot", "--auto-approve", "--gates", "console")
     assert ended.code == 2
     assert "contradict" in ended.err
+
+
+def test_gates_pause_stops_the_run_there_and_says_how_it_goes_on(command, sources):
+    ended = command("run", "review.dot", "--gates", "pause", "--logs-root", "out")
+    assert (ended.code, ended.out.split()[:2]) == (3, ["‖", "paused"])
+    assert "? gate   Good enough?   A: Approve   R: Again\n    attractor-nb answer out gate CHOICE\n" in ended.err
+    assert "Stopped at `gate`; continue with `attractor-nb resume out --gates pause`" in ended.err
+
+    assert command("watch", "out", "--once").code == 3
+    assert command("resume", "out", "--gates", "pause").code == 3, "nobody has answered"
+    assert command("answer", "out", "gate", "r").code == 0
+    again = command("resume", "out", "--gates", "pause", "--json")
+    assert (again.code, json.loads(again.out)["status"], stages(again)["plan"]["visits"]) == (3, "paused", 2)
+    assert command("answer", "out", "gate", "a").code == 0
+    assert command("resume", "out", "--gates", "pause").code == 0
+
+
+def test_a_paused_map_says_how_it_goes_on(command, sources):
+    (sources / "rows.jsonl").write_text('{"a": 1}\n{"a": 2}\n')
+    ended = command("map", "review.dot", "--params", "rows.jsonl", "--gates", "pause", "--out", "all", "--json")
+    rows = json.loads(ended.out)["rows"]
+    assert (ended.code, [row["status"] for row in rows]) == (3, ["interrupted", "interrupted"])
+    assert "attractor-nb map --resume all --gates pause" in ended.err
+    for row in rows:
+        assert command("answer", sources / "all" / row["directory"], "gate", "a").code == 0
+    assert command("map", "--resume", "all", "--gates", "pause").code == 0
+
+
+def test_a_process_that_is_paused_ends_by_itself_and_leaves_the_run_free(started, command, sources):
+    process = started("run", "review.dot", "--gates", "pause", "--logs-root", "out")
+    shown = process.communicate(timeout=60)
+    assert process.returncode == 3, shown
+    assert command("answer", "out", "gate", "a").code == 0
+    assert command("resume", "out", "--gates", "refuse").code == 0

@@ -164,6 +164,7 @@ def test_refusing_fails_at_once_with_the_ways_to_get_an_answer():
         ask(RefusingInterviewer())
     assert caught.value.message == "gate 'review' needs an answer, and no interviewer can give one"
     assert 'interviewer="auto"' in caught.value.hint
+    assert 'interviewer="pause"' in caught.value.hint
 
 
 def test_interviewers_that_nobody_listens_to_ignore_news():

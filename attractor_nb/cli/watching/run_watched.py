@@ -18,7 +18,7 @@ from attractor_nb.model.events import (
     PipelineStarted,
     StageEnd,
 )
-from attractor_nb.model.states import NodeStatus
+from attractor_nb.model.states import PAUSED, NodeStatus
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.manifest_file import read_manifest
@@ -141,7 +141,8 @@ class WatchedRun:
     @property
     def exit_code(self) -> ExitCode:
         """What watching it ends with; 0 as long as it goes on."""
-        return ExitCode.of(self.view.status, is_unmeasured=self.view.is_unmeasured)
+        status = PAUSED if self.view.is_paused else self.view.status
+        return ExitCode.of(status, is_unmeasured=self.view.is_unmeasured)
 
 
 class RunFollower:

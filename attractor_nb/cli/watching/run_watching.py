@@ -15,7 +15,7 @@ from attractor_nb.cli.progress import ProgressDisplay
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as_mapping, as_mappings, in_commands
 from attractor_nb.cli.remote_runs.server_events import follow_events, status_at_rest
 from attractor_nb.cli.reporting import error_plain, exit_code_of, print_json
-from attractor_nb.cli.run_summary import resume_command, shown_path
+from attractor_nb.cli.run_summary import answer_command, resume_command
 from attractor_nb.cli.stage_words import name_columns
 from attractor_nb.cli.terminal import Terminal
 from attractor_nb.cli.tones import Tone
@@ -60,7 +60,7 @@ def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCod
     def how(gate: InterviewStarted) -> str:
         if follower.is_live:
             return NOT_HERE
-        return shlex.join(["attractor-nb", "answer", shown_path(logs_root), gate.stage, "CHOICE"])
+        return answer_command(logs_root, gate.stage)
 
     def batches() -> Batches:
         yield from follower
@@ -68,7 +68,7 @@ def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCod
             run.lose(LOST_OWNER)
 
     code = _show(run, batches(), how, is_once=is_once, is_json=is_json)
-    if code is ExitCode.INTERRUPTED:
+    if code in {ExitCode.INTERRUPTED, ExitCode.PAUSED}:
         print(f"Continue with `{resume_command(logs_root)}`", file=sys.stderr)
     return code
 

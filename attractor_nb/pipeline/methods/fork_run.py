@@ -81,8 +81,9 @@ class Forking(Execution):
             pipeline: What goes on in place of what this run ran.
             on_graph_change: As of ``Pipeline.resume``; with a pipeline given the change is accepted.
             backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
-            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by
-                default the view of the run, or the terminal when there is none.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), pause (the run stops there, answered
+                later), refuse, a function or an interviewer; by default the view of the run, or the terminal when there
+                is none.
             trust: Trust the commands of a pipeline from another source, for this call: True, or their hash.
             max_steps: Stop after this many stages.
             max_node_visits: Stop after this many visits to one node.

@@ -123,8 +123,9 @@ class ResumingMap(Definition):
             session: The directory whose .founder-mode/status has the status files of the rows (status-schema); True:
                 the working directory.
             backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
-            interviewer: Who answers gates: auto, console, deferred (run.answer), a function or an interviewer; by
-                default the view of the run, or the terminal when there is none.
+            interviewer: Who answers gates: auto, console, deferred (run.answer), pause (the run stops there, answered
+                later), refuse, a function or an interviewer; by default the view of the run, or the terminal when there
+                is none.
             trust: Trust the commands of a pipeline from another source, for this call: True, or their hash.
             max_steps: Stop after this many stages.
             max_node_visits: Stop after this many visits to one node.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.prepare.run_options import RunOptions
     from attractor_nb.runtime.workspace.workspace import Workspace
     from attractor_nb.workers.shipping import Shipping
+
+
+CHILD_OF: Final = "child_of"
+"""The entry of a question's metadata that names the stage whose child run asks."""
 
 
 class Above(Struct, frozen=True):
@@ -90,5 +94,5 @@ class InheritedInterviewer:
             question,
             id=f"{self._within}/{question.id or question.stage}",
             stage=f"{self._path}/{question.stage}",
-            metadata={**question.metadata, "child_of": self._path},
+            metadata={**question.metadata, CHILD_OF: self._path},
         )
