@@ -246,6 +246,7 @@ class StageScope(msgspec.Struct):
         index: Ordinal of the stage in the run.
         branch: Path of the branch that the stage is in, or empty.
         branches: For a fan-out: its branches.
+        has_item: It is run for one item of a list (``for_each``), which the context has as ``item``.
         children: Where it gets child runs; None where there are none.
         instructions: What a supervisor has told this run and no prompt has carried yet, oldest first.
         messages: The same of people: what they told the run, or this node.
@@ -283,6 +284,7 @@ class StageScope(msgspec.Struct):
     index: int = 0
     branch: str = ""
     branches: Branches | None = None
+    has_item: bool = False
     children: Children | None = None
     instructions: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()

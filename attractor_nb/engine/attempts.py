@@ -45,6 +45,7 @@ from attractor_nb.interrupts import is_from_keyboard
 from attractor_nb.model.calls.cached import CachedStage
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Outcome
+from attractor_nb.model.vocabulary.repetition import FOR_EACH
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
 from attractor_nb.storage.stages.status_file import StatusText
 
@@ -180,6 +181,7 @@ class Attempts(msgspec.Struct):
             index=started.index,
             branch=self.branch,
             branches=FanOut(self.keeper, self, planned, started) if planned.is_fan_out else None,
+            has_item=FOR_EACH in setup.plan.graph.attrs,  # which the graph of an item alone has
             children=setup.children,
             instructions=instructions,
             messages=messages,

@@ -15,7 +15,7 @@ from attractor_nb.handlers.call_inputs import place_of
 from attractor_nb.model.calls.call_content import StageCall
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.vocabulary.comma_lists import comma_list
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM, ITEM_INDEX
+from attractor_nb.model.vocabulary.repetition import ITEM, ITEM_INDEX
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.files.strict_json import json_bytes
 
@@ -63,7 +63,7 @@ class ToolHandler:
 
         result = await self._processes.run(
             line,
-            env={**_environment(scope), **_item_environment(graph, context)},
+            env={**_environment(scope), **(_item_environment(context) if scope.has_item else {})},
             stdin=document,
             timeout_seconds=None if timeout is None else timeout.seconds,
             output_directory=scope.files.directory,
@@ -111,13 +111,11 @@ def _environment(scope: StageScope) -> dict[str, str]:
     }
 
 
-def _item_environment(graph: Graph, context: Context) -> dict[str, str]:
+def _item_environment(context: Context) -> dict[str, str]:
     """The item that the command is run for, where it is run for each of a list; texts as they are, else JSON.
 
     One that no variable can hold, because it is too long or has a NUL, is in the JSON on stdin alone.
     """
-    if FOR_EACH not in graph.attrs:  # which the graph of an item alone has
-        return {}
     found: dict[str, str] = {}
     for name, key in (("ATTRACTOR_ITEM", ITEM), ("ATTRACTOR_ITEM_INDEX", ITEM_INDEX)):
         value = context.get(key)

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor_nb.lint.consequences import Slip
+from attractor_nb.lint.source_places import replacing_value, value_span
 from attractor_nb.lint.survey import LintOptions, Survey
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity
+from attractor_nb.model.graph import Node
+from attractor_nb.model.nearest_name import nearest, suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from attractor_nb.lint.consequences import Meant
     from attractor_nb.model.graph import Graph
@@ -101,3 +104,24 @@ def rule(severity: Severity) -> Callable[[Callable[[Survey], Iterable[Finding]]]
         return Rule(check.__name__, severity, check)
 
     return make
+
+
+def unregistered(
+    thing: Graph | Node, attribute: str, claim: str, name: str, option: str, known: Collection[str]
+) -> Finding:
+    """The finding about a name that is not registered; its fix is the nearest that is, or how to register it.
+
+    Args:
+        thing: Has the attribute.
+        attribute: Its name; its value is the name that is not registered.
+        claim: How the message begins: ``"judge" names the schema``.
+        name: The name.
+        option: The option of ``Pipeline`` that registers it.
+        known: The names that are registered.
+    """
+    message = f'{claim} "{name}", which is not registered'
+    fix = Fix(f'register it: Pipeline(…, {option}={{"{name}": {name}}})')
+    if near := nearest(name, sorted(known)):
+        message += suggestion(near)
+        fix = replacing_value(thing, attribute, near, f'write "{near}"')
+    return Finding(message, value_span(thing, attribute), thing.id if isinstance(thing, Node) else "", fix=fix)

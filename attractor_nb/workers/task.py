@@ -37,6 +37,7 @@ SCOPE_NAMES: Final = (
     "complaint",
     "index",
     "branch",
+    "has_item",
 )
 """What of a ``StageScope`` travels."""
 

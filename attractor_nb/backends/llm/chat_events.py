@@ -12,6 +12,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from attractor_nb.model.outcome import MAX_COUNT
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -19,8 +21,6 @@ _DATA, _ERROR, _END = b"data:", b"error:", b"data: [DONE]\n\n"
 _LOOSE: Final = re.compile(rb'"message"|"tool_calls"|"usage"\s*:\s*\{')
 """Parts of an event that may need a change; an event without them is passed on unchanged."""
 _SHOWN: Final = 300
-_MOST_TOKENS: Final = 10**12
-"""Of a request; a server that says more does not count."""
 
 
 class ChatEvents:
@@ -114,7 +114,7 @@ class _Calls:
 
 def _is_counted(usage: dict[str, Any]) -> bool:
     counts = [usage.get(key) for key in ("prompt_tokens", "completion_tokens")]
-    return all(type(count) is int and 0 <= count <= _MOST_TOKENS for count in counts)
+    return all(type(count) is int and 0 <= count <= MAX_COUNT for count in counts)
 
 
 def _objects(text: bytes) -> Iterator[dict[str, Any]]:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.decisions.answers.gate_choices import YES_OR_NO, choices_of, default_answer, side_of
 from attractor_nb.decisions.answers.response_schemas import is_schema_name, schema_problem
-from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.lint.rule import Finding, rule, unregistered
 from attractor_nb.lint.source_places import replacing_value, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.nearest_name import did_you_mean, nearest, suggestion
+from attractor_nb.model.nearest_name import nearest
 from attractor_nb.model.question import AnswerValue, QuestionType
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, DEFAULT_TYPE, HUMAN_TYPE
@@ -53,23 +53,12 @@ def schema_valid(survey: Survey) -> Iterator[Finding]:
         if not text:
             continue
         if is_schema_name(text):
-            yield from _unknown_name(survey, node, text)
+            if (known := survey.options.schemas) is not None and text not in known:
+                yield unregistered(node, "response_schema", f'"{node.id}" names the schema', text, "schemas", known)
         elif problem := schema_problem(text):
             message = f'the response_schema of "{node.id}" is not a valid JSON Schema: {problem}'
             fix = Fix('write a schema such as {"type": "object"}, or the name of a registered model')
             yield Finding(message, value_span(node, "response_schema"), node.id, fix=fix)
-
-
-def _unknown_name(survey: Survey, node: Node, name: str) -> Iterator[Finding]:
-    known = survey.options.schemas
-    if known is None or name in known:
-        return
-    message = f'"{node.id}" names the schema "{name}", which is not registered'
-    fix = Fix(f'register it: Pipeline(…, schemas={{"{name}": {name}}})')
-    if near := nearest(name, sorted(known)):
-        message += suggestion(near)
-        fix = replacing_value(node, "response_schema", near, f'write "{near}"')
-    yield Finding(message, value_span(node, "response_schema"), node.id, fix=fix)
 
 
 @rule(Severity.WARNING)
@@ -143,26 +132,25 @@ def form_valid(survey: Survey) -> Iterator[Finding]:
     for node in survey.having(_FORM):
         name = node.get(_FORM, str, "").strip()
         if name and (found := _form_problem(survey, node, name)):
-            message, fix = found
-            yield Finding(message, value_span(node, _FORM), node.id, fix=fix)
+            yield found
 
 
-def _form_problem(survey: Survey, node: Node, name: str) -> tuple[str, Fix] | None:
-    kind = survey.types[node.id]
+def _form_problem(survey: Survey, node: Node, name: str) -> Finding | None:
+    kind, known = survey.types[node.id], survey.options.schemas
     if kind in BUILT_IN_TYPES and kind != HUMAN_TYPE and kind not in survey.options.taken_over:
-        return f'"{node.id}" has {_FORM}, but is not a human gate', Fix("make it a gate, shape=hexagon, or remove it")
-    if not is_schema_name(name):
-        return f'the {_FORM} of "{node.id}" is not a name', Fix("write the name of a registered pydantic model")
-    known = survey.options.schemas
-    if known is None:
+        message, remedy = (
+            f'"{node.id}" has {_FORM}, but is not a human gate',
+            "make it a gate, shape=hexagon, or remove it",
+        )
+    elif not is_schema_name(name):
+        message, remedy = f'the {_FORM} of "{node.id}" is not a name', "write the name of a registered pydantic model"
+    elif known is not None and name not in known:
+        return unregistered(node, _FORM, f'"{node.id}" names the schema', name, "schemas", known)
+    elif problem := survey.options.invalid_forms.get(name):
+        message, remedy = problem, "use a model with flat fields"
+    else:
         return None
-    if name in known:
-        problem = survey.options.invalid_forms.get(name)
-        return (problem, Fix("use a model with flat fields")) if problem else None
-    fix = Fix(f'register it: Pipeline(…, schemas={{"{name}": {name}}})')
-    if near := nearest(name, sorted(known)):
-        fix = replacing_value(node, _FORM, near, f'write "{near}"')
-    return f'"{node.id}" names the schema "{name}", which is not registered{did_you_mean(name, known)}', fix
+    return Finding(message, value_span(node, _FORM), node.id, fix=Fix(remedy))
 
 
 @rule(Severity.WARNING)

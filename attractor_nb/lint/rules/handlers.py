@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.lint.consequences import with_value
-from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.lint.rule import Finding, rule, unregistered
 from attractor_nb.lint.source_places import replacing_value, value_span
 from attractor_nb.lint.survey import BUILT_IN_TYPES
 from attractor_nb.model.diagnostic import Fix, Severity
@@ -216,16 +216,7 @@ def function_known(survey: Survey) -> Iterator[Finding]:
             message = f'"{node.id}" has the type "{kind}", so its function "{name}" is not called'
             yield Finding(message, value_span(node, "function"), node.id, fix=Fix("remove the type, or the function"))
         elif known is not None and kind == FUNCTION_TYPE and name not in known:
-            yield _unknown_function(node, name, known)
-
-
-def _unknown_function(node: Node, name: str, known: frozenset[str]) -> Finding:
-    message = f'"{node.id}" calls the function "{name}", which is not registered'
-    fix = Fix(f'register it: Pipeline(…, functions={{"{name}": {name}}})')
-    if near := nearest(name, sorted(known)):
-        message += suggestion(near)
-        fix = replacing_value(node, "function", near, f'write "{near}"')
-    return Finding(message, value_span(node, "function"), node.id, fix=fix)
+            yield unregistered(node, "function", f'"{node.id}" calls the function', name, "functions", known)
 
 
 @rule(Severity.WARNING)

@@ -10,12 +10,12 @@ from attractor_nb.decisions.answers.response_schemas import is_schema_name
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.lint.consequences import with_value
-from attractor_nb.lint.rule import Finding, rule
+from attractor_nb.lint.rule import Finding, rule, unregistered
 from attractor_nb.lint.source_places import embedded_text, outward, replacing, replacing_value, value_span
 from attractor_nb.lint.survey import KnownNames
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, INPUTS_SCHEMA, STAGE_KEYS, inputs_of, parse_inputs
-from attractor_nb.model.nearest_name import nearest, slipped, suggestion
+from attractor_nb.model.nearest_name import nearest, slipped
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.model.vocabulary.mappings import parse_mapping
 from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM_KEYS, LIST_KEYS, is_repeated
@@ -76,14 +76,8 @@ def inputs_valid(survey: Survey) -> Iterator[Finding]:
         message = "the input goal has no effect: $goal is the goal of the graph"
         yield Finding(message, value_span(graph, INPUTS), fix=Fix("remove one of them, or rename the input"))
     name, known = graph.get(INPUTS_SCHEMA, str, "").strip(), survey.options.schemas
-    if not name or known is None or name in known:
-        return
-    message = f'inputs_schema names the schema "{name}", which is not registered'
-    fix = Fix(f'register it: Pipeline(…, schemas={{"{name}": {name}}})')
-    if near := nearest(name, sorted(known)):
-        message += suggestion(near)
-        fix = replacing_value(graph, INPUTS_SCHEMA, near, f'write "{near}"')
-    yield Finding(message, value_span(graph, INPUTS_SCHEMA), fix=fix)
+    if name and known is not None and name not in known:
+        yield unregistered(graph, INPUTS_SCHEMA, "inputs_schema names the schema", name, "schemas", known)
 
 
 @rule(Severity.WARNING)
