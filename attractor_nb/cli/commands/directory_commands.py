@@ -128,7 +128,7 @@ def doctor(
     if backend is not None or model is not None or is_online:
         raise typer.BadParameter("--backend, --model and --online need a .dot file")
     if is_map(place):
-        from attractor_nb.cli.watching.map_watching import diagnose_map  # noqa: PLC0415 - as above
+        from attractor_nb.cli.map_watching import diagnose_map  # noqa: PLC0415 - as above
 
         if target is not None:
             raise typer.BadParameter("--salvage needs the run directory of a row, such as MAP_DIR/row-00000")
@@ -210,7 +210,7 @@ def watch(
 
         return watch_directory(path, is_once=is_once, is_json=is_json)
     if path is not None and is_map(path):
-        from attractor_nb.cli.watching.map_watching import watch_map  # noqa: PLC0415 - as above
+        from attractor_nb.cli.map_watching import watch_map  # noqa: PLC0415 - as above
 
         return watch_map(path, is_once=is_once, is_json=is_json)
     from attractor_nb.cli.watching.session_table_watch import watch as watch_session  # noqa: PLC0415 - as above
