@@ -146,6 +146,7 @@ class World(Struct):
     is_stepping: bool = False
     tries: dict = {}
     task: Any = None
+    walking: set = set()
 
     clock = store = setup = property(lambda self: self)
     uniform = staticmethod(lambda low, high: low)
