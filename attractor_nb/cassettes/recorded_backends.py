@@ -182,6 +182,7 @@ class RecordedBackend:
             prompt,
             self._described.call_inputs(node, context),
             place=place_of(scope),
+            preamble=scope.preamble,
             conversation=conversation,
             attachments=(each.digest for each in scope.attachments),
         )

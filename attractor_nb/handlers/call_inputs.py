@@ -75,6 +75,7 @@ def backend_call(backend: CodergenBackend, node: Node, prompt: str, context: Con
         prompt,
         {**judged, **described, **place},
         place=place_of(scope),
+        preamble=scope.preamble,
         conversation=scope.conversation.read() if scope.conversation else "",
         attachments=(each.digest for each in scope.attachments),
     )

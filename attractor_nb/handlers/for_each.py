@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from attractor_nb.decisions.fan_outs.branch_policies import (
     FIRST_SUCCESS,
     ITEMS,
+    WAIT_ALL,
     FanOutPolicy,
     Settling,
     judged,
@@ -197,8 +198,7 @@ def _result(node: Node, item: ListItem, child: Child, look: ChildSnapshot) -> It
     updates = {} if commit is None else {key: child.value(key) for key in commit.context if not _is_engines_own(key)}
     status, reason, notes = StageStatus.FAIL, look.reason, "" if commit is None else commit.outcome.notes
     if look.status == "completed":
-        is_partial = commit is not None and commit.outcome.status is StageStatus.PARTIAL_SUCCESS
-        status, reason = StageStatus.PARTIAL_SUCCESS if is_partial else StageStatus.SUCCESS, ""
+        status, reason = StageStatus.SUCCESS if commit is None else commit.outcome.status, ""
     elif not reason:
         reason = f"its run was {look.status}"
     return ItemResult(
@@ -228,6 +228,8 @@ def _output(node: Node, updates: Mapping[str, Any]) -> Any:
 
 def _judged(policy: FanOutPolicy, results: Sequence[ItemResult]) -> Outcome:
     """The outcome of the stage; one item that could not be executed makes it unmeasured (ruling 51)."""
+    if policy.join == WAIT_ALL and all(result.status.is_skipped for result in results):
+        return Outcome(StageStatus.SKIPPED, notes=f"{len(results)} of {len(results)} items were skipped")
     outcome = judged(policy, results)
     unmeasured = next((result for result in results if result.is_unmeasured), None)
     is_won = policy.join == FIRST_SUCCESS and outcome.status.is_success

@@ -20,14 +20,16 @@ MIN_LENGTH: Final = 12
 """Shorter values are no secrets worth the name: ``true``, ``1`` and ``development`` must stay readable."""
 
 _NAME: Final = (
-    r"(?i)(?:.*[_-])?(?:API_?KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?"
-    r"|(?:PRIVATE|ACCESS|SECRET|SIGNING|ENCRYPTION)_?KEYS?|AUTH_?KEYS?|PAT)(?:[_-].*)?|(?i:.+_KEY)"
-    r"|.*PASSWORD|(?:.+[_-])(?:PWD|PASS|AUTH)|(?:.*[_-])?COOKIES?"
+    r"(?i)(?:.*[_-])?(?:API_?KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?|CREDS|JWTS?"
+    r"|(?:PRIVATE|ACCESS|SECRET|SIGNING|ENCRYPTION|MASTER|FERNET)_?KEYS?|AUTH_?KEYS?|PAT)(?:[_-].*)?|(?i:.+_KEYS?)"
+    r"|.*(?:PASSWORD|TOKEN|API_?KEY|MASTERKEY|BINDPW)|SSHPASS|(?:.+[_-])(?:PWD|PASS|AUTH)|(?:.*[_-])?COOKIES?"
 )
 _PLAIN_NAME: Final = (
     r"(?i).*[_-](?:FILE|PATH|DIR|DIRECTORY|URL|URI|HOST|PORT|NAME|ID|TYPE|TTL|LIMIT|COUNT|TIMEOUT|REGION)"
 )
 """Names of what belongs to a secret without being one: ``TOKEN_FILE``, ``SECRET_NAME``."""
+_NAME_OF_AN_ID: Final = r"(?i)(?:.*[_-])?SECRET_ID"
+"""A secret in spite of its last word: that of Vault."""
 
 
 @cache
@@ -44,6 +46,8 @@ def is_secret_name(name: str) -> bool:
     >>> [is_secret_name(name) for name in ("PGPASSWORD", "MYSQL_PWD", "OLDPWD", "SSH_AUTH_SOCK")]
     [True, True, False, False]
     """
+    if _compiled(_NAME_OF_AN_ID).fullmatch(name):
+        return True
     return bool(_compiled(_NAME).fullmatch(name)) and not _compiled(_PLAIN_NAME).fullmatch(name)
 
 

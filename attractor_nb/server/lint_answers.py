@@ -106,8 +106,8 @@ def plain_outline(graph: Graph) -> list[dict[str, Any]]:
                 "shape": node.shape,
                 "classes": list(node.classes),
                 **_shown_place(node.span),
-                "incoming": [_end(edge, edge.source) for edge in graph.edges if edge.target == node.id],
-                "outgoing": [_end(edge, edge.target) for edge in graph.edges if edge.source == node.id],
+                "incoming": [_end(edge, edge.source) for edge in graph.incoming_edges(node.id)],
+                "outgoing": [_end(edge, edge.target) for edge in graph.outgoing_edges(node.id)],
             }
             for node in graph.nodes.values()
         ]

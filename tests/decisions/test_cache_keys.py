@@ -29,14 +29,21 @@ MODEL = {
 
 def _model(place: PlaceOfCall = RUN, **changes: object):
     given = {**MODEL, **changes}
-    return model_call("plan", given["prompt"], given["described"], place=place, conversation=given["conversation"])
+    return model_call(
+        "plan",
+        given["prompt"],
+        given["described"],
+        place=place,
+        preamble=given.get("preamble", ""),
+        conversation=given["conversation"],
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "change"),
     [
         ("prompt", {"prompt": "Plan it well."}),
-        ("carried", {"prompt": with_context("Goal: ship", "Plan it.")}),
+        ("carried", {"prompt": with_context("Goal: ship", "Plan it."), "preamble": "Goal: ship"}),
         ("conversation", {"conversation": "[1]"}),
         ("model", {"described": {**MODEL["described"], "model": "n"}}),
         ("provider", {"described": {**MODEL["described"], "provider": "q"}}),
@@ -110,12 +117,11 @@ def test_visit_and_files_of_a_stage_are_in_its_key(name: str, change: dict) -> N
 
 
 def test_nothing_of_the_run_is_in_the_key() -> None:
-    def prompt(place: PlaceOfCall, tries: str) -> str:
+    def made(place: PlaceOfCall, tries: str):
         told = f"Goal: ship\nRun: {place.run_id}\nCompleted stages:\n- plan (Plan): success{tries} - done"
-        return with_context(told, f"Look into {place.directories[0]}/plan.")
+        return _model(place, prompt=with_context(told, f"Look into {place.directories[0]}/plan."), preamble=told)
 
-    first = _model(RUN, prompt=prompt(RUN, ""))
-    second = _model(OTHER, prompt=prompt(OTHER, " after 3 attempts"))
+    first, second = made(RUN, ""), made(OTHER, " after 3 attempts")
     assert first.values == second.values
     assert first.digest == second.digest
 
@@ -151,6 +157,17 @@ def test_how_an_earlier_stage_came_to_its_result_is_no_input() -> None:
     told = "Goal: ship\n\n### Earlier stages\n\n- plan: success"
 
     def made(carried):
-        return model_call("b", with_context(carried, "Go."), {}, place=RUN)
+        return model_call("b", with_context(carried, "Go."), {}, place=RUN, preamble=carried)
 
     assert made(f"{told}\n\n### Attempts and tool calls\n\n- plan: read()").digest == made(told).digest
+
+
+@pytest.mark.parametrize("carried", ["Goal: x\n\nRun: now\n\nRED", "Goal: x\n\n### Attempts and tool calls\n\nRED"])
+def test_ruling_44_a_task_that_looks_like_a_carried_context_counts_whole(carried) -> None:
+    task = with_context(carried, "Name the colour.")
+    digests = {
+        model_call("b", with_context(preamble, sent), {}, place=RUN, preamble=preamble).digest
+        for preamble in ("", "Goal: ship")
+        for sent in (task, task.replace("RED", "GREEN"))
+    }
+    assert len(digests) == 4

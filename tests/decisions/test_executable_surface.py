@@ -180,3 +180,16 @@ def test_the_hash_covers_all_that_a_model_is_told_which_may_execute_ruling_43(ch
     assert surface(STEERED.format(**PLAIN)).full_hash != surface(STEERED.format(**PLAIN | change)).full_hash
     looks = PLAIN | {"tools": "read"}
     assert surface(STEERED.format(**looks)).full_hash == surface(STEERED.format(**looks | change)).full_hash
+
+
+def test_ruling_43_any_attribute_of_a_steered_graph_may_reach_a_prompt() -> None:
+    steered = 'a [prompt="work ${graph.tooltip}", allowed_tools="run"]'
+    for name in ("tooltip", "URL", "bgcolor", "llm_model", "thread_id"):
+        assert surface(f'{name}="one" {steered}').full_hash != surface(f'{name}="two" {steered}').full_hash
+    assert surface('tooltip="one" a [prompt="work"]').commands == ()
+
+
+def test_ruling_43_where_commands_work_is_part_of_what_is_trusted() -> None:
+    tool = 'a [shape=parallelogram, tool_command="rm -rf ./*"]'
+    assert surface(f'isolation="workspace" {tool}').full_hash != surface(tool).full_hash
+    assert surface('isolation="workspace" a [prompt="work"]').commands == ()

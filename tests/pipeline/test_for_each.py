@@ -518,3 +518,30 @@ def test_such_keys_are_anybodys_where_no_stage_is_repeated():
 def test_such_a_stage_cannot_be_pinned_for_no_item_would_be_run():
     with pytest.raises(OptionError, match="its items would not be run"):
         run(repeated(), pins={"review": "text"})
+
+
+SKIPPED = Outcome(StageStatus.SKIPPED, notes="nothing to do")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "answers", "status"),
+    [
+        ("", dict.fromkeys(FILES, SKIPPED), "skipped"),
+        ("", {"a.py": SKIPPED}, "success"),
+        (", join_policy=k_of_n, join_k=2", dict.fromkeys(FILES, SKIPPED), "fail"),
+        (", join_policy=k_of_n, join_k=2", {"a.py": SKIPPED}, "success"),
+        (", join_policy=k_of_n, join_k=3", {"a.py": SKIPPED}, "fail"),
+    ],
+)
+def test_ruling_17a_an_item_that_was_skipped_is_no_success(attributes, answers, status):
+    text = repeated(f'prompt="Review ${{item}}"{attributes}')
+    result = Pipeline(text, backend=PerItem(answers)).run(wait=True, params={"files": FILES})
+    assert result.node_outcomes.get("review", StageStatus.SKIPPED) == status
+    assert result.context["review.results"][0]["status"] == "skipped"
+
+
+def test_ruling_17a_a_strict_gate_whose_items_were_all_skipped_is_not_satisfied():
+    text = repeated('prompt="Review ${item}", goal_gate=true', graph="strict_gates=true")
+    answers = dict.fromkeys(FILES, SKIPPED)
+    result = Pipeline(text, backend=PerItem(answers)).run(wait=True, params={"files": FILES})
+    assert (result.status, result.reason[:21]) == ("fail", "goal_gate_unsatisfied")

@@ -22,7 +22,6 @@ from attractor_nb.model.calls.model_endpoints import PREFIX
 from attractor_nb.model.calls.rates import RATE_FIELDS
 from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
 from attractor_nb.model.vocabulary.attribute_table import TABLE
-from attractor_nb.model.vocabulary.foreign_names import GRAPHVIZ_NAMES
 from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
 
 if TYPE_CHECKING:
@@ -73,8 +72,8 @@ _STEERING: Final = (
 """Texts of a node that reach a model, its own or one after it: by the context, a thread, an answer at a gate."""
 _ASKING: Final = frozenset({"codergen", FOR_EACH_TYPE, "parallel.fan_in", "stack.manager_loop"})
 """Types of nodes that may ask a model."""
-_DRAWN: Final = GRAPHVIZ_NAMES - {"label", "comment"}
-_GRAPH_TABLE: Final = frozenset(row.name for row in TABLE if row.scope is Scope.GRAPH)
+_CHOSEN: Final = frozenset(row.name for row in TABLE if row.choices)
+"""Attributes whose value is one of a few words: no text that could steer."""
 _GRAPH_TEXTS: Final = ("goal", "inputs", "label")
 _FORM: Final = "attractor-nb executable surface 1"
 """Part of what is hashed: another canonical form must never yield the same hash."""
@@ -169,7 +168,15 @@ def executable_surface(graph: Graph, *, acts_unasked: bool = False) -> Executabl
         acts_unasked: Its backend may write or execute for every model stage, as ``protocols.acts_unasked`` says.
     """
     has_texts = is_steered(graph, acts_unasked=acts_unasked)
-    return ExecutableSurface(tuple(_all_commands(graph, "", has_texts=has_texts)))
+    commands = tuple(_all_commands(graph, "", has_texts=has_texts))
+    return ExecutableSurface((*commands, *_place_of(graph, commands)))
+
+
+def _place_of(graph: Graph, commands: tuple[Command, ...]) -> Iterator[Command]:
+    """Where commands work, which is part of what is trusted: a folder of the run's own, or the user's."""
+    isolation = graph.get("isolation", str, "").strip()
+    if commands and isolation and not any(entry.attribute == "isolation" for entry in commands):
+        yield Command("", "isolation", isolation)
 
 
 def _all_commands(graph: Graph, within: str, *, has_texts: bool) -> Iterator[Command]:
@@ -207,10 +214,10 @@ def is_steered(graph: Graph, *, acts_unasked: bool) -> bool:
 
 
 def _texts_of_graph(graph: Graph, graph_id: str) -> Iterator[Command]:
-    """The texts of a graph that prompts contain, or may: `${graph.note}` is any attribute that is nobody's."""
-    own = sorted(name for name in graph.attrs if name not in _GRAPH_TABLE and name not in _DRAWN)
-    for name in dict.fromkeys((*_GRAPH_TEXTS, *own)):
-        if not _is_of_server(name) and not name.startswith(PREFIX) and (text := graph.get(name, str, "")).strip():
+    """The texts of a graph that prompts contain, or may: `${graph.note}` is any attribute."""
+    for name in dict.fromkeys((*_GRAPH_TEXTS, *sorted(graph.attrs))):
+        is_listed = name in _CHOSEN or name in _GRAPH_NAMES or _is_of_server(name) or name.startswith(PREFIX)
+        if not is_listed and (text := graph.get(name, str, "")).strip():
             yield Command(graph_id, name, text)
 
 

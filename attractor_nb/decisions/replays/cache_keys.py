@@ -14,7 +14,7 @@ import msgspec
 from attractor_nb.decisions.preambles.preamble import without_incidents
 from attractor_nb.model.calls.attachment import without_bytes
 from attractor_nb.model.calls.call_content import COMMAND_CALL, HANDLER_CALL, MODEL_CALL, CallInputs
-from attractor_nb.model.calls.prompt_sections import split_context
+from attractor_nb.model.calls.prompt_sections import with_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -65,6 +65,7 @@ def model_call(
     described: Mapping[str, Any],
     *,
     place: PlaceOfCall,
+    preamble: str = "",
     conversation: str = "",
     attachments: Iterable[str] = (),
 ) -> CallInputs:
@@ -75,14 +76,19 @@ def model_call(
         prompt: The text as it is sent, carried context included.
         described: What the backend says of the call beside it (``DescribesCalls``).
         place: Where.
+        preamble: The carried context that the prompt begins with. A text that only looks like one counts whole.
         conversation: Under ``full`` fidelity: what the thread has said so far.
         attachments: SHA-256 of what is attached, in its order.
 
-    >>> sent = "## Context\n\nGoal: ship\n\nRun: k7f3\n\n## Task\n\nPlan."
-    >>> model_call("plan", sent, {"model": "m"}, place=PlaceOfCall("k7f3")).values
+    >>> carried = "Goal: ship\n\nRun: k7f3"
+    >>> sent = with_context(carried, "Plan.")
+    >>> model_call("plan", sent, {"model": "m"}, place=PlaceOfCall("k7f3"), preamble=carried).values
     {'prompt': 'Plan.', 'carried': 'Goal: ship', 'model': 'm'}
     """
-    carried, task = split_context(prompt)
+    beginning = with_context(preamble, "")
+    carried, task = "", prompt
+    if beginning and prompt.startswith(beginning):
+        carried, task = preamble.strip(), prompt.removeprefix(beginning)
     values: dict[str, Any] = {"prompt": place.without(task)}
     if carried:
         values["carried"] = place.without(without_incidents(carried))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from attractor_nb.lint.survey import Survey
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Edge, Node
-    from attractor_nb.source import Span
+    from attractor_nb.source import SourceText, Span
 
 _ATTRIBUTE: Final = "model_stylesheet"
 
@@ -314,10 +314,11 @@ def unused_class(survey: Survey) -> Iterator[Finding]:
             yield _unmatched(survey, selector, near, "no node has that class")
     known = KnownNames(selected)
     for node in survey.having("class"):
-        for name in _own_classes(node):
-            if name not in seen:
-                yield _unselected(node, name, known.nearest(name))
-            seen.add(name)
+        unselected = [name for name in dict.fromkeys(_own_classes(node)) if name not in seen]
+        seen.update(unselected)
+        spans = _class_spans(node) if unselected else {}
+        for name in unselected:
+            yield _unselected(node, name, known.nearest(name), spans.get(name))
 
 
 def _selectors(survey: Survey) -> Iterable[Selector]:
@@ -340,16 +341,26 @@ def _own_classes(node: Node) -> tuple[str, ...]:
     return comma_list(node.get("class", str, ""))
 
 
-def _unselected(node: Node, name: str, near: str) -> Finding:
-    message = f'no rule of the stylesheet selects the class "{name}" of "{node.id}"{suggestion(near)}'
-    span, fix = value_span(node, "class"), Fix("add a rule for it, or remove it")
+def _class_spans(node: Node) -> dict[str, Span]:
+    """Where each class of a node is written."""
     written = node.attr_spans.get("class")
-    if written is not None:
-        text = embed_value(written.value)
-        if found := re.search(rf"(?:^|,)\s*({re.escape(name)})\s*(?:,|$)", text.text):
-            span = text.span(*found.span(1))
-            if near:
-                fix = outward(Fix(f'write "{near}"', (TextEdit(span, near),)))
+    if written is None:
+        return {}
+    text = embed_value(written.value)
+    found = reversed(list(re.finditer(r"[^,]+", text.text)))  # of a class that is written twice the first place counts
+    return {part[0].strip(): _without_blanks(text, *part.span()) for part in found}
+
+
+def _without_blanks(text: SourceText, start: int, end: int) -> Span:
+    part = text.text[start:end]
+    return text.span(start + len(part) - len(part.lstrip()), start + len(part.rstrip()))
+
+
+def _unselected(node: Node, name: str, near: str, written: Span | None) -> Finding:
+    message = f'no rule of the stylesheet selects the class "{name}" of "{node.id}"{suggestion(near)}'
+    span, fix = written or value_span(node, "class"), Fix("add a rule for it, or remove it")
+    if written is not None and near:
+        fix = outward(Fix(f'write "{near}"', (TextEdit(written, near),)))
     return Finding(message, span, node.id, fix=fix, severity=Severity.INFO)
 
 

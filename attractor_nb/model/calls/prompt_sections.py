@@ -32,12 +32,12 @@ def with_context(context: str, task: str) -> str:
 
 
 def with_instructions(task: str, instructions: Iterable[str]) -> str:
-    r"""A task with what a supervisor said meanwhile after it; the task alone without that.
+    r"""A task with the instructions of a supervisor after it, each in a fence; the task alone without one.
 
-    >>> with_instructions("Go on.", ["Be brief."]), with_instructions("Go on.", [])
-    ('Go on.\n\n## Instruction from the supervisor\n\nBe brief.', 'Go on.')
+    >>> with_instructions("Go on.", ["Be brief."]) == "Go on." + _INSTRUCTION + "```\nBe brief.\n```"
+    True
     """
-    return "".join([task, *(f"{_INSTRUCTION}{text.strip()}" for text in instructions)])
+    return "".join([task, *(f"{_INSTRUCTION}{fenced(text.strip())}" for text in instructions)])
 
 
 def with_messages(task: str, messages: Iterable[str]) -> str:

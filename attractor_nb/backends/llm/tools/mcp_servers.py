@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from attractor_nb.backends.llm.tools.tool_problems import cut
 from attractor_nb.calling import call
+from attractor_nb.decisions.answers.response_schemas import ResponseSchema, schema_problem
 from attractor_nb.errors import RetryableError, StageError, TerminalError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.allowed_tools import header_variables
@@ -43,6 +44,7 @@ _MAX_LAST_WORDS: Final = 600
 _LOGGERS: Final = ("mcp", "client")
 """Those of the library; the second is what its session calls its own."""
 _CLOSED: Final = "Connection closed"
+_NO_ANSWER: Final = "the server answered with something that is no answer"
 """What the library says where there is no answer any more."""
 
 
@@ -240,15 +242,17 @@ class _Server:
                 {answer, self.task}, timeout=self._declared.timeout_seconds, return_when=asyncio.FIRST_COMPLETED
             )
             if answer.done():
-                return _result_text(answer.result())
+                result = answer.result()
+                complaint = "" if result.is_error else self._output_complaint(tool, result)
+                return (f"{_NO_ANSWER}: {complaint}", True) if complaint else _result_text(result)
         except MCPError as error:
             if not self.is_dead and error.message != _CLOSED:
                 if not is_new and self._connection.has_expired(error):
                     raise _SessionExpired from None
                 return f"{type(error).__name__}: {error}", True
             self._over.set()
-        except (ValueError, RuntimeError) as error:  # a result that breaks its own schema
-            return f"the server answered with something that is no answer: {error}", True
+        except (ValueError, RuntimeError) as error:
+            return f"{_NO_ANSWER}: {error}", True
         finally:
             answer.cancel()
             self._calls -= 1
@@ -258,6 +262,18 @@ class _Server:
             await asyncio.wait({self.task}, timeout=CLOSE_SECONDS)
             return self.exit_report(), True
         return f"no answer within {self._declared.timeout_seconds:g} s", True
+
+    def _output_complaint(self, tool: str, result: Any) -> str:
+        """Why a result breaks the schema that its tool declares for it; empty when it does not."""
+        schema = next((each["output"] for each in self._tools if each["name"] == tool), None)
+        if not schema:
+            return ""
+        if result.structured_content is None:
+            return f"{tool} declares a schema for its results, and this result has no structured content"
+        text = json.dumps(schema)
+        if problem := schema_problem(text):
+            return f"the schema for the results of {tool} cannot be used: {problem}"
+        return ResponseSchema(text).complaint_about(result.structured_content)
 
     async def _live(self) -> None:
         """Start, say what there is, and wait for the end: the whole life in one task."""
@@ -279,11 +295,16 @@ class _Server:
         from mcp import ClientSession  # noqa: PLC0415 - slow to import, for graphs with servers alone
 
         async with self._connection.connect(self._over.set) as (read, write), ClientSession(read, write) as session:
+            session.validate_tool_result = _unchecked  # by patterns that may take for ever; ours are linear
             await session.initialize()
             self._tools = await _listed(session)
             limit.reschedule(None)
             self._ready.set_result(session)
             await self._over.wait()
+
+
+async def _unchecked(name: str, result: Any) -> None:
+    """In place of the library's check of a result, which ours follows."""
 
 
 async def _listed(session: Any) -> list[dict[str, Any]]:
@@ -295,7 +316,12 @@ async def _listed(session: Any) -> list[dict[str, Any]]:
     for _ in range(MAX_PAGES):
         page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
         found += [
-            {"name": tool.name, "description": tool.description or "", "schema": dict(tool.input_schema)}
+            {
+                "name": tool.name,
+                "description": tool.description or "",
+                "schema": dict(tool.input_schema),
+                "output": tool.output_schema,
+            }
             for tool in page.tools
         ]
         cursor = page.next_cursor

@@ -17,6 +17,22 @@ CONTENTS = {
     "link": [LINK],
     "surrogate": [{"type": "text", "text": "a\ud800b"}],
 }
+# By mode: the schema of the results, and the structured content.
+OUTPUTS = {
+    "regex": ({"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}}, {"a": "a" * 34 + "!"}),
+    "refs": (
+        {
+            "$ref": "#/$defs/d0",
+            "$defs": {
+                **{f"d{level}": {"allOf": [{"$ref": f"#/$defs/d{level + 1}"}] * 2} for level in range(26)},
+                "d26": {"type": "object"},
+            },
+        },
+        {"a": 1},
+    ),
+    "kept": ({"type": "object", "required": ["a"]}, {"a": 1}),
+    "broken": ({"type": "object", "required": ["a"]}, {"b": 1}),
+}
 
 
 def write(message):
@@ -49,7 +65,13 @@ def main():
                 return
         elif message["method"] == "tools/list":
             schema = {} if MODE == "schemaless" else {"type": "object"}
-            write({"id": message["id"], "result": {"tools": [{"name": "get", "inputSchema": schema}]}})
+            tool = {"name": "get", "inputSchema": schema}
+            if MODE in OUTPUTS:
+                tool["outputSchema"] = {"type": "object", **OUTPUTS[MODE][0]}
+            write({"id": message["id"], "result": {"tools": [tool]}})
+        elif message["method"] == "tools/call" and MODE in OUTPUTS:
+            content = [{"type": "text", "text": "found"}]
+            write({"id": message["id"], "result": {"content": content, "structuredContent": OUTPUTS[MODE][1]}})
         elif message["method"] == "tools/call":
             write({"id": message["id"], "result": {"content": CONTENTS[MODE]}})
 

@@ -127,6 +127,20 @@ def test_the_text_of_a_resource_reaches_the_model_and_of_what_is_no_text_where_i
     assert said.startswith(CONTENTS[mode])
 
 
+OUTPUTS = {
+    "regex": "files/get: the server answered with something that is no answer: ",
+    "refs": "files/get: the server answered with something that is no answer: the schema for the results of get cannot",
+    "broken": "files/get: the server answered with something that is no answer: 'a' is a required property",
+    "kept": "found",
+}
+
+
+@pytest.mark.parametrize("mode", OUTPUTS)
+def test_ruling_52_no_schema_of_a_server_for_its_results_holds_the_run(mode, tool_user):
+    (said,) = told(tool_user, ("files_get", {}), command=f"{ODD} {mode}")
+    assert said.startswith(OUTPUTS[mode])
+
+
 def test_the_text_of_a_resource_is_bounded(tool_user):
     (said,) = told(tool_user, ("files_get", {}), command=f"{ODD} large")
     assert len(said) < 51_000
