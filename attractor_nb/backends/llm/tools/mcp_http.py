@@ -7,14 +7,20 @@ believed: a refusal becomes an error in the server's own words, and no answer is
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 import os
+import re
+import time
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 import httpx2
+import msgspec
 
 from attractor_nb.backends.llm.clients import UnusableNetwork, http_client
 from attractor_nb.backends.llm.tools.mcp_stdio import MAX_MESSAGE_BYTES
@@ -31,6 +37,11 @@ if TYPE_CHECKING:
 CONNECT_SECONDS: Final = 15.0
 END_SECONDS: Final = 2.0
 """How long the end of a session may take; the server forgets it by itself."""
+LEAST_PAUSE_SECONDS: Final = 0.5
+"""What is waited at least between two requests for one stream of events."""
+MOST_PAUSE_SECONDS: Final = 8.0
+"""The same at most, beside what the server asks for; a stream that lasted longer did not end at once."""
+_MESSAGE: Final = re.compile(rb"data: ?\{")
 _MAX_REFUSAL_BYTES: Final = 64 * 1024
 _MAX_WORDS: Final = 600
 _SESSION: Final = "mcp-session-id"
@@ -87,8 +98,9 @@ class HttpConnection:
         except UnusableNetwork as unusable:
             raise TerminalError(unusable.fault.message, hint=unusable.fault.hint) from None
         client.headers.update({**headers, "Accept-Encoding": "identity"})
-        client.event_hooks["request"].append(_in_time)
-        client.event_hooks["response"].append(_checked)
+        polls = _Polls(self._declared.timeout_seconds)
+        client.event_hooks["request"] += [_in_time, polls.space]
+        client.event_hooks["response"] += [_checked, polls.watch]
         async with (
             client,
             streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
@@ -143,6 +155,86 @@ async def _checked(response: httpx2.Response) -> None:
         response.headers.pop("content-length", None)
     elif response.headers.get("content-type", "").lower().startswith("application/json"):
         response.stream = _Bounded(response.stream)
+
+
+class _Poll(msgspec.Struct):
+    """The requests of one reader for one stream of events.
+
+    Attributes:
+        since: When the first of those was due that brought nothing.
+        due: When the next may be sent.
+        pause: What is waited after that.
+    """
+
+    since: float = math.inf
+    due: float = 0.0
+    pause: float = LEAST_PAUSE_SECONDS
+
+    def begin_anew(self) -> None:
+        """Count what came before no more."""
+        self.since, self.pause = math.inf, LEAST_PAUSE_SECONDS
+
+
+class _Polls:
+    """Spaces the requests for streams of events.
+
+    A server ends a stream and says with ``retry`` when it is to be asked again: with 0 it would be asked without
+    pause. Each stream that ends at once without a message doubles the pause.
+    """
+
+    def __init__(self, bound_seconds: float) -> None:
+        """Begin with no stream.
+
+        Args:
+            bound_seconds: For how long streams may end at once without a message.
+        """
+        self._bound = bound_seconds
+        self._by_reader: WeakKeyDictionary[asyncio.Task[Any], _Poll] = WeakKeyDictionary()
+
+    async def space(self, request: httpx2.Request) -> None:
+        """Wait until the request may be sent.
+
+        Raises:
+            httpx2.StreamError: The server has had its time.
+        """
+        reader = asyncio.current_task()
+        if request.method != "GET" or reader is None:
+            return
+        poll, now = self._by_reader.setdefault(reader, _Poll()), time.monotonic()
+        if now - poll.since > self._bound:
+            raise httpx2.StreamError(f"the server ended each stream at once, for {self._bound:g} s")
+        poll.since = min(poll.since, now)
+        wait = max(0.0, poll.due - now)
+        poll.due = now + wait + poll.pause
+        poll.pause = min(2 * poll.pause, MOST_PAUSE_SECONDS)
+        await asyncio.sleep(wait)
+
+    async def watch(self, response: httpx2.Response) -> None:
+        """Note whether the stream brings a message, or lasts."""
+        reader = asyncio.current_task()
+        if response.request.method == "GET" and reader is not None and reader in self._by_reader:
+            response.stream = _Watched(response.stream, self._by_reader[reader])
+
+
+class _Watched(httpx2.AsyncByteStream):
+    """A stream of events that begins its poll anew with a message, or when it lasted."""
+
+    def __init__(self, stream: Any, poll: _Poll) -> None:
+        self._stream = stream
+        self._poll = poll
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        began, tail = time.monotonic(), b""
+        async for chunk in self._stream:
+            if _MESSAGE.search(tail + chunk):
+                self._poll.begin_anew()
+            tail = chunk[-len(b"data: ") :]
+            yield chunk
+        if time.monotonic() - began > MOST_PAUSE_SECONDS:
+            self._poll.begin_anew()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 class _Bounded(httpx2.AsyncByteStream):

@@ -7,6 +7,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 TOOLS = [{"name": "get", "description": "Get it.", "inputSchema": {"type": "object"}}]
 
 
+POLL = "id: 1\nretry: 0\ndata:\n\n"
+"""A stream that ends at once, and is to be asked for again at once."""
+
+
 class HttpMcpServer:
     """Answers as JSON or as SSE, with sessions.
 
@@ -18,6 +22,8 @@ class HttpMcpServer:
         hangs: The methods of MCP, or ``DELETE``, that are never answered.
         content: What a tool answers.
         body: What stands in place of an answer of a tool, or None.
+        streams: What each GET is answered with, the last one for ever; without any, streams are refused. A tool is then
+            answered with a stream that ends at once, to be asked for again.
     """
 
     def __init__(self, *, sse=False, key=""):
@@ -28,6 +34,7 @@ class HttpMcpServer:
         self.drops = 0
         self.hangs = set()
         self.body = None
+        self.streams = []
         self.content = [{"type": "text", "text": "got it"}]
         self.sse = sse
         self.key = key
@@ -46,7 +53,11 @@ class HttpMcpServer:
 
             def do_GET(self):
                 outer.note(self, "")
-                outer.send(self, 405, b"", "text/plain")
+                if not outer.streams:
+                    outer.send(self, 405, b"", "text/plain")
+                    return
+                text = outer.streams.pop(0) if len(outer.streams) > 1 else outer.streams[0]
+                outer.send(self, 200, text.encode(), "text/event-stream")
 
             def do_DELETE(self):
                 outer.note(self, "")
@@ -122,6 +133,9 @@ class HttpMcpServer:
             result = {"tools": TOOLS} if method == "tools/list" else {"content": self.content}
         if method == "tools/call" and self.body is not None:
             self.send(handler, 200, self.body, "application/json")
+            return
+        if method == "tools/call" and self.streams:
+            self.send(handler, 200, POLL.encode(), "text/event-stream")
             return
         body = json.dumps({"jsonrpc": "2.0", "id": number, "result": result})
         if self.sse:

@@ -1,6 +1,7 @@
 """MCP servers that have an address: streamable HTTP on loopback, asked through a whole run."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -10,7 +11,7 @@ from attractor_nb.decisions.planning.executable_surface import executable_surfac
 from attractor_nb.errors import TerminalError, UntrustedSource
 from attractor_nb.model.allowed_tools import ServerDeclaration, read_headers
 from attractor_nb.source import SourceText
-from tests.backends.llm.tools.http_mcp_server import HttpMcpServer
+from tests.backends.llm.tools.http_mcp_server import POLL, HttpMcpServer
 
 pytest.importorskip("mcp")
 SOURCE = """digraph g {{ graph [mcp.files.url="{}" {}]
@@ -365,3 +366,19 @@ def test_headers_that_lint_did_not_see_are_refused_all_the_same():
 
     with pytest.raises(TerminalError, match=r'mcp.files.headers has "Authorization: Bearer abc"'):
         filled_headers(ServerDeclaration("files", "", (), 9.0, "http://x", "Authorization: Bearer abc"))
+
+
+def test_a_server_that_asks_to_be_polled_without_a_pause_is_asked_with_one_and_not_for_ever(small, tool_user):
+    server = small()
+    server.streams = [POLL]
+    user = tool_user([GET])
+    assert told(user, server.url, ', mcp.files.timeout="3s"') == ["files/get: no answer within 3 s"]
+    # Of two readers, the session's own and the call's: at 0, 0.5, 1.5 and 3.5 s at the earliest.
+    assert 1 <= server.methods.count("GET") <= 8
+
+
+def test_an_answer_that_is_polled_for_is_taken(small, tool_user):
+    server = small()
+    answer = json.dumps({"jsonrpc": "2.0", "id": 3, "result": {"content": [{"type": "text", "text": "late"}]}})
+    server.streams = [POLL, POLL, f"id: 2\ndata: {answer}\n\n"]
+    assert told(tool_user([GET]), server.url) == ["late"]
