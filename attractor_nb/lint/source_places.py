@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from attractor_nb.languages.dot.literals import embed_value, is_quoted, quote, spell
 from attractor_nb.model.diagnostic import Fix, TextEdit
+from attractor_nb.model.text_files import named_file
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
@@ -47,12 +48,14 @@ def value_span(thing: AttributedElement, name: str) -> Span | None:
 def embedded_text(thing: AttributedElement, name: str, value: str) -> SourceText:
     """The value of an attribute as a text whose spans point into the source.
 
-    When a transform changed the value, or it never stood in a source, its spans point into itself.
+    When a transform changed the value, or it never stood in a source, its spans point into itself, and it has the name
+    of the file that it was read from.
     """
     found = thing.attr_spans.get(name)
-    if found is not None and (text := embed_value(found.value)).text == value:
-        return text
-    return SourceText(value, f"<{name}>")
+    if found is None:
+        return SourceText(value, f"<{name}>")
+    text = embed_value(found.value)
+    return text if text.text == value else SourceText(value, named_file(text.text) or f"<{name}>")
 
 
 def target_span(edge: Edge) -> Span | None:

@@ -211,7 +211,9 @@ class Survey:
 
     @cached_property
     def stylesheet(self) -> Stylesheet | StylesheetSyntaxError:
-        """The stylesheet, or what is wrong with it, pointing into the outer text."""
+        """The stylesheet, or what is wrong with it, pointing into the outer text; none where its file cannot be had."""
+        if any(not problem.node_id for problem in self.options.text_problems):
+            return Stylesheet()
         try:
             return parse_stylesheet(embedded_text(self.graph, "model_stylesheet", self.graph.model_stylesheet))
         except StylesheetSyntaxError as error:

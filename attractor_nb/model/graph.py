@@ -382,6 +382,10 @@ class Graph(Attributed):
         plain = {f"graph.{name}": value for name, value in plain_attrs(self.attrs).items()}
         return {**plain, "graph.goal": self.goal}
 
+    def with_attrs(self, changes: Mapping[str, AttrValue]) -> Graph:
+        """A copy with attributes added or replaced."""
+        return replace(self, attrs=MappingProxyType({**self.attrs, **changes}))
+
     def with_nodes(self, changed: Iterable[Node]) -> Graph:
         """A copy in which the given nodes replace, or join, those of the same id."""
         nodes = dict(self.nodes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import OptionError
 from attractor_nb.model.graph import Edge
 from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.text_files import marked_texts
+from attractor_nb.model.text_files import marked_texts, place_of
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
 from attractor_nb.transforms.splicing import Inside, graph_of, inside_of, joined, redirected, with_inside
 
@@ -47,9 +47,9 @@ class MergeTransform:
         """
         given = graph_of(other)
         if given is other or isinstance(other, str):
-            for node, name, _ in marked_texts(given):
+            for node_id, name, _ in marked_texts(given):
                 raise OptionError(
-                    f'{name} of "{node.id}" names a file that was not read',
+                    f"{place_of(node_id, name)} names a file that was not read",
                     hint="merge a Pipeline, which reads the files of its texts",
                 )
         self._inside = inside_of(given, prefix)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Pipeline, Run
+from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import GraphChanged, OptionError, ValidationError
 from attractor_nb.model.events import RunWarning
 from attractor_nb.server.desk import posted_pipeline
@@ -278,3 +279,104 @@ def test_a_map_keeps_the_text(file, folder, tmp_path):
     assert done.status == "success"
     (folder / "prompts" / "plan.md").unlink()
     assert "Plan for $goal" in (tmp_path / "map" / "pipeline.dot").read_text()
+
+
+# -- a stylesheet in a file --------------------------------------------------------------------------
+
+STYLED = """digraph Plan { model_stylesheet="@styles/models.css"
+    start [shape=Mdiamond] plan [prompt="Plan", class=hard] done [shape=Msquare]  start -> plan -> done }"""
+SHEET = "* { llm_model: gpt-5-mini; }\n.hard { llm_model: claude-opus-4-6; }\n"
+
+
+@pytest.fixture
+def styled(folder):
+    (folder / "styles").mkdir()
+    (folder / "styles" / "models.css").write_text(SHEET)
+    (folder / "styled.dot").write_text(STYLED)
+    return folder / "styled.dot"
+
+
+def test_a_stylesheet_in_a_file_gives_nodes_their_models(styled):
+    pipeline = Pipeline(styled)
+    assert not pipeline.diagnostics
+    assert pipeline.graph.nodes["plan"].llm_model == "claude-opus-4-6"
+    (choice,) = pipeline.models()
+    assert choice.model.reason == "stylesheet .hard, styles/models.css line 2"
+
+
+@pytest.mark.parametrize("text", [SHEET, '* { llm_model: "a\\b"; } /* "@" */\n'], ids=["plain", "quotes"])
+def test_the_source_of_a_pipeline_contains_its_stylesheet(styled, text):
+    (styled.parent / "styles" / "models.css").write_text(text)
+    whole = Pipeline(styled).to_dot()
+    assert "@styles" not in whole
+    assert Pipeline(whole).graph.model_stylesheet == text
+
+
+def test_a_run_directory_goes_on_with_the_stylesheet_that_was_read(styled, tmp_path):
+    run = Pipeline(styled).run(stop_after=1, wait=True, logs_root=tmp_path / "run", interviewer="auto")
+    assert run.status == "paused"
+    (styled.parent / "styles" / "models.css").write_text("* { llm_model: other; }")
+    again = Run.load(tmp_path / "run")
+    assert again.pipeline.graph.nodes["plan"].llm_model == "claude-opus-4-6"
+    assert again.resume().result(60).status == "success"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("@styles/model.css", 'did you mean "styles/models.css"'),
+        ("@../models.css", "below that folder"),
+        ("@.hidden.css", "hidden"),
+        ("@styles/models.py", ".css"),
+    ],
+)
+def test_a_stylesheet_that_cannot_be_had_is_an_error_at_its_attribute(styled, name, message):
+    for hidden in (styled.parent / ".hidden.css", styled.parent / "styles" / "models.py"):
+        hidden.write_text(SHEET)
+    styled.write_text(STYLED.replace("@styles/models.css", name))
+    pipeline = Pipeline(styled)
+    found = problem(pipeline)
+    assert message in f"{found.message} {found.fix.title}"
+    assert [each.rule for each in pipeline.diagnostics if each.is_error] == ["text_file"]
+    assert (found.message.split(":")[0], found.node_id, found.span.text) == ("model_stylesheet", "", f'"{name}"')
+    with pytest.raises(ValidationError):
+        pipeline.run()
+
+
+def test_the_fix_names_the_stylesheet_that_was_meant(styled):
+    styled.write_text(STYLED.replace("models.css", "model.css"))
+    assert Pipeline(styled).fixed().written == STYLED
+
+
+def test_a_stylesheet_of_a_pipeline_from_elsewhere_is_not_read(styled, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert "is not read" in problem(posted_pipeline(STYLED)).message
+
+
+@pytest.mark.parametrize(
+    ("sheet", "rule", "message"),
+    [
+        ("* { llm_model }", "stylesheet_syntax", "(styles/models.css:1:15)"),
+        ("\n* { llm_modl: small }", "unknown_property", "(styles/models.css:2:5)"),
+        ("\n\n#plann { llm_model: small }", "unused_selector", "(styles/models.css:3:1)"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_told_with_its_place_there(styled, sheet, rule, message):
+    (styled.parent / "styles" / "models.css").write_text(sheet)
+    (found,) = [each for each in Pipeline(styled).diagnostics if each.rule == rule]
+    assert message in found.message
+    assert found.span.text == '"@styles/models.css"'
+    assert not found.fix.edits, "nothing is edited in a text that is elsewhere"
+
+
+def test_an_address_in_a_stylesheet_file_needs_trust_as_one_in_the_graph(styled):
+    (styled.parent / "styles" / "models.css").write_text("* { llm_model: m; base_url: http://h.example/v1; }")
+    inside = STYLED.replace("@styles/models.css", "* { llm_model: m; base_url: http://h.example/v1; }")
+    commands = [executable_surface(Pipeline(source).graph).commands for source in (styled, inside)]
+    assert commands[0]
+    assert commands[0] == commands[1]
+
+
+def test_a_graph_with_a_stylesheet_file_that_was_not_read_is_not_merged():
+    with pytest.raises(OptionError, match="model_stylesheet names a file that was not read"):
+        MergeTransform(STYLED, prefix="a_")

@@ -57,7 +57,11 @@ class ValueChoice:
     def reason(self) -> str:
         """Who gave it, in a few words: ``stylesheet .code, line 8``."""
         who = f"{self.origin} {self.selector}".strip()
-        return who if self.line is None else f"{who}, line {self.line}"
+        if self.span is None:
+            return who
+        source = self.span.source
+        is_in_file = self.selector and source.host is None and not source.name.startswith("<")
+        return f"{who}, {source.name} line {self.line}" if is_in_file else f"{who}, line {self.line}"
 
 
 class ModelChoice(msgspec.Struct, frozen=True):

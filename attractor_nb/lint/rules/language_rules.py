@@ -201,7 +201,8 @@ def stylesheet_syntax(survey: Survey) -> Iterator[Finding]:
     """
     error = survey.stylesheet
     if isinstance(error, StylesheetSyntaxError):
-        yield Finding(f"stylesheet: {error.message}", _placed(survey, error.span), fix=Fix(error.hint))
+        message = f"stylesheet: {error.message}{_in_file(error.span)}"
+        yield Finding(message, _placed(survey, error.span), fix=Fix(error.hint))
 
 
 def _placed(survey: Survey, span: Span | None) -> Span | None:
@@ -209,12 +210,19 @@ def _placed(survey: Survey, span: Span | None) -> Span | None:
     return span if span is not None and span.source.host else value_span(survey.graph, _ATTRIBUTE)
 
 
+def _in_file(span: Span | None) -> str:
+    """Where in its file a stylesheet says so; empty for one in the source."""
+    is_in_file = span is not None and span.source.host is None and not span.source.name.startswith("<")
+    return f" ({span.place})" if span is not None and is_in_file else ""
+
+
 def _stylesheet_notices(survey: Survey, name: str) -> Iterator[Finding]:
     if isinstance(survey.stylesheet, StylesheetSyntaxError):
         return
     for notice in survey.stylesheet.notices:
         if notice.rule == name:
-            yield Finding(notice.message, _placed(survey, notice.span), fix=outward(notice.fix))
+            message = f"{notice.message}{_in_file(notice.span)}"
+            yield Finding(message, _placed(survey, notice.span), fix=outward(notice.fix))
 
 
 @rule(Severity.WARNING)
@@ -328,7 +336,7 @@ def _selectors(survey: Survey) -> Iterable[Selector]:
 
 
 def _unmatched(survey: Survey, selector: Selector, near: str, reason: str) -> Finding:
-    message = f"the stylesheet selects `{selector}`, but {reason}"
+    message = f"the stylesheet selects `{selector}`, but {reason}{_in_file(selector.span)}"
     span = _placed(survey, selector.span)
     if not near or selector.span is None:
         return Finding(message, span, fix=Fix("remove the rule, or select existing nodes"))

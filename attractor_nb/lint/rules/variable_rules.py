@@ -190,9 +190,10 @@ def _unknown_key(edge: Edge, text: str, place: int, key: str, near: str) -> Find
 def text_file(survey: Survey) -> Iterator[Finding]:
     """A text that begins with `@` names a file below the folder of the pipeline's file.
 
-    `prompt`, `llm.system_prompt`, `human.prompt` and `manager.instructions` may stand in files. A file is
-    UTF-8 text of at most 1 MiB; `..`, absolute paths and links out of the folder are refused. A pipeline that
-    came over the network or from stdin has no files. `@@` begins a text that itself begins with `@`.
+    `prompt`, `llm.system_prompt`, `human.prompt`, `manager.instructions`, and `model_stylesheet` of the graph may
+    stand in files. A file is UTF-8 text of at most 1 MiB; `..`, absolute paths and links out of the folder are
+    refused. A pipeline that came over the network or from stdin has no files. `@@` begins a text that itself
+    begins with `@`.
 
     Bad:
 
@@ -205,14 +206,14 @@ def text_file(survey: Survey) -> Iterator[Finding]:
             start -> plan -> exit }
     """
     for problem in survey.options.text_problems:
-        node = survey.graph.nodes.get(problem.node_id)
-        if node is None:  # a transform has taken it out
+        thing = survey.graph.nodes.get(problem.node_id) if problem.node_id else survey.graph
+        if thing is None:  # a transform has taken it out
             continue
         fix = Fix(problem.remedy)
         if problem.near:
-            fix = replacing_value(node, problem.attribute, problem.near, f'write "{problem.near}"')
-        message = f'{problem.attribute} of "{problem.node_id}": {problem.message}'
-        yield Finding(message, value_span(node, problem.attribute), node.id, fix=fix)
+            fix = replacing_value(thing, problem.attribute, problem.near, f'write "{problem.near}"')
+        message = f"{problem.place}: {problem.message}"
+        yield Finding(message, value_span(thing, problem.attribute), problem.node_id, fix=fix)
 
 
 class VariableNames:

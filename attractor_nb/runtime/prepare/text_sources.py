@@ -1,4 +1,4 @@
-"""Texts of nodes that stand in files beside the pipeline's: read once, put in place before lint.
+"""Texts of a pipeline that stand in files beside the pipeline's: read once, put in place before lint.
 
 A file is of a text's kind, not hidden and below the folder of the DOT file, links followed; a text of the
 caller's own has the working directory. A graph that came from a stream or over the network has no folder: it
@@ -20,7 +20,7 @@ from attractor_nb.languages.dot import apply_edits, read_dot
 from attractor_nb.languages.dot.literals import quote
 from attractor_nb.model.diagnostic import TextEdit
 from attractor_nb.model.nearest_name import nearest, suggestion
-from attractor_nb.model.text_files import MARK, TextFileProblem, literal, marked_texts, named_file
+from attractor_nb.model.text_files import MARK, TextFileProblem, literal, marked_texts, named_file, with_texts
 from attractor_nb.runtime.prepare.sources import read_source
 from attractor_nb.source import SourceText
 from attractor_nb.storage.files.confined import Outside, names_below, read_below
@@ -61,31 +61,31 @@ class TextFiles(Struct):
     def put_in(self, graph: Graph) -> tuple[Graph, list[TextFileProblem]]:
         """The graph with the texts in place of the names of files, and what is wrong with the others."""
         texts, problems = self._texts(graph)
-        return _with_texts(graph, texts), problems
+        return with_texts(graph, texts), problems
 
     def contained(self, document: DotDocument) -> str:
         """The text of a pipeline with the texts of files in it; a file that cannot be had stays a name."""
         edits: dict[TextEdit, None] = {}  # a default block stands once, and for many nodes
         for (node_id, attribute), text in self._texts(document.graph)[0].items():
-            written = document.graph.nodes[node_id].attr_spans[attribute].value
-            if named_file(document.graph.nodes[node_id].get(attribute, str, "")) is not None:
-                edits[TextEdit(written, quote(literal(text)))] = None
+            thing = document.graph.nodes[node_id] if node_id else document.graph
+            if named_file(thing.get(attribute, str, "")) is not None:
+                edits[TextEdit(thing.attr_spans[attribute].value, quote(literal(text)))] = None
         return apply_edits(document.source, list(edits)) if edits else document.source.text
 
     def contained_graph(self, graph: Graph) -> Graph:
         """As ``contained``, of a graph."""
         texts = self._texts(graph)[0]
-        return _with_texts(graph, {place: literal(text) for place, text in texts.items()})
+        return with_texts(graph, {place: literal(text) for place, text in texts.items()})
 
     def _texts(self, graph: Graph) -> tuple[dict[tuple[str, str], str], list[TextFileProblem]]:
         """What stands for the texts that begin with the mark, by node and attribute."""
         texts: dict[tuple[str, str], str] = {}
         problems: list[TextFileProblem] = []
-        for node, attribute, text in marked_texts(graph):
+        for node_id, attribute, text in marked_texts(graph):
             try:
-                texts[node.id, attribute] = self._text(text)
+                texts[node_id, attribute] = self._text(text)
             except _Refused as refused:
-                found = TextFileProblem(node.id, attribute, refused.message, refused.remedy, refused.near)
+                found = TextFileProblem(node_id, attribute, refused.message, refused.remedy, refused.near)
                 problems.append(found)
         return texts, problems
 
@@ -184,14 +184,5 @@ def with_text_files(written: SourceText, path: Path) -> SourceText:
         return written
     files, document = TextFiles(path.parent), read_dot(written)
     for problem in files.put_in(document.graph)[1]:
-        raise OptionError(f'{problem.attribute} of "{problem.node_id}": {problem.message}', hint=problem.remedy)
+        raise OptionError(f"{problem.place}: {problem.message}", hint=problem.remedy)
     return SourceText(files.contained(document), written.name)
-
-
-def _with_texts(graph: Graph, texts: Mapping[tuple[str, str], str]) -> Graph:
-    changed: dict[str, dict[str, str]] = {}
-    for (node_id, attribute), text in texts.items():
-        changed.setdefault(node_id, {})[attribute] = text
-    if not changed:
-        return graph
-    return graph.with_nodes(graph.nodes[node_id].with_attrs(attrs) for node_id, attrs in changed.items())

@@ -22,6 +22,7 @@ from attractor_nb.languages.dot.structure_edits import rename_node
 from attractor_nb.languages.stylesheet import SelectorKind, parse_stylesheet
 from attractor_nb.model.diagnostic import TextEdit
 from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.text_files import named_file
 from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import attribute, coerce
 from attractor_nb.model.vocabulary.variables import NAMING_ATTRIBUTES, stages_named
@@ -170,7 +171,7 @@ def value_problem(scope: Scope, name: str, text: str) -> str:
     try:
         if (scope, name) == (Scope.EDGE, "condition") and text.strip():
             parse_condition(text)
-        if (scope, name) == (Scope.GRAPH, STYLESHEET):
+        if (scope, name) == (Scope.GRAPH, STYLESHEET) and named_file(text) is None:
             parse_stylesheet(text)
     except AttractorError as error:
         return str(error)
