@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage
+from attractor_nb.cli.answer_gate import record_answer
+from attractor_nb.cli.option_choices import GivenAnswer
+from attractor_nb.decisions.open_questions import open_questions
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError, UntrustedSource
 from attractor_nb.model.calls.response import Response
@@ -545,3 +548,67 @@ def test_ruling_17a_a_strict_gate_whose_items_were_all_skipped_is_not_satisfied(
     answers = dict.fromkeys(FILES, SKIPPED)
     result = Pipeline(text, backend=PerItem(answers)).run(wait=True, params={"files": FILES})
     assert (result.status, result.reason[:21]) == ("fail", "goal_gate_unsatisfied")
+
+
+# -- managers ----------------------------------------------------------------------------------------
+
+WORKER = """digraph worker { start [shape=Mdiamond] work [prompt="Work", max_retries=3] done [shape=Msquare] start -> work -> done }"""
+STEERED = """shape=house, stack.child_pipeline=worker, manager.actions="observe,steer,wait", manager.poll_interval=1s,
+    manager.guard="context.stack.child.retries=0", manager.instructions="Mind ${item.name}", max_parallel=2"""
+
+
+class FailsOnce:
+    """A backend whose first answer in each child run is asked for again."""
+
+    def __init__(self):
+        self.prompts = []
+
+    def run(self, node, prompt, context):
+        """Ask for another attempt, or answer."""
+        self.prompts.append(prompt)
+        return Outcome.retry("not yet") if len(self.prompts) <= 2 else "done"
+
+
+def test_each_manager_of_a_list_supervises_a_child_of_its_own_and_steers_it_with_its_item(tmp_path):
+    pipeline = Pipeline(repeated(STEERED), pipelines={"worker": WORKER})
+    assert not pipeline.diagnostics
+    backend = FailsOnce()
+    items = [{"name": "ada"}, {"name": "bob"}]
+    options = {"params": {"files": items}, "backend": backend, "logs_root": tmp_path / "run", "durability": "fast"}
+    result = pipeline.run(wait=True, **options)
+    assert result.status == "success"
+    homes = sorted((tmp_path / "run" / "children" / "review").glob("item-*/1/children/review/1"))
+    assert [home.parts[-5] for home in homes] == ["item-0", "item-1"]
+    for home, item in zip(homes, items, strict=True):
+        assert f"Mind {item['name']}" in (home / "work" / "prompt.md").read_text()
+    assert [one["status"] for one in result.context["review.results"]] == ["success", "success"]
+    assert [one["stack.child.status"] for one in result.context["review.outputs"]] == ["completed", "completed"]
+
+
+def test_one_manager_that_escalates_fails_its_item_alone(tmp_path):
+    attributes = """shape=house, stack.child_pipeline=worker, manager.poll_interval=1s,
+        manager.escalate="context.item=b.py" """
+    pipeline = Pipeline(repeated(attributes), pipelines={"worker": WORKER})
+    assert [found.rule for found in pipeline.diagnostics] == ["for_each"]
+    assert "has no item" in pipeline.diagnostics[0].message
+    result = pipeline.run(params={"files": FILES}, wait=True, logs_root=tmp_path / "run", durability="fast")
+    statuses = [(one["status"], one["reason"]) for one in result.context["review.results"]]
+    assert [status for status, _ in statuses] == ["success", "fail", "success"]
+    assert "Escalated" in statuses[1][1]
+
+
+def test_a_resume_takes_up_the_managers_of_items_where_they_were(tmp_path):
+    worker = """digraph worker { start [shape=Mdiamond] work [prompt="Work"] ask [shape=hexagon] done [shape=Msquare]
+        start -> work -> ask -> done }"""
+    attributes = "shape=house, stack.child_pipeline=worker, manager.poll_interval=1s, max_parallel=2"
+    backend = PerItem()
+    pipeline = Pipeline(repeated(attributes), pipelines={"worker": worker})
+    directory, options = tmp_path / "run", {"interviewer": "pause", "backend": backend}
+    run = pipeline.run(params={"files": FILES[:2]}, logs_root=directory, **options)
+    assert run.result(60).status == "paused"
+    asked = open_questions(read_run(directory).events)
+    assert len(asked) == 2
+    for stage in [question.stage for question in asked.values()]:
+        record_answer(directory, GivenAnswer(stage, "done"))
+    assert pipeline.resume(directory, **options).result(60).status == "success"
+    assert len(backend.prompts) == 2, "what was committed is not asked again"

@@ -17,14 +17,16 @@ from attractor_nb.model.vocabulary.repetition import (
     list_key,
     meant_form,
 )
+from attractor_nb.model.vocabulary.shapes import MANAGER_TYPE
 from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
-from attractor_nb.model.vocabulary.variables import variables
+from attractor_nb.model.vocabulary.variables import NAMING_ATTRIBUTES, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Node
+    from attractor_nb.model.vocabulary.variables import Variable
 
 
 @rule(Severity.ERROR)
@@ -33,8 +35,9 @@ def for_each(survey: Survey) -> Iterator[Finding]:
 
     It is written `item in KEY`; the key is one of the context and may continue into a structured value. Starts,
     exits, human gates, diamonds, fan-outs and fan-ins cannot be repeated: put them into a pipeline of their own,
-    and repeat the node that runs it. A WARNING: a key that nothing sets, as far as that is known, and `max_items`
-    without `for_each`.
+    and repeat the node that runs it. A WARNING: a key that nothing sets, as far as that is known, a manager,
+    whose child has no inputs and so no item, unless it names `${item}` in its instructions, and `max_items` without
+    `for_each`.
 
     Bad:
 
@@ -58,6 +61,10 @@ def for_each(survey: Survey) -> Iterator[Finding]:
         elif key := list_key(written):
             names = names or VariableNames(survey)
             yield from _unknown_list(survey, node, key, names)
+            if kind == MANAGER_TYPE and not _names_item(node):
+                message = f'"{node.id}" is a manager, whose child has no item: the child runs of all items do the same'
+                fix = Fix("repeat a sub-pipeline (type=pipeline, pipeline.inputs), or name ${item} in its instructions")
+                yield Finding(message, name_span(node, FOR_EACH), node.id, fix=fix, severity=Severity.WARNING)
         else:
             near = meant_form(written)
             fix = replacing_value(node, FOR_EACH, near, f'write "{near}"') if near else None
@@ -68,6 +75,15 @@ def for_each(survey: Survey) -> Iterator[Finding]:
             message = f'max_items of "{node.id}" changes nothing: it is not run for each item of a list'
             fix = Fix('add for_each="item in KEY", or remove max_items')
             yield Finding(message, name_span(node, MAX_ITEMS), node.id, fix=fix, severity=Severity.WARNING)
+
+
+def _names_item(node: Node) -> bool:
+    texts = (node.get(name, str, "") for name in NAMING_ATTRIBUTES)
+    return any(_root(variable) in ITEM_KEYS for text in texts for variable in variables(text))
+
+
+def _root(variable: Variable) -> str:
+    return variable.name.removeprefix(CONTEXT_PREFIX).partition(".")[0]
 
 
 def _unknown_list(survey: Survey, node: Node, key: str, names: VariableNames) -> Iterator[Finding]:
@@ -107,7 +123,7 @@ def item_variable(survey: Survey) -> Iterator[Finding]:
     near = f"{repeated[0].id}.outputs"
     for node, name in texts_with_variables(survey):
         for variable in variables(node.get(name, str, "")):
-            root = variable.name.removeprefix(CONTEXT_PREFIX).partition(".")[0]
+            root = _root(variable)
             if root not in ITEM_KEYS or root in inputs or FOR_EACH in node.attrs:
                 continue
             text = written_text(survey, node, name)
