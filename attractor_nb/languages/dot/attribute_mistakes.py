@@ -13,8 +13,8 @@ from attractor_nb.languages.dot.expression_words import NAME, NAME_AND_EQUALS, S
 from attractor_nb.languages.dot.literals import KEYWORDS
 
 if TYPE_CHECKING:
-    from attractor_nb.languages.dot.syntax import Attr
-    from attractor_nb.source import SourceText
+    from attractor_nb.languages.dot.syntax import Attr, Gap
+    from attractor_nb.source import SourceText, Span
 
 _RUN: Final = re.compile(r"""(?:(?!//|/\*)[^\s,;\[\]{}"=<>])+|[<>]""")
 _BLANKS: Final = re.compile(r"(?>(?:[ \t\r\n]++|//[^\n]*+|/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/)*)")
@@ -51,6 +51,26 @@ def value_mistake(source: SourceText, attr: Attr) -> DotSyntaxError:
             hint=f'write "{attr.literal}" in double quotes',
         )
     return DotSyntaxError("the number is too large", span, hint="put it into double quotes to keep it as text")
+
+
+def separator_mistake(source: SourceText, gap: Gap) -> DotSyntaxError:
+    """Why two attributes need a comma between them."""
+    before, semicolon, after = gap
+    is_touching = semicolon is None and before.end == after.start
+    hint = "separate attributes with commas"
+    return DotSyntaxError(
+        'expected "," between attributes',
+        separator_span(source, gap),
+        hint=f'{hint}, and inside a string write \\" for a quote' if is_touching else hint,
+    )
+
+
+def separator_span(source: SourceText, gap: Gap) -> Span:
+    """Where a separator is wrong: the semicolon, or the name that should follow a comma."""
+    _, semicolon, after = gap
+    if semicolon is not None:
+        return source.span(semicolon, semicolon + 1)
+    return source.span(after.start, after.name_end)
 
 
 def attribute_mistake(source: SourceText, start: int, previous_end: int, bracket: int) -> DotSyntaxError:

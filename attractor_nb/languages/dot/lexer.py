@@ -1,33 +1,41 @@
-"""DOT text to tokens, coarse ones: a whole ``name = value`` is one.
+"""DOT text to tokens, coarse ones: the attributes of a block are one.
 
 Two readings take turns: statements, and the inside of an attribute block. Each is one regular
 expression without backtracking (possessive repeats), so the time is linear in the text whatever it
-holds. Comments and quoted ids are set aside on the way. What no expression matches goes to the two
-modules of mistakes, which say what is wrong with it. Knows no statement's meaning.
+holds. Comments, quoted ids and wrong separators are set aside on the way. What no expression matches goes
+to the modules of mistakes, which say what is wrong with it. Knows no statement's meaning.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import DotSyntaxError
-from attractor_nb.languages.dot.literals import KEYWORDS, is_attribute_name, is_identifier, is_too_large, text_of
-from attractor_nb.languages.dot.plain import BARE_VALUE, PlainReader
-from attractor_nb.languages.dot.syntax import Attr, Comment, Name
+from attractor_nb.languages.dot.literals import (
+    BARE_VALUE,
+    KEYWORDS,
+    is_attribute_name,
+    is_identifier,
+    is_too_large,
+    text_of,
+)
+from attractor_nb.languages.dot.syntax import Attr, Block, Comment, Name
 from attractor_nb.lazy_imports import later
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Sequence
+    from collections.abc import Generator
 
-    from attractor_nb.languages.dot import attribute_mistakes, character_mistakes
+    from attractor_nb.languages.dot import attribute_mistakes, character_mistakes, structure_mistakes
+    from attractor_nb.languages.dot.syntax import Gap
     from attractor_nb.source import SourceText
 else:
     attribute_mistakes = later("attractor_nb.languages.dot.attribute_mistakes")
     character_mistakes = later("attractor_nb.languages.dot.character_mistakes")
+    structure_mistakes = later("attractor_nb.languages.dot.structure_mistakes")
 
 Token = tuple[str, int, int, Any]
-"""Terminal, start, end, and an ``Attr`` or ``Name`` where the terminal carries one."""
+"""Terminal, start, end, and the ``Attr``, ``Name`` or (the ``]`` of a block) ``Block`` that the terminal carries."""
 
 END: Final = "$END"
 MAX_DEPTH: Final = 20
@@ -48,22 +56,23 @@ _STATEMENT = re.compile(
     rf"""[ \t\r\n]*+(?:
         ({_ID})(?=[ \t\r\n\[\]{{}};,/\#"]|->|\Z)(?!{_GAP}=)
       | (->)
-      | ([\[\]{{}};,])
+      | ([\[\]{{}},]|;(?>(?:[ \t\r\n]*+;)*))
       | ({_COMMENT})
       | ({_STRING})(?!{_GAP}=)
     )""",
     re.VERBOSE | re.DOTALL,
 )
 _WORD, _ARROW, _PUNCTUATION, _STATEMENT_COMMENT = 1, 2, 3, 4
-_BLOCK = re.compile(rf"[ \t\r\n]*+(?:{_ATTR}|([,;\]])|({_COMMENT}))", re.DOTALL)
-_BARE_NAME, _QUOTED_NAME, _VALUE, _SEPARATOR = 1, 2, 3, 4
+_IN_BLOCK = re.compile(rf"[ \t\r\n]*+(?:{_ATTR}(?:[ \t\r\n]*+([,;\]]))?|([,;\]])|({_COMMENT}))", re.DOTALL)
+_BARE_NAME, _QUOTED_NAME, _VALUE, _MARK_AFTER, _MARK, _BLOCK_COMMENT = 1, 2, 3, 4, 5, 6
 _DECLARATION = re.compile(_ATTR, re.DOTALL)
 _COMMENTS = re.compile(_COMMENT, re.DOTALL)
 _BLANKS = re.compile(r"[ \t\r\n]*+")
-_PLAIN_AHEAD = re.compile(r'[ \t\r\n;]*+[A-Za-z_{"]')
-_SEMICOLONS = re.compile(r"[ \t\r\n;]*+")
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
 _KINDS = {"{": "LBRACE", "}": "RBRACE", "[": "LBRACK", "]": "RBRACK", ",": "COMMA", ";": "SEMICOLON"}
+_BRACES = {"LBRACE", "RBRACE"}
+_new: Final = cast("Any", tuple).__new__
+"""What the constructor of a NamedTuple calls, at half of its price."""
 _WORDS = {word: word.upper() for word in KEYWORDS}
 
 
@@ -73,43 +82,34 @@ class Lexer:
     Attributes:
         comments: What comments were met, in order.
         quoted_ids: Ids in quotes, in order (ruling 3).
+        gaps: Of each block that has any, the attributes that no comma separates (rulings 1, 1a).
         braces: Offsets of the braces that are open.
-        statements_left: How many statements the text may still have; the parser counts them.
     """
 
-    def __init__(self, source: SourceText, *, is_strict: bool = False, statements_left: int = 0) -> None:
+    def __init__(self, source: SourceText, *, is_strict: bool = False) -> None:
         self.source = source
         self.text = source.text
         self.comments: list[Comment] = []
         self.quoted_ids: list[Name] = []
+        self.gaps: list[list[Gap]] = []
         self.braces: list[int] = []
-        self.statements_left = statements_left
-        self._plain = PlainReader(source.text, is_strict=is_strict)
-        self._last_run = 0
-        self._not_plain = -1
+        self._is_strict = is_strict
+        self._ids: set[str] = set()
+        self._words: set[str] = set()
 
-    def tokens(self, states: Sequence[int] = (0,), plain_states: Collection[int] = ()) -> Generator[Token, None, None]:
-        """All tokens, the last being ``END``. The caller must take them one by one.
-
-        Args:
-            states: The parser's stack of states.
-            plain_states: Those states in which a run of plain statements may come as one token.
+    def tokens(self) -> Generator[Token]:
+        """All tokens, the last being ``END``; the parser takes one at a time, so that the first mistake speaks.
 
         Raises:
             DotSyntaxError: At the first character that begins no token.
         """
         self._look_for_forbidden_characters()
-        text, match, may_be_plain = self.text, _STATEMENT.match, _PLAIN_AHEAD.match
-        # Three readings, the fastest first: a run of plain statements (most of a large file) in one go, a single
-        # token by `_STATEMENT`, and `name = value` outside of brackets, which is also where mistakes are named. The
-        # parser asks for one token at a time, so its state says which of them may come here.
+        text, match, ids = self.text, _STATEMENT.match, self._ids
         position, kind = 0, ""
         while True:
-            is_statement = states[-1] in plain_states
-            token = self._plain_token(position) if is_statement and may_be_plain(text, position) else None
-            found = None if token else match(text, position)
+            found = match(text, position)
             if found is None:
-                token = token or self._declaration_or_end(position, kind)
+                token = self._declaration_or_end(position, kind)
                 yield token
                 kind, _, position, _ = token
                 if kind == END:
@@ -118,20 +118,21 @@ class Lexer:
             group = found.lastindex
             start, position = found.span(group or 0)
             if group == _WORD:
-                token = self._word(found[_WORD], start, position)
-                kind = token[0]
-                yield token
+                word = found[_WORD]
+                kind = "ID" if word in ids else self._word(word, start)
+                yield kind, start, position, _new(Name, (word, start, position))
             elif group == _ARROW:
                 kind = "ARROW"
                 yield kind, start, position, None
             elif group == _PUNCTUATION:
-                kind = _KINDS[found[_PUNCTUATION]]
-                self._count_braces(kind, start)
-                yield kind, start, position, None
+                kind = _KINDS[text[start]]
+                if kind in _BRACES:
+                    self._count_braces(kind, start)
+                yield kind, start, start + 1, None
                 if kind == "LBRACK":
-                    position = yield from self._block(start, position)
-                elif kind == "SEMICOLON":
-                    position = self._skip_semicolons(position) if is_statement else position
+                    token = self._block(start, position)
+                    yield token
+                    kind, _, position, _ = token
             elif group == _STATEMENT_COMMENT:
                 self._keep_comment(start, position)
             else:
@@ -139,53 +140,55 @@ class Lexer:
                 kind = "NAME" if kind == "DIGRAPH" else self._quoted_id(name, kind)
                 yield kind, start, position, name
 
-    def _plain_token(self, position: int) -> Token | None:
-        """A run of plain statements at an offset, if there is one.
-
-        Near the bound on statements it is one at a time, so that nothing after the bound can speak first.
-        The parser counts statements only when it has seen what follows them: hence the last run.
-        """
-        if position == self._not_plain:
-            return None
-        most = max(1, self.statements_left - 1 - self._last_run)
-        run, end = self._plain.read(position, most, with_groups=len(self.braces) < MAX_DEPTH)
-        if run.total < most:
-            self._not_plain = end
-        if not run.total:
-            return None
-        self._last_run = run.total
-        self.quoted_ids += run.quoted_ids
-        return "PLAIN", run.statements[0].start, end, run
-
-    def _word(self, word: str, start: int, end: int) -> Token:
+    def _word(self, word: str, start: int) -> str:
+        """The terminal of a word that was not read as an id before."""
         kind = _WORDS.get(word)
-        if kind is not None:
-            return kind, start, end, None
-        self._refuse_keyword_in_capitals(word, start)
-        return "ID", start, end, Name(word, start, end)
+        if kind is None:
+            self._refuse_keyword_in_capitals(word, start)
+            self._ids.add(word)
+        return kind or "ID"
 
-    def _block(self, bracket: int, position: int) -> Generator[Token, None, int]:
-        """The tokens of an attribute block after its ``[``; returns where the block ends."""
-        text, match = self.text, _BLOCK.match
-        while True:
-            found = match(text, position)
-            if found is None:
-                start = self._skip_blanks(position)
-                raise attribute_mistakes.attribute_mistake(self.source, start, position, bracket)
-            group = found.lastindex
-            if group == _VALUE:
-                attr = self._attr(found)
-                position = attr.end
-                yield "ATTR", attr.start, position, attr
-            elif group == _SEPARATOR:
-                start, position = found.span(_SEPARATOR)
-                kind = _KINDS[found[_SEPARATOR]]
-                yield kind, start, position, None
-                if kind == "RBRACK":
-                    return position
-            else:
-                start, position = found.span(group or 0)
-                self._keep_comment(start, position)
+    def _block(self, bracket: int, position: int) -> Token:
+        """The ``]`` of an attribute block, with the block, from the offset after its ``[``."""
+        text, match, read = self.text, _IN_BLOCK.match, self._attr
+        attrs: list[Attr] = []
+        gaps: list[Gap] = []
+        before, at = "[", bracket  # the mark before what comes next, and its place; no mark after an attribute
+        while found := match(text, position):
+            literal, mark = found.group(_VALUE, _MARK_AFTER)
+            if literal:
+                attr = read(found, literal)
+                if before != "," and attrs:
+                    gaps.append(self._gap(attrs[-1], at if before else None, attr))
+                attrs.append(attr)
+                before = ""
+            mark = mark or found[_MARK]
+            position = found.end()
+            if mark == "]":
+                if before == ";" and (gaps or self._is_strict):
+                    gaps.append(self._gap(attrs[-1], at, attrs[-1]))
+                if gaps:
+                    self.gaps.append(gaps)
+                return "RBRACK", position - 1, position, _new(Block, (tuple(attrs), bracket, position))
+            if mark:
+                if before:
+                    place = _KINDS[mark], position - 1, position
+                    raise structure_mistakes.structure_mistake(self.source, place, (_KINDS[before], at, at + 1), [])
+                before, at = mark, position - 1
+            elif not literal:
+                self._keep_comment(*found.span(_BLOCK_COMMENT))
+        start = self._skip_blanks(position)
+        raise attribute_mistakes.attribute_mistake(self.source, start, position, bracket)
+
+    def _gap(self, before: Attr, semicolon: int | None, after: Attr) -> Gap:
+        """Two attributes that no comma separates (rulings 1, 1a).
+
+        Attributes that touch are an error: `prompt="Say "x="1"` is a quote inside a string.
+        """
+        gap = before, semicolon, after
+        if self._is_strict or (semicolon is None and before.end == after.start):
+            raise attribute_mistakes.separator_mistake(self.source, gap)
+        return gap
 
     def _declaration_or_end(self, position: int, before: str) -> Token:
         start = self._skip_blanks(position)
@@ -194,22 +197,26 @@ class Lexer:
         found = _DECLARATION.match(self.text, start)
         if found is None:
             raise character_mistakes.statement_mistake(self.source, start, before)
-        attr = self._attr(found)
+        attr = self._attr(found, found[_VALUE])
         return "ATTR", start, attr.end, attr
 
-    def _attr(self, found: re.Match[str]) -> Attr:
-        name, literal = found[_BARE_NAME], found[_VALUE]
+    def _attr(self, found: re.Match[str], literal: str) -> Attr:
+        name, words = found[_BARE_NAME], self._words
         value_start, end = found.span(_VALUE)
         if name is None:
             start, name_end = found.span(_QUOTED_NAME)
             name = text_of(found[_QUOTED_NAME])
         else:
             start, name_end = found.span(_BARE_NAME)
-        attr = Attr(name, literal, start, name_end, value_start, end)
-        if not is_attribute_name(name):
-            raise attribute_mistakes.name_mistake(self.source, attr)
-        if literal[0] != '"' and (literal.lower() in KEYWORDS or is_too_large(literal)):
-            raise attribute_mistakes.value_mistake(self.source, attr)
+        attr = _new(Attr, (name, literal, start, name_end, value_start, end))
+        if name not in words:
+            if not is_attribute_name(name):
+                raise attribute_mistakes.name_mistake(self.source, attr)
+            words.add(name)
+        if literal[0] != '"' and literal not in words:
+            if literal.lower() in KEYWORDS or is_too_large(literal):
+                raise attribute_mistakes.value_mistake(self.source, attr)
+            words.add(literal)
         if value_start - name_end > 1:
             gap = self.text[name_end:value_start]
             if "/" in gap or "#" in gap:
@@ -248,11 +255,6 @@ class Lexer:
 
     def _skip_blanks(self, position: int) -> int:
         found = _BLANKS.match(self.text, position)
-        return found.end() if found else position
-
-    def _skip_semicolons(self, position: int) -> int:
-        """Where semicolons end: between statements many are as good as one."""
-        found = _SEMICOLONS.match(self.text, position)
         return found.end() if found else position
 
     def _look_for_forbidden_characters(self) -> None:

@@ -23,6 +23,12 @@ KEYWORDS: Final = frozenset({"strict", "digraph", "graph", "node", "edge", "subg
 MAX_INTEGER_DIGITS: Final = 18
 MAX_NUMBER_LENGTH: Final = 400
 
+BARE_VALUE: Final = (
+    # "//" inside a bare value is text only after ":" (a URL), "->" never is.
+    r"(?>(?:[A-Za-z0-9_.:]|-(?!>)|/(?![/*])|(?<=:)//)+)(?=[ \t\r\n,;\]}/\#]|->|\Z)"
+)
+"""The expression of a value without quotes (ruling 2)."""
+
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _QUALIFIED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 _INTEGER = re.compile(r"-?[0-9]+\Z")

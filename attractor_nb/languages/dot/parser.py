@@ -11,19 +11,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot.lexer import Lexer, Token
 from attractor_nb.languages.dot.syntax import (
-    Attr,
     Block,
     Defaults,
     DotTree,
     EdgeStatement,
-    Gap,
     GraphDeclaration,
     Name,
     NodeStatement,
@@ -37,12 +33,12 @@ from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from attractor_nb.languages.dot import structure_mistakes
-    from attractor_nb.languages.dot.plain import PlainRun
-    from attractor_nb.languages.dot.syntax import Attr, Comment, Name
+    from attractor_nb.languages.dot import attribute_mistakes, structure_mistakes
+    from attractor_nb.languages.dot.syntax import Attr, Comment, Gap
     from attractor_nb.languages.parse_tables import Action
     from attractor_nb.source import SourceText, Span
 else:
+    attribute_mistakes = later("attractor_nb.languages.dot.attribute_mistakes")
     structure_mistakes = later("attractor_nb.languages.dot.structure_mistakes")
 
 MAX_STATEMENTS: Final = 250_000
@@ -60,47 +56,27 @@ def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
     Raises:
         DotSyntaxError: It is outside the supported subset; only the first mistake is reported.
     """
-    lexer = Lexer(source, is_strict=strict, statements_left=MAX_STATEMENTS)
+    lexer = Lexer(source, is_strict=strict)
 
     def refuse(token: Token, before: Token | None) -> DotSyntaxError:
         kind, start, end, _ = token
-        if before and before[0] == "PLAIN":  # many statements: what is the last token of the last one?
-            before = _token_before(token, Lexer(source).tokens())
         braces = [brace for brace in lexer.braces if brace < start]
         return structure_mistakes.structure_mistake(
             source, (kind, start, end), before[:3] if before else ("START", 0, 0), braces
         )
 
-    actions = _Actions(lexer, is_strict=strict)
-    plain_states = _plain_states()
-
-    def lex(states: Sequence[int]) -> Iterable[Token]:
-        return lexer.tokens(states, plain_states)
-
-    return cast("DotTree", run_tables(load_tables("dot"), lex, actions.table(), refuse))
-
-
-def _token_before(token: Token, read: Iterable[Token]) -> Token | None:
-    """What stands before a token, in all tokens from the first."""
-    return next((before for before, found in pairwise(read) if found[:2] == token[:2]), None)
-
-
-@cache
-def _plain_states() -> frozenset[int]:
-    """The states in which a run of plain statements can come next."""
-    return frozenset(number for number, row in enumerate(load_tables("dot").states) if "PLAIN" in row)
+    tokens = lexer.tokens()
+    return cast("DotTree", run_tables(load_tables("dot"), lambda _: tokens, _Actions(lexer).table(), refuse))
 
 
 class _Actions:
     """What to make of each rule of the grammar; one method a rule, named as the rule is."""
 
-    def __init__(self, lexer: Lexer, *, is_strict: bool) -> None:
+    def __init__(self, lexer: Lexer) -> None:
         self._lexer = lexer
         self._source = lexer.source
-        self._is_strict = is_strict
-        self._gaps: list[Gap] = []
-        self._separators: list[Diagnostic] = []
         self._bare_braces: list[int] = []
+        self._statements_left = MAX_STATEMENTS
 
     def table(self) -> dict[str, Action]:
         """The actions by rule name."""
@@ -115,7 +91,7 @@ class _Actions:
     def _graph(self, name: Name | None, brace: Token, body: list[Statement], close: Token) -> DotTree:
         lexer, source = self._lexer, self._source
         notices = (
-            *self._separators,
+            *(separators(source, gaps) for gaps in lexer.gaps),
             *hash_comments(source, lexer.comments),
             *quoted_ids(source, lexer.quoted_ids),
             *bare_groups(source, sorted(self._bare_braces)),
@@ -129,26 +105,14 @@ class _Actions:
     def one_more_statement(self, v: list[Any]) -> list[Statement]:
         body, statement = v
         body.append(statement)
-        self._count_statements(1, statement)
-        return body
-
-    def plain_statements(self, v: list[Any]) -> list[Statement]:
-        body: list[Statement] = v[0]
-        run: PlainRun = v[1][3]
-        body.extend(run.statements)
-        self._count_statements(run.total, run.statements[-1])
-        self._bare_braces.extend(run.bare_braces)
-        self._separators.extend(separators(self._source, gaps) for gaps in run.gaps)
-        return body
-
-    def _count_statements(self, count: int, last: Statement) -> None:
-        self._lexer.statements_left -= count
-        if self._lexer.statements_left < 0:
+        self._statements_left -= 1
+        if self._statements_left < 0:
             raise DotSyntaxError(
                 f"the text has more than {MAX_STATEMENTS:,} statements",
-                self._source.span(last.start, last.end),
+                self._source.span(statement.start, statement.end),
                 hint="split it into several pipelines",
             )
+        return body
 
     def semicolon_after_statement(self, v: list[Any]) -> list[Statement]:
         return v[0]
@@ -200,58 +164,8 @@ class _Actions:
         ids.append(v[2][3])
         return ids
 
-    def empty_block(self, v: list[Any]) -> Block:
-        return Block((), v[0][1], v[1][2])
-
     def block(self, v: list[Any]) -> Block:
-        if self._gaps:
-            self._separators.append(separators(self._source, self._gaps))
-            self._gaps = []
-        return Block(tuple(v[1]), v[0][1], v[-1][2])
-
-    block_with_comma = block
-
-    def block_with_semicolon(self, v: list[Any]) -> Block:
-        attrs: list[Attr] = v[1]
-        if self._gaps or self._is_strict:
-            self._note_gap((attrs[-1], v[2][1], attrs[-1]))
-        return self.block(v)
-
-    def first_attr(self, v: list[Any]) -> list[Attr]:
-        return [v[0][3]]
-
-    def next_attr(self, v: list[Any]) -> list[Attr]:
-        attrs: list[Attr] = v[0]
-        attrs.append(v[2][3])
-        return attrs
-
-    def attr_after_semicolon(self, v: list[Any]) -> list[Attr]:
-        attrs: list[Attr] = v[0]
-        self._note_gap((attrs[-1], v[1][1], v[2][3]))
-        attrs.append(v[2][3])
-        return attrs
-
-    def attr_after_nothing(self, v: list[Any]) -> list[Attr]:
-        attrs: list[Attr] = v[0]
-        self._note_gap((attrs[-1], None, v[1][3]))
-        attrs.append(v[1][3])
-        return attrs
-
-    def _note_gap(self, gap: Gap) -> None:
-        """Keep a wrong separator for the block's warning (rulings 1, 1a).
-
-        Attributes that touch are an error: `prompt="Say "x="1"` is a quote inside a string.
-        """
-        before, semicolon, after = gap
-        is_touching = semicolon is None and before.end == after.start
-        if self._is_strict or is_touching:
-            hint = "separate attributes with commas"
-            raise DotSyntaxError(
-                'expected "," between attributes',
-                separator_span(self._source, gap),
-                hint=f'{hint}, and inside a string write \\" for a quote' if is_touching else hint,
-            )
-        self._gaps.append(gap)
+        return v[1][3]
 
 
 _RULES = frozenset(name for name in vars(_Actions) if not name.startswith("_")) - {"table"}
@@ -291,7 +205,7 @@ def hidden_directions(source: SourceText) -> list[Diagnostic]:
     return _notice("bidi_control", message, "remove such characters", edits)
 
 
-def separators(source: SourceText, gaps: Sequence[tuple[Attr, int | None, Attr]]) -> Diagnostic:
+def separators(source: SourceText, gaps: Sequence[Gap]) -> Diagnostic:
     """The attributes of one block that are not separated by commas.
 
     Args:
@@ -309,16 +223,8 @@ def separators(source: SourceText, gaps: Sequence[tuple[Attr, int | None, Attr]]
         Severity.WARNING,
         "attributes must be separated by commas",
         fix=Fix("put a comma between the attributes", tuple(edits)),
-        span=separator_span(source, gaps[0]),
+        span=attribute_mistakes.separator_span(source, gaps[0]),
     )
-
-
-def separator_span(source: SourceText, gap: tuple[Attr, int | None, Attr]) -> Span:
-    """Where a separator is wrong: the semicolon, or the name that should follow a comma."""
-    _, semicolon, after = gap
-    if semicolon is not None:
-        return source.span(semicolon, semicolon + 1)
-    return source.span(after.start, after.name_end)
 
 
 def _notice(

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot.expression_words import STRING
-from attractor_nb.languages.dot.literals import KEYWORDS, is_quoted, is_too_large, quote, spell, string_offsets, text_of
-from attractor_nb.languages.dot.plain import BARE_VALUE
+from attractor_nb.languages.dot.literals import (
+    BARE_VALUE,
+    KEYWORDS,
+    is_quoted,
+    is_too_large,
+    quote,
+    spell,
+    string_offsets,
+    text_of,
+)
 from attractor_nb.languages.dot.typing_rules import read_unknown, readings
 from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import attribute, coerce, literal_text

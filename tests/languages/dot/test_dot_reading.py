@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 
 from attractor_nb.errors import DotSyntaxError
-from attractor_nb.languages.dot import derived_class, parse_dot, read_dot
+from attractor_nb.languages.dot import derived_class, parse_dot, parser, read_dot
 from attractor_nb.languages.dot.nearness import slips
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.vocabulary.duration import Duration
@@ -422,3 +424,27 @@ def test_spec_2_13_simple_linear_workflow() -> None:
     assert document.diagnostics == ()
     assert pairs(document.graph) == [("start", "run_tests"), ("run_tests", "report"), ("report", "exit")]
     assert document.graph.edges[0] == Edge("start", "run_tests")
+
+
+def test_the_first_statement_beyond_the_bound_is_refused() -> None:
+    with (
+        patch.object(parser, "MAX_STATEMENTS", 4),
+        pytest.raises(DotSyntaxError, match="more than 4 statements") as refused,
+    ):
+        parse_dot("digraph { a b c // d\n e f g h }")
+    assert refused.value.span is not None
+    assert refused.value.span.text == "f"
+
+
+@pytest.mark.parametrize("after", [";", ";;", " ; ;"])
+def test_semicolons_are_one_token_between_statements_and_refused_after_the_graph(after: str) -> None:
+    assert list(parse_dot(f"digraph {{{after} a{after}\n b{after} }}").nodes) == ["a", "b"]
+    with pytest.raises(DotSyntaxError, match='nothing may follow the graph, found ";"') as refused:
+        parse_dot(f"digraph G {{\n}}{after}")
+    assert refused.value.span is not None
+    assert refused.value.span.text == ";"
+
+
+def test_of_two_mistakes_in_attribute_blocks_the_first_is_reported() -> None:
+    with pytest.raises(DotSyntaxError, match='expected "," between attributes'):
+        parse_dot("digraph { a [x=1 y=2][z=] }", strict=True)
