@@ -84,7 +84,7 @@ test-python: $(DEVELOPMENT) $(MODEL)
 
 .PHONY: test-notebooks
 test-notebooks: $(DEVELOPMENT) $(MODEL)
-	@ATTRACTOR_LAYOUT=layered ATTRACTOR_STATE_DIR='$(CURDIR)/$(VENV)/state' $(PY) -m pytest notebooks --nbval \
+	@ATTRACTOR_STATE_DIR='$(CURDIR)/$(VENV)/state' $(PY) -m pytest notebooks --nbval \
 	  --nbval-cell-timeout 60 --nbval-sanitize-with notebooks/sanitize.cfg -p no:randomly -q -n $(WAITERS) --dist loadfile
 
 .PHONY: quick

@@ -223,7 +223,6 @@ STARTERS = {
 ALLOWED = {
     "processes/descendants.py": "commands of stages, the local model's server, and the watchdog over each",
     "processes/git.py": "the worktree of a run: fixed arguments, no hooks, no configuration, bounded in time",
-    "views/layout/graphviz_dot.py": "Graphviz draws before any run: fixed command, 5 s, a group of its own",
 }
 
 

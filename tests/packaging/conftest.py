@@ -13,7 +13,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def run(*command, cwd=None, warnings="default"):
     """Run a command to its end and give its output; a failure shows everything that it said."""
     environment = {**os.environ, "UV_PYTHON_DOWNLOADS": "never", "PYTHONWARNINGS": warnings}
-    environment["ATTRACTOR_LAYOUT"] = "layered"  # saved pictures do not depend on the Graphviz of the machine
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,

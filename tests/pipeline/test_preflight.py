@@ -247,7 +247,7 @@ def test_the_machine_is_described_without_a_pipeline(monkeypatch):
     assert subjects["key of openai"].state == "ok"
     assert subjects["key of anthropic"].state == "note"
     assert subjects["agent claude"].state == "note"
-    assert {"extra llm", "local model", "dot", "loopback", "disk"} <= subjects.keys()
+    assert {"extra llm", "local model", "loopback", "disk"} <= subjects.keys()
     assert PLANTED not in str(found)
 
 

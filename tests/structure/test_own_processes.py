@@ -9,7 +9,6 @@ PACKAGE = Path(__file__).parents[2] / "attractor_nb"
 STARTING = {
     "processes/descendants.py": "commands of graphs, and whatever goes through LocalProcesses",
     "processes/git.py": "git, which is told to run nothing of the repository",
-    "views/layout/graphviz_dot.py": "dot, by its path",
 }
 """The modules that start a program; a new one needs to be looked at, and a line here."""
 STARTERS = {

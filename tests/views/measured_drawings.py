@@ -133,9 +133,9 @@ class Drawing:
         ]
 
 
-def drawn(graph: object, engine: str) -> Drawing:
+def drawn(graph: object) -> Drawing:
     """The drawing of a graph."""
-    return read_svg(render_svg(graph, engine=engine), graph)
+    return read_svg(render_svg(graph), graph)
 
 
 def read_svg(svg: str, graph: object) -> Drawing:
@@ -170,7 +170,7 @@ def drawn_by_dot(graph: object, direction: str = "") -> Drawing:
 
     Ways back are turned round for it: it finds others by itself, and a flow that runs up is lower.
     """
-    scene = _laid_out(graph, "layered", NO_OVERLAY, is_whole=True)[0]
+    scene = _laid_out(graph, NO_OVERLAY, is_whole=True)[0]
     lines = [f'digraph {{ graph [rankdir={direction or scene.direction}] node [shape=box, fixedsize=true, label=""]']
     lines += (
         f"n{number} [width={box.width / 72:.4f}, height={box.height / 72:.4f}]"

@@ -25,10 +25,9 @@ from tests.views.measured_drawings import Drawing, drawn, drawn_by_dot
 
 WIDEST = 1000.0
 
-ENGINES = ("auto", *(["dot"] if shutil.which("dot") else []))
 FAMILIES = (*KINDS, "examples", "hard cases")
 needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="compares with dot, which is not installed")
-for_all = pytest.mark.parametrize(("family", "engine"), rows_of_drawings(FAMILIES, ENGINES))
+for_all = pytest.mark.parametrize("family", rows_of_drawings(FAMILIES))
 
 
 @lru_cache
@@ -38,8 +37,8 @@ def graphs(family: str) -> dict[str, object]:
 
 
 @lru_cache
-def drawings(family: str, engine: str) -> dict[str, Drawing]:
-    return {name: drawn(graph, engine) for name, graph in graphs(family).items()}
+def drawings(family: str) -> dict[str, Drawing]:
+    return {name: drawn(graph) for name, graph in graphs(family).items()}
 
 
 @lru_cache
@@ -47,43 +46,43 @@ def by_dot(family: str) -> dict[str, Drawing]:
     return {name: drawn_by_dot(graph) for name, graph in graphs(family).items()}
 
 
-def found(family: str, engine: str, what: str) -> dict[str, object]:
+def found(family: str, what: str) -> dict[str, object]:
     """What is wrong with each drawing of a family that has something wrong."""
-    measured = ((name, getattr(drawing, what)) for name, drawing in drawings(family, engine).items())
+    measured = ((name, getattr(drawing, what)) for name, drawing in drawings(family).items())
     return {name: faults for name, faults in measured if faults}
 
 
 @for_all
-def test_no_box_or_label_covers_another(family, engine):
-    assert found(family, engine, "overlaps") == {}
+def test_no_box_or_label_covers_another(family):
+    assert found(family, "overlaps") == {}
 
 
 @for_all
-def test_no_edge_runs_through_a_box(family, engine):
-    assert found(family, engine, "through_boxes") == {}
+def test_no_edge_runs_through_a_box(family):
+    assert found(family, "through_boxes") == {}
 
 
 @for_all
-def test_no_edge_runs_through_the_label_of_another(family, engine):
-    assert found(family, engine, "struck_labels") == {}
+def test_no_edge_runs_through_the_label_of_another(family):
+    assert found(family, "struck_labels") == {}
 
 
 @for_all
-def test_the_line_of_a_loop_between_two_nodes_is_whole(family, engine):
-    assert found(family, engine, "hidden_loops") == {}
+def test_the_line_of_a_loop_between_two_nodes_is_whole(family):
+    assert found(family, "hidden_loops") == {}
 
 
 @for_all
-def test_edges_have_no_sharp_bends(family, engine):
-    assert found(family, engine, "turns") == {}
+def test_edges_have_no_sharp_bends(family):
+    assert found(family, "turns") == {}
 
 
 @needs_dot
 @for_all
-def test_no_more_edges_cross_than_in_a_drawing_by_dot(family, engine):
+def test_no_more_edges_cross_than_in_a_drawing_by_dot(family):
     more = {
         name: (len(drawing.crossings), len(theirs.crossings))
-        for name, drawing in drawings(family, engine).items()
+        for name, drawing in drawings(family).items()
         if len(drawing.crossings) > len((theirs := by_dot(family)[name]).crossings)
     }
     assert more == {}
@@ -91,12 +90,12 @@ def test_no_more_edges_cross_than_in_a_drawing_by_dot(family, engine):
 
 @needs_dot
 @for_all
-def test_drawings_are_no_higher_than_those_of_dot(family, engine):
+def test_drawings_are_no_higher_than_those_of_dot(family):
     """Without the margins of the page; pictures of one line may be higher by some pixels."""
     higher = {}
-    for name, drawing in drawings(family, engine).items():
+    for name, drawing in drawings(family).items():
         inner, theirs = drawing.height - 2 * MARGIN, by_dot(family)[name].height
-        if not is_in_rows(family, engine, name) and inner > max(1.05 * theirs, theirs + 10):
+        if not is_in_rows(family, name) and inner > max(1.05 * theirs, theirs + 10):
             higher[name] = inner, theirs
     assert higher == {}
 
@@ -112,10 +111,10 @@ WIDER = {
 
 @needs_dot
 @for_all
-def test_drawings_are_no_wider_than_those_of_dot_but_where_texts_need_it(family, engine):
+def test_drawings_are_no_wider_than_those_of_dot_but_where_texts_need_it(family):
     """``dot`` is given the same panels and lanes; it bends the main path where that saves room."""
     wider = {}
-    for name, drawing in drawings(family, engine).items():
+    for name, drawing in drawings(family).items():
         inner, theirs = drawing.width - 2 * MARGIN, by_dot(family)[name].width
         if inner > 1.15 * max(theirs, drawing.widest_texts):
             wider[name] = inner / theirs
@@ -128,8 +127,8 @@ def test_drawings_are_no_wider_than_those_of_dot_on_the_whole():
     ratios = [
         (drawing.width - 2 * MARGIN) / by_dot(family)[name].width
         for family in FAMILIES
-        for name, drawing in drawings(family, "auto").items()
-        if not is_in_rows(family, "auto", name)
+        for name, drawing in drawings(family).items()
+        if not is_in_rows(family, name)
     ]
     assert len(ratios) > 100
     assert sum(ratios) / len(ratios) <= 0.97
@@ -137,10 +136,10 @@ def test_drawings_are_no_wider_than_those_of_dot_on_the_whole():
 
 @needs_dot
 @for_all
-def test_a_flow_in_rows_fits_a_cell_and_is_much_lower_than_dots_flow_down(family, engine):
+def test_a_flow_in_rows_fits_a_cell_and_is_much_lower_than_dots_flow_down(family):
     higher = {}
-    for name, drawing in drawings(family, engine).items():
-        if is_in_rows(family, engine, name):
+    for name, drawing in drawings(family).items():
+        if is_in_rows(family, name):
             assert drawing.width <= WIDEST, name
             graph = graphs(family)[name]
             theirs = drawn_by_dot(graph, Direction.DOWN).height
@@ -153,8 +152,8 @@ def test_rows_are_about_equally_long():
     """By the nodes of the main path; panels are not broken, so a row beside one may be short."""
     shares = []
     for family in FAMILIES:
-        for name, drawing in drawings(family, "auto").items():
-            if is_in_rows(family, "auto", name):
+        for name, drawing in drawings(family).items():
+            if is_in_rows(family, name):
                 spans = defaultdict(list)
                 for node, row in rows_of(graphs(family)[name], drawing).items():
                     spans[row] += drawing.boxes[node][::2]
@@ -188,8 +187,8 @@ def rows_of(graph: object, drawing: Drawing) -> dict[str, int]:
 
 
 @lru_cache
-def is_in_rows(family: str, engine: str, name: str) -> bool:
-    return max(rows_of(graphs(family)[name], drawings(family, engine)[name]).values(), default=0) > 0
+def is_in_rows(family: str, name: str) -> bool:
+    return max(rows_of(graphs(family)[name], drawings(family)[name]).values(), default=0) > 0
 
 
 def crookedness(graph: object, drawing: Drawing, nodes: list[str]) -> float:
@@ -221,30 +220,28 @@ def passed_by_all(graph) -> list[str]:
 
 
 @for_all
-def test_what_every_run_passes_stands_in_one_line(family, engine):
+def test_what_every_run_passes_stands_in_one_line(family):
     crooked = {
         name: apart
-        for name, drawing in drawings(family, engine).items()
+        for name, drawing in drawings(family).items()
         if (apart := crookedness(graph := graphs(family)[name], drawing, passed_by_all(graph))) > 1
     }
     assert crooked == {}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("family", ["chain", "loops", "skips"])
-def test_a_chain_is_one_line_whatever_goes_past_it(family, engine):
+def test_a_chain_is_one_line_whatever_goes_past_it(family):
     crooked = {
         name: apart
-        for name, drawing in drawings(family, engine).items()
+        for name, drawing in drawings(family).items()
         if (apart := crookedness(graph := graphs(family)[name], drawing, list(graph.nodes))) > 1
     }
     assert crooked == {}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
-def test_a_fan_out_stands_over_the_middle_of_its_branches(count, engine):
-    drawing = drawn(parse_dot(wide_fan_out(count)), engine)
+def test_a_fan_out_stands_over_the_middle_of_its_branches(count):
+    drawing = drawn(parse_dot(wide_fan_out(count)))
     start, fan, join, end = (drawing.centre(name)[0] for name in ("start", "f", "j", "exit"))
     middle = sum(drawing.centre(f"b{number}")[0] for number in range(count)) / count
     assert (start, fan, join, end) == pytest.approx((middle,) * 4, abs=1)
@@ -276,10 +273,10 @@ def off_the_middle(graph, drawing: Drawing, fan_out: str, join: str) -> float | 
 
 
 @for_all
-def test_every_fan_out_stands_over_the_middle_of_its_branches(family, engine):
+def test_every_fan_out_stands_over_the_middle_of_its_branches(family):
     apart = {
         (name, fan_out): off_the_middle(graphs(family)[name], drawing, fan_out, join.node_id)
-        for name, drawing in drawings(family, engine).items()
+        for name, drawing in drawings(family).items()
         for fan_out, join in joins_of(graphs(family)[name]).items()
     }
     judged = {where: pixels for where, pixels in apart.items() if pixels is not None}
@@ -287,11 +284,10 @@ def test_every_fan_out_stands_over_the_middle_of_its_branches(family, engine):
     assert len(judged) >= {"fan_outs": 25, "nested": 49, "examples": 3, "hard cases": 2}.get(family, 0)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("family", ["fan_outs", "nested"])
-def test_branches_stand_in_the_order_of_the_text(family, engine):
+def test_branches_stand_in_the_order_of_the_text(family):
     turned = {}
-    for name, drawing in drawings(family, engine).items():
+    for name, drawing in drawings(family).items():
         graph = graphs(family)[name]
         axis = 0 if draw_scene(graph).direction.is_vertical else 1
         for node, kind in graph.handler_types.items():
@@ -305,17 +301,15 @@ def test_branches_stand_in_the_order_of_the_text(family, engine):
 CHAIN = "digraph g {{ start [shape=Mdiamond] exit [shape=Msquare] start -> {} -> exit }}"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_chain_that_fits_a_cell_flows_to_the_right(engine):
-    drawing = drawn(parse_dot(CHAIN.format("plan -> write -> check -> ship")), engine)
+def test_a_chain_that_fits_a_cell_flows_to_the_right():
+    drawing = drawn(parse_dot(CHAIN.format("plan -> write -> check -> ship")))
     assert drawing.width <= WIDEST
     assert drawing.height < 100
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_chain_that_would_be_too_small_to_read_goes_on_in_the_next_row(engine):
+def test_a_chain_that_would_be_too_small_to_read_goes_on_in_the_next_row():
     graph = parse_dot(CHAIN.format(" -> ".join(f"step_{number}" for number in range(12))))
-    drawing = drawn(graph, engine)
+    drawing = drawn(graph)
     rows = rows_of(graph, drawing)
     assert drawing.width <= WIDEST
     assert drawing.height < 200

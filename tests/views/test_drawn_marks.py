@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 import re
-import shutil
 from dataclasses import replace
 from functools import lru_cache
 
@@ -24,10 +23,9 @@ from tests.views.drawn_graphs import HARD, KINDS, examples, generated, rows_of_d
 from tests.views.drawn_marks import Drawn, drawn
 
 REASON = "exit code 2: the command ended with words that are too long for a node"
-ENGINES = ("auto", *(["dot"] if shutil.which("dot") else []))
 FAMILIES = (*KINDS, "examples", "hard cases")
 LEGIBLE = 9.0
-for_all = pytest.mark.parametrize(("family", "engine"), rows_of_drawings(FAMILIES, ENGINES))
+for_all = pytest.mark.parametrize("family", rows_of_drawings(FAMILIES))
 NESTED = """digraph g {
   start [shape=Mdiamond]
   exit [shape=Msquare]
@@ -71,87 +69,84 @@ def graphs(family: str) -> dict[str, object]:
 
 
 @lru_cache
-def drawings(family: str, engine: str) -> dict[str, Drawn]:
+def drawings(family: str) -> dict[str, Drawn]:
     """Each graph of a family: as a run shows it, and with an error at a node and one at an edge."""
     found: dict[str, Drawn] = {}
     for name, graph in graphs(family).items():
         run = states_of(graph, name)
-        found[name] = drawn(render_svg(graph, engine=engine, is_whole=False, **run))
+        found[name] = drawn(render_svg(graph, is_whole=False, **run))
         edge = graph.edges[len(graph.edges) // 2]
         errors = [
             Diagnostic("rule", Severity.ERROR, "wrong", node_id=list(graph.nodes)[-1]),
             Diagnostic("rule", Severity.ERROR, "wrong", edge=(edge.source, edge.target)),
         ]
-        found[f"{name}, linted"] = drawn(render_svg(graph, engine=engine, is_whole=False, diagnostics=errors))
+        found[f"{name}, linted"] = drawn(render_svg(graph, is_whole=False, diagnostics=errors))
     return found
 
 
-def faults(family: str, engine: str, what: str) -> dict[str, object]:
-    measured = ((name, getattr(drawing, what)) for name, drawing in drawings(family, engine).items())
+def faults(family: str, what: str) -> dict[str, object]:
+    measured = ((name, getattr(drawing, what)) for name, drawing in drawings(family).items())
     return {name: found for name, found in measured if found}
 
 
 @for_all
-def test_no_text_or_mark_stands_on_another(family, engine):
-    assert faults(family, engine, "overlaps") == {}
+def test_no_text_or_mark_stands_on_another(family):
+    assert faults(family, "overlaps") == {}
 
 
 @for_all
-def test_signs_of_states_keep_away_from_the_labels_of_their_nodes(family, engine):
-    assert faults(family, engine, "tight") == {}
+def test_signs_of_states_keep_away_from_the_labels_of_their_nodes(family):
+    assert faults(family, "tight") == {}
 
 
 @for_all
-def test_no_line_runs_through_a_text(family, engine):
-    assert faults(family, engine, "struck") == {}
+def test_no_line_runs_through_a_text(family):
+    assert faults(family, "struck") == {}
 
 
 @for_all
-def test_no_text_or_mark_stands_on_an_arrow_head(family, engine):
-    assert faults(family, engine, "on_heads") == {}
+def test_no_text_or_mark_stands_on_an_arrow_head(family):
+    assert faults(family, "on_heads") == {}
 
 
 @for_all
-def test_texts_of_a_picture_can_be_read_in_a_cell(family, engine):
+def test_texts_of_a_picture_can_be_read_in_a_cell(family):
     small = {
         name: (drawing.smallest, drawing.width)
-        for name, drawing in drawings(family, engine).items()
+        for name, drawing in drawings(family).items()
         if drawing.smallest < LEGIBLE
     }
     assert small == {}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     "size", [10, 40, 100, *(pytest.param(size, marks=pytest.mark.campaign) for size in (200, 500))]
 )
-def test_the_marks_of_graphs_of_every_size_have_places_of_their_own(size, engine):
+def test_the_marks_of_graphs_of_every_size_have_places_of_their_own(size):
     graph = parse_dot(skipping_chain(size))
-    drawing = drawn(render_svg(graph, engine=engine, **states_of(graph, str(size))))
+    drawing = drawn(render_svg(graph, **states_of(graph, str(size))))
     assert (drawing.overlaps, drawing.struck, drawing.on_heads) == ([], [], [])
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("rankdir", ["TB", "BT", "LR", "RL"])
-def test_titles_of_nested_groups_and_labels_in_them_are_struck_by_nothing(rankdir, engine):
+def test_titles_of_nested_groups_and_labels_in_them_are_struck_by_nothing(rankdir):
     graph = parse_dot(NESTED.replace("{", f"{{ rankdir={rankdir}", 1))
-    drawing = drawn(render_svg(graph, engine=engine, **states_of(graph, rankdir)))
+    drawing = drawn(render_svg(graph, **states_of(graph, rankdir)))
     titles = [thing.what for thing in drawing.things if thing.what.startswith("panel-title")]
     assert len(titles) == 2
     assert (drawing.overlaps, drawing.struck, drawing.on_heads) == ([], [], [])
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_the_words_of_a_comparison_and_the_drawing_of_a_child_run_have_places_too(engine):
+def test_the_words_of_a_comparison_and_the_drawing_of_a_child_run_have_places_too():
     graph = parse_dot(NESTED)
     marks = {name: Mark(("changed",), "B 2", "tip") for name in graph.nodes}
     overlay = Overlay(marks, {n: Mark(("only-a",), "A 2", "tip") for n in range(len(graph.edges))})
-    compared = drawn(render_svg(graph, engine=engine, overlay=overlay, **states_of(graph, "a")))
+    compared = drawn(render_svg(graph, overlay=overlay, **states_of(graph, "a")))
     assert (compared.overlaps, compared.struck, compared.on_heads) == ([], [], [])
     child = RunView(nodes=states_of(graph, "b")["states"], edges={n: EdgeState(12) for n in range(len(graph.edges))})
     parent = parse_dot('digraph g { start [shape=Mdiamond] boss [shape=house, label="Editor"] start -> boss }')
     parent = replace(parent, children={"boss": graph})
-    whole = drawn(render_svg(parent, engine=engine, children={"boss": ChildView("c", "kid", child)}))
+    whole = drawn(render_svg(parent, children={"boss": ChildView("c", "kid", child)}))
     assert (whole.overlaps, whole.struck, whole.on_heads) == ([], [], [])
 
 

@@ -11,7 +11,7 @@ def lines(count, gap, length=1_000.0):
         Route((straight((100 + gap * number, 10.0), (100 + gap * number, length)),), (0, 0), (0, 0), (0, 0))
         for number in range(count)
     ]
-    layout = Layout(200 + gap * count, length + 20, (), tuple(routes), (), "layered")
+    layout = Layout(200 + gap * count, length + 20, (), tuple(routes), ())
     return Ground(Scene((), tuple(Link(0, 0, number) for number in range(count))), layout)
 
 

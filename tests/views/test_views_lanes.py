@@ -1,7 +1,5 @@
 """Lanes: what stands between a fan-out and its join, branch by branch."""
 
-import pytest
-
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.drawings.branch_stacks import lanes_of
@@ -52,19 +50,17 @@ def test_many_branches_have_no_lanes():
     assert lanes(many(MAX_LANES + 1)) == {}
 
 
-@pytest.mark.parametrize("engine", ["dot", "layered"])
-def test_lanes_are_drawn_behind_the_nodes_with_their_branch_as_tooltip(engine):
-    svg = render_svg(graph(many(4)), engine=engine)
+def test_lanes_are_drawn_behind_the_nodes_with_their_branch_as_tooltip():
+    svg = render_svg(graph(many(4)))
     assert svg.count('class="lane"') == 4
     assert "<title>branch b2 of fan</title>" in svg
     assert svg.index('class="lane"') < svg.index('class="edge"')
     assert "panel-title" not in svg.split("</style>")[1]
 
 
-@pytest.mark.parametrize("engine", ["dot", "layered"])
-def test_a_lane_that_a_subgraph_cuts_is_left_out(engine):
+def test_a_lane_that_a_subgraph_cuts_is_left_out():
     cut = 'a [prompt=x] b [prompt=x] c [prompt=x] subgraph s { label="Part" c b } '
-    svg = render_svg(graph(cut + "fan -> a -> c -> join fan -> b -> join"), engine=engine)
+    svg = render_svg(graph(cut + "fan -> a -> c -> join fan -> b -> join"))
     assert (svg.count('class="lane"'), svg.count('class="panel"')) == (1, 1)
 
 

@@ -1,7 +1,6 @@
-"""Coordinates: what must hold for every graph, whichever engine made them."""
+"""Coordinates: what must hold for every graph."""
 
 import os
-import stat
 import subprocess
 import sys
 from itertools import combinations
@@ -9,21 +8,18 @@ from pathlib import Path
 
 import fast_sugiyama
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
-from attractor_nb.views import layout as layout_module
 from attractor_nb.views.drawings.drawing import draw_scene
-from attractor_nb.views.layout import graphviz_dot, lay_out, layered
+from attractor_nb.views.layout import lay_out, layered
 from attractor_nb.views.layout.geometry import point_at
 from attractor_nb.views.layout.layers import layer_scene
 from attractor_nb.views.layout.skeleton import skeleton_of, straight_links
 from attractor_nb.views.scene import Shape
 
-ENGINES = ("dot", "layered")
 SHAPES = ["box", "hexagon", "diamond", "parallelogram", "component", "tripleoctagon", "house", "Mdiamond"]
 
 
@@ -88,14 +84,14 @@ def contains(outer, inner):
 @given(graphs(has_panels=True))
 def test_boxes_never_overlap(graph):
     scene = draw_scene(graph)
-    rects = box_rects(scene, lay_out(scene, "layered"))
+    rects = box_rects(scene, lay_out(scene))
     assert not [pair for pair in combinations(rects, 2) if overlap(*pair)]
 
 
 @given(graphs(has_panels=True))
 def test_no_edge_runs_through_a_box_that_it_does_not_join(graph):
     scene = draw_scene(graph)
-    layout = lay_out(scene, "layered")
+    layout = lay_out(scene)
     rects = box_rects(scene, layout, shrink=1.0)
     for link, route in zip(scene.links, layout.routes, strict=True):
         points = [point_at(cubic, step / 8) for cubic in route.path for step in range(9)]
@@ -107,16 +103,15 @@ def test_no_edge_runs_through_a_box_that_it_does_not_join(graph):
 @given(graphs(has_panels=True))
 def test_no_label_covers_a_box_or_another_label(graph):
     scene = draw_scene(graph)
-    layout = lay_out(scene, "layered")
+    layout = lay_out(scene)
     labels = label_rects(scene, layout)
     boxes = box_rects(scene, layout, shrink=0.5)
     assert not [(a, b) for a in labels for b in boxes if overlap(a, b)]
     assert not [pair for pair in combinations(labels, 2) if overlap(*pair)]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("direction", ["TB", "LR"])
-def test_loops_with_long_labels_have_room_beside_small_boxes(engine, direction):
+def test_loops_with_long_labels_have_room_beside_small_boxes(direction):
     scene = draw_scene(
         parse_dot(f"""digraph g {{
             rankdir={direction}
@@ -124,7 +119,7 @@ def test_loops_with_long_labels_have_room_beside_small_boxes(engine, direction):
             a -> a [condition="outcome=success"] a -> b b -> b [condition="outcome=success"]
         }}""")
     )
-    labels = label_rects(scene, lay_out(scene, engine))
+    labels = label_rects(scene, lay_out(scene))
     assert len(labels) == 2
     assert not [pair for pair in combinations(labels, 2) if overlap(*pair)]
 
@@ -132,7 +127,7 @@ def test_loops_with_long_labels_have_room_beside_small_boxes(engine, direction):
 @given(graphs(has_panels=True))
 def test_a_panel_holds_its_members_and_nobody_else(graph):
     scene = draw_scene(graph)
-    layout = lay_out(scene, "layered")
+    layout = lay_out(scene)
     boxes = box_rects(scene, layout)
     for panel, rect in zip(scene.panels, layout.panels, strict=True):
         area = (rect.x, rect.y, rect.x + rect.width, rect.y + rect.height)
@@ -143,7 +138,7 @@ def test_a_panel_holds_its_members_and_nobody_else(graph):
 @given(graphs(has_panels=True))
 def test_everything_lies_inside_the_picture(graph):
     scene = draw_scene(graph)
-    layout = lay_out(scene, "layered")
+    layout = lay_out(scene)
     whole = (0, 0, layout.width, layout.height)
     rects = box_rects(scene, layout)
     rects += [(r.x, r.y, r.x + r.width, r.y + r.height) for r in layout.panels]
@@ -152,43 +147,38 @@ def test_everything_lies_inside_the_picture(graph):
         assert all(0 <= x <= layout.width and 0 <= y <= layout.height for cubic in route.path for x, y in cubic)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("rankdir", ["TB", "BT", "LR", "RL"])
-def test_the_flow_goes_where_rankdir_says(engine, rankdir):
+def test_the_flow_goes_where_rankdir_says(rankdir):
     scene = draw_scene(parse_dot(f'digraph g {{ rankdir={rankdir}\n a; b; c; a -> b -> c [label="on"] }}'))
-    layout = lay_out(scene, engine)
+    layout = lay_out(scene)
     axis = 1 if rankdir in {"TB", "BT"} else 0
     places = [centre[axis] for centre in layout.centres]
     assert places == sorted(places, reverse=rankdir in {"BT", "RL"})
     assert len(set(places)) == len(places)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_loop_back_does_not_turn_the_flow_round(engine):
+def test_a_loop_back_does_not_turn_the_flow_round():
     scene = draw_scene(parse_dot("digraph g { s [shape=Mdiamond]; a; b; c; s -> a -> b -> c; c -> a; b -> s }"))
-    layout = lay_out(scene, engine)
+    layout = lay_out(scene)
     heights = [layout.centres[number][1] for number in range(4)]
     assert heights == sorted(heights)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_parallel_edges_and_loops_have_ways_of_their_own(engine):
+def test_parallel_edges_and_loops_have_ways_of_their_own():
     text = 'digraph g { a; b; a -> b; a -> b; a -> b [label="x"]; b -> a; a -> a; a -> a [label="y"] }'
-    layout = lay_out(draw_scene(parse_dot(text)), engine)
+    layout = lay_out(draw_scene(parse_dot(text)))
     assert len({route.path for route in layout.routes}) == 6
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_edges_end_at_the_outline_of_their_target(engine):
+def test_edges_end_at_the_outline_of_their_target():
     scene = draw_scene(parse_dot("digraph g { a; b; a -> b }"))
-    layout = lay_out(scene, engine)
+    layout = lay_out(scene)
     _, y = layout.centres[1]
     assert layout.routes[0].tip[1] == pytest.approx(y - scene.boxes[1].height / 2, abs=1)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_an_empty_graph_has_a_layout(engine):
-    layout = lay_out(draw_scene(Graph("nothing")), engine)
+def test_an_empty_graph_has_a_layout():
+    layout = lay_out(draw_scene(Graph("nothing")))
     assert layout.centres == ()
     assert layout.width > 0
 
@@ -210,18 +200,16 @@ def distances(scene, layout):
 LABELLED = 'digraph g { a; b; c; a -> b [label="yes"]; a -> c [label="no"]; c -> a [label="again"]; b -> c }'
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_labels_sit_on_their_edges(engine):
+def test_labels_sit_on_their_edges():
     text = LABELLED.replace("c -> a", "c -> d")
     scene = draw_scene(parse_dot(text))
-    found = distances(scene, lay_out(scene, engine))
+    found = distances(scene, lay_out(scene))
     assert all(found[ends][0] < 8 for ends in (("a", "b"), ("a", "c"), ("c", "d")))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_labels_of_a_loop_between_two_nodes_stand_beside_their_edges(engine):
+def test_labels_of_a_loop_between_two_nodes_stand_beside_their_edges():
     scene = draw_scene(parse_dot(LABELLED))
-    found = distances(scene, lay_out(scene, engine))
+    found = distances(scene, lay_out(scene))
     assert found["a", "b"][0] < 8
     assert all(0 < found[ends][1] < 8 for ends in (("a", "c"), ("c", "a")))
 
@@ -231,7 +219,7 @@ def test_a_layout_is_the_same_in_every_process():
         "from attractor_nb.languages.dot import parse_dot\n"
         "from attractor_nb.views.drawings.svg import render_svg\n"
         "text = 'digraph g { a; b; c; d; e; a -> b; a -> c; b -> d; c -> d; d -> a; a -> d; e -> d; p; q; p -> q; p -> q; q -> p }'\n"
-        "print(render_svg(parse_dot(text), engine='layered'))\n"
+        "print(render_svg(parse_dot(text)))\n"
     )
     outputs = {
         subprocess.run(
@@ -248,101 +236,15 @@ def test_a_layout_is_the_same_in_every_process():
 
 def test_equal_scenes_share_one_layout():
     text = "digraph g { a; b; a -> b }"
-    first, second = (lay_out(draw_scene(parse_dot(text)), "layered") for _ in range(2))
+    first, second = (lay_out(draw_scene(parse_dot(text))) for _ in range(2))
     assert first is second
-
-
-def test_graphviz_is_told_sizes_and_nothing_that_an_author_wrote():
-    graph = parse_dot(
-        'digraph evil { label="graph-secret"; bogus [label="node-secret", fontname="f\\" onload=x", URL="http-secret"]\n'
-        'subgraph cluster_secret { label="panel-secret"; inner }\n'
-        ' bogus -> inner [label="edge-secret", condition="outcome=success"] }'
-    )
-    skeleton = skeleton_of(draw_scene(graph))
-    lines = "\n".join(graphviz_dot._dot_lines(skeleton, layer_scene(skeleton)))
-    assert "secret" not in lines
-    assert "onload" not in lines
-    assert "bogus" not in lines
-    assert "inner" not in lines
 
 
 def test_parts_that_do_not_hang_together_keep_their_edges():
     """The library numbers the dummies of a second part like vertices; each part is asked for alone."""
     text = "digraph g { a; b; c; d; e; f; a -> b; c -> d; c -> d; c -> e; d -> e; c -> f; e -> f }"
-    layout = lay_out(draw_scene(parse_dot(text)), "layered")
+    layout = lay_out(draw_scene(parse_dot(text)))
     assert all(route.path for route in layout.routes)
-
-
-def test_a_drawing_asks_no_other_program_unless_it_is_told_to(tmp_path, monkeypatch):
-    fake_dot(tmp_path, monkeypatch, f"touch {tmp_path / 'asked'}; exit 3")
-    text = "digraph g { a; b; c; d; a -> c; a -> d; b -> c; b -> d; c -> a }"
-    assert lay_out(draw_scene(parse_dot(text)), "auto").engine == "layered"
-    assert not (tmp_path / "asked").exists()
-
-
-@given(graphs(has_panels=True))
-@settings(max_examples=12)
-def test_graphviz_is_read_right(graph):
-    scene = draw_scene(graph)
-    layout = lay_out(scene, "dot")
-    rects = box_rects(scene, layout)
-    whole = (0, 0, layout.width, layout.height)
-    assert not [pair for pair in combinations(rects, 2) if overlap(*pair)]
-    assert all(contains(whole, rect) for rect in rects)
-
-
-def test_an_unknown_engine_is_refused():
-    with pytest.raises(OptionError, match="unknown layout engine"):
-        lay_out(draw_scene(Graph("g")), "neato")
-
-
-def fake_dot(directory, monkeypatch, script):
-    path = directory / "dot"
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(path.stat().st_mode | stat.S_IEXEC)
-    monkeypatch.setattr(graphviz_dot, "find_dot", lambda: str(path))
-    layout_module._cached.cache_clear()
-
-
-@pytest.mark.parametrize(
-    "script",
-    ["exit 3", "echo not json", "echo '{}'", 'echo \'{"bb": "1,2"}\'', "exec sleep 60"],
-    ids=["fails", "no json", "empty", "no coordinates", "hangs"],
-)
-def test_a_graphviz_that_does_not_answer_is_reported(script, tmp_path, monkeypatch):
-    fake_dot(tmp_path, monkeypatch, script)
-    monkeypatch.setattr(graphviz_dot, "TIMEOUT_SECONDS", 0.2)
-    scene = draw_scene(parse_dot("digraph g { a; b; a -> b }"))
-    with pytest.raises(OptionError, match="could not lay out"):
-        lay_out(scene, "dot")
-
-
-def test_a_graphviz_that_cannot_be_started_is_reported_and_the_layered_engine_draws(tmp_path, monkeypatch):
-    fake_dot(tmp_path, monkeypatch, "exit 0")
-    (tmp_path / "dot").chmod(0o600)
-    scene = draw_scene(parse_dot("digraph g { a; b; a -> b }"))
-    with pytest.raises(OptionError, match="could not be started"):
-        lay_out(scene, "dot")
-    assert lay_out(scene, "auto").engine == "layered"
-
-
-def test_graphviz_sees_no_provider_key(tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "planted")
-    seen = tmp_path / "seen"
-    fake_dot(tmp_path, monkeypatch, f"env > {seen}")
-    with pytest.raises(OptionError, match="no coordinates"):
-        lay_out(draw_scene(parse_dot("digraph g { a; b; a -> b }")), "dot")
-    assert "PATH=" in seen.read_text()
-    assert "planted" not in seen.read_text()
-
-
-def test_without_graphviz_the_layered_engine_draws(monkeypatch):
-    monkeypatch.setattr(graphviz_dot, "find_dot", lambda: None)
-    layout_module._cached.cache_clear()
-    scene = draw_scene(parse_dot("digraph g { a; b; a -> b }"))
-    assert lay_out(scene, "auto").engine == "layered"
-    with pytest.raises(OptionError, match="not found"):
-        lay_out(scene, "dot")
 
 
 def test_an_undeclared_target_has_a_box_that_says_so():
@@ -351,23 +253,13 @@ def test_an_undeclared_target_has_a_box_that_says_so():
     assert [(box.node_id, box.shape) for box in scene.boxes] == [("deploy", Shape.BOX), ("deplyo", Shape.MISSING)]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_the_label_of_an_edge_inside_a_panel_stays_inside(engine):
+def test_the_label_of_an_edge_inside_a_panel_stays_inside():
     text = 'digraph g { start; subgraph s { label="Signatures"; a; b; a -> b [label="[A] Approve"] } start -> a }'
     scene = draw_scene(parse_dot(text))
-    layout = lay_out(scene, engine)
+    layout = lay_out(scene)
     panel, (x, y) = layout.panels[0], layout.routes[0].label
     assert panel.x < x < panel.x + panel.width
     assert panel.y < y < panel.y + panel.height
-
-
-def test_a_variable_decides_the_engine_for_the_whole_process(monkeypatch):
-    scene = draw_scene(parse_dot("digraph { a -> b }"))
-    monkeypatch.setenv("ATTRACTOR_LAYOUT", "layered")
-    assert lay_out(scene, "auto").engine == "layered"
-    monkeypatch.setenv("ATTRACTOR_LAYOUT", "remote")
-    with pytest.raises(OptionError, match='unknown layout engine "remote"'):
-        lay_out(scene, "auto")
 
 
 def test_an_exit_that_an_edge_leaves_is_drawn_all_the_same():
@@ -385,7 +277,7 @@ def test_an_edge_that_the_library_loses_is_an_error_and_no_drawing_without_it(mo
     scene = draw_scene(parse_dot("digraph { a -> b -> c a -> c }"))
     monkeypatch.setattr(fast_sugiyama, "from_edges", losing)
     with pytest.raises(AssertionError, match="the library lost an edge"):
-        lay_out(scene, "layered")
+        lay_out(scene)
 
 
 def dense(count):
@@ -400,7 +292,7 @@ def test_in_a_dense_graph_the_longest_edges_are_drawn_straight(monkeypatch):
     asked = []
     monkeypatch.setattr(layered, "layer_scene", lambda skeleton: asked.append(skeleton) or layer_scene(skeleton))
     scene = draw_scene(dense(40))
-    layout = lay_out(scene, "layered")
+    layout = lay_out(scene)
     (skeleton,) = asked
     spans = [scene_link.target - scene_link.source for scene_link in skeleton.scene.links]
     assert 7_900 < sum(spans) <= 8_000

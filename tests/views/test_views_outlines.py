@@ -155,5 +155,5 @@ def test_every_kind_of_node_is_drawn_in_every_direction(rankdir):
     kinds = ["Mdiamond", "box", "component", "hexagon", "parallelogram", "house", "tripleoctagon", "diamond", "Msquare"]
     nodes = ";".join(f"n{k} [shape={shape}]" for k, shape in enumerate(kinds))
     ways = " -> ".join(f"n{k}" for k in range(len(kinds)))
-    layout = lay_out(draw_scene(parse_dot(f"digraph g {{ rankdir={rankdir}; {nodes}; {ways} }}")), "layered")
+    layout = lay_out(draw_scene(parse_dot(f"digraph g {{ rankdir={rankdir}; {nodes}; {ways} }}")))
     assert len(layout.routes) == len(kinds) - 1

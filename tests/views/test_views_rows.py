@@ -86,7 +86,7 @@ def test_lines_of_one_break_stay_side_by_side_and_never_cross():
 @pytest.mark.parametrize("text", [chain(12), chain(60), FORTY, GROUPS], ids=["12", "60", "forty", "groups"])
 def test_a_long_flow_to_the_side_is_legible_whole_and_smooth(text, rankdir):
     graph = parse_dot(directed(text, rankdir))
-    picture = drawn(graph, "auto")
+    picture = drawn(graph)
     assert picture.width <= WIDEST
     assert picture.overlaps == picture.through_boxes == picture.struck_labels == picture.turns == []
     marks = marks_of(render_svg(graph))
@@ -96,7 +96,7 @@ def test_a_long_flow_to_the_side_is_legible_whole_and_smooth(text, rankdir):
 
 def test_all_rows_are_read_in_the_direction_of_the_flow():
     for rankdir, sign in (("LR", 1), ("RL", -1)):
-        picture = drawn(parse_dot(directed(chain(12), rankdir)), "auto")
+        picture = drawn(parse_dot(directed(chain(12), rankdir)))
         steps = [sign * picture.centre(f"step_{number}")[0] for number in range(12)]
         heights = [picture.centre(f"step_{number}")[1] for number in range(12)]
         back = [number for number, (a, b) in enumerate(pairwise(steps)) if b < a]
@@ -105,7 +105,7 @@ def test_all_rows_are_read_in_the_direction_of_the_flow():
 
 def test_rows_add_no_crossings():
     text = HARD["a chain of twelve"].replace("}", "  step_9 -> step_1\n  step_7 -> step_3\n}")
-    assert drawn(parse_dot(directed(text, "LR")), "auto").crossings == []
+    assert drawn(parse_dot(directed(text, "LR"))).crossings == []
 
 
 def test_a_group_is_whole_in_one_row():
@@ -122,7 +122,7 @@ def test_a_group_is_whole_in_one_row():
 
 def test_a_direction_that_is_named_wins():
     assert draw_scene(parse_dot(directed(chain(12), "TB"))).direction is Direction.DOWN
-    down = drawn(parse_dot(directed(chain(12), "TB")), "auto")
+    down = drawn(parse_dot(directed(chain(12), "TB")))
     assert down.height > 3 * down.width
 
 

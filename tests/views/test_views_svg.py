@@ -84,28 +84,27 @@ def hostile_graph(text):
 def test_hostile_text_stays_text(text):
     states = {"a": NodeState(NodeStatus.FAIL, 1, 1, text)}
     finding = Diagnostic("rule", Severity.ERROR, text, node_id="a")
-    root = parsed(render_svg(hostile_graph(text), states=states, diagnostics=[finding], engine="layered"))
+    root = parsed(render_svg(hostile_graph(text), states=states, diagnostics=[finding]))
     assert_only_our_own(root)
 
 
 @given(st.text(min_size=1, max_size=40))
 def test_any_text_gives_well_formed_svg_of_our_own_elements(text):
-    assert_only_our_own(parsed(render_svg(hostile_graph(text), engine="layered")))
+    assert_only_our_own(parsed(render_svg(hostile_graph(text))))
 
 
 def test_the_style_sheet_is_the_same_whatever_the_graph_says():
-    sheets = {parsed(render_svg(hostile_graph(text), engine="layered")).find(SVG + "style").text for text in HOSTILE}
+    sheets = {parsed(render_svg(hostile_graph(text))).find(SVG + "style").text for text in HOSTILE}
     assert len(sheets) == 1
 
 
 def test_equal_graphs_give_equal_text():
-    first, second = (render_svg(parse_dot(REVIEW), engine="layered") for _ in range(2))
+    first, second = (render_svg(parse_dot(REVIEW)) for _ in range(2))
     assert first == second
 
 
-@pytest.mark.parametrize("engine", ["dot", "layered"])
-def test_ids_and_classes_do_not_depend_on_the_engine(engine):
-    root = parsed(render_svg(parse_dot(REVIEW), engine=engine))
+def test_ids_and_classes_of_a_drawing():
+    root = parsed(render_svg(parse_dot(REVIEW)))
     nodes = {g.get("data-node"): g.get("class") for g in root.iter(SVG + "g") if g.get("data-node")}
     assert nodes == {
         "start": "node type-start state-pending",
@@ -121,12 +120,8 @@ def test_ids_and_classes_do_not_depend_on_the_engine(engine):
 
 def test_a_state_changes_classes_and_signs_but_no_place():
     graph = parse_dot(REVIEW)
-    plain = parsed(render_svg(graph, engine="layered"))
-    shown = parsed(
-        render_svg(
-            graph, states={"check": NodeState(NodeStatus.RUNNING, 2, 3)}, edges={1: EdgeState(2)}, engine="layered"
-        )
-    )
+    plain = parsed(render_svg(graph))
+    shown = parsed(render_svg(graph, states={"check": NodeState(NodeStatus.RUNNING, 2, 3)}, edges={1: EdgeState(2)}))
     assert [item.tag for item in plain.iter()] == [item.tag for item in shown.iter()]
     places = [[item.get("transform") for item in root.iter()] for root in (plain, shown)]
     assert places[0] == places[1]
@@ -137,7 +132,7 @@ def node_of(svg, node_id):
 
 
 def test_attempts_and_visits_are_counted_on_the_node():
-    svg = render_svg(parse_dot(REVIEW), states={"check": NodeState(NodeStatus.RETRYING, 3, 2)}, engine="layered")
+    svg = render_svg(parse_dot(REVIEW), states={"check": NodeState(NodeStatus.RETRYING, 3, 2)})
     node = node_of(svg, "check")
     counts = [text.text for text in node.iter(SVG + "text") if text.get("class") == "counts"]
     signs = [path.get("d") for path in node.iter(SVG + "path") if path.get("class") == "again"]
@@ -146,7 +141,7 @@ def test_attempts_and_visits_are_counted_on_the_node():
 
 
 def test_a_first_visit_and_attempt_are_not_counted():
-    svg = render_svg(parse_dot(REVIEW), states={"check": NodeState(NodeStatus.SUCCESS, 1, 1)}, engine="layered")
+    svg = render_svg(parse_dot(REVIEW), states={"check": NodeState(NodeStatus.SUCCESS, 1, 1)})
     node = node_of(svg, "check")
     assert [text.text for text in node.iter(SVG + "text") if text.get("class") == "counts"] == [None]
     assert [path.get("d") for path in node.iter(SVG + "path") if path.get("class") == "again"] == [""]
@@ -154,18 +149,18 @@ def test_a_first_visit_and_attempt_are_not_counted():
 
 def test_a_failed_node_shows_the_first_words_of_the_reason():
     states = {"check": NodeState(NodeStatus.FAIL, 1, 1, "exit code 2")}
-    texts = "".join(node_of(render_svg(parse_dot(REVIEW), states=states, engine="layered"), "check").itertext())
+    texts = "".join(node_of(render_svg(parse_dot(REVIEW), states=states), "check").itertext())
     assert "exit code 2" in texts
 
 
 def test_a_goal_gate_wears_a_star():
-    svg = render_svg(parse_dot(REVIEW), engine="layered")
+    svg = render_svg(parse_dot(REVIEW))
     assert node_of(svg, "implement").find(f"{SVG}g[@class='badge goal-gate']") is not None
     assert node_of(svg, "check").find(f"{SVG}g[@class='badge goal-gate']") is None
 
 
 def test_edges_taken_are_marked_with_their_passes():
-    root = parsed(render_svg(parse_dot(REVIEW), edges={4: EdgeState(3)}, engine="layered"))
+    root = parsed(render_svg(parse_dot(REVIEW), edges={4: EdgeState(3)}))
     taken = [g for g in root.iter(SVG + "g") if "taken" in g.get("class", "").split()]
     assert [g.get("data-edge") for g in taken] == ["4", "4"]
     assert "×3" in "".join(taken[1].itertext())
@@ -181,21 +176,21 @@ def test_errors_mark_their_node_and_warnings_do_not():
         Diagnostic("a", Severity.ERROR, "wrong", node_id="check"),
         Diagnostic("b", Severity.WARNING, "odd", node_id="gate"),
     ]
-    svg = render_svg(parse_dot(REVIEW), diagnostics=findings, engine="layered")
+    svg = render_svg(parse_dot(REVIEW), diagnostics=findings)
     assert node_of(svg, "check").find(f"{SVG}g[@class='finding']") is not None
     assert node_of(svg, "gate").find(f"{SVG}g[@class='finding']") is None
 
 
 def test_an_error_of_an_edge_marks_the_edge():
     finding = Diagnostic("a", Severity.ERROR, "wrong", edge=("gate", "done"))
-    root = parsed(render_svg(parse_dot(REVIEW), diagnostics=[finding], engine="layered"))
+    root = parsed(render_svg(parse_dot(REVIEW), diagnostics=[finding]))
     marked = [g.get("data-edge") for g in root.iter(SVG + "g") if "edge-error" in g.get("class", "")]
     assert marked == ["5"]
 
 
 def test_tooltips_have_the_whole_label():
     label = "A label of many words that is far too long for three lines of twenty-four characters each, to be sure"
-    svg = render_svg(Graph("g", nodes={"a": Node("a", {"label": label})}), engine="layered")
+    svg = render_svg(Graph("g", nodes={"a": Node("a", {"label": label})}))
     title = node_of(svg, "a").find(SVG + "title").text
     assert label in title
 
@@ -203,12 +198,12 @@ def test_tooltips_have_the_whole_label():
 def test_an_endless_label_costs_nothing_and_shows_its_beginning():
     node = Node("a", {"label": "x" * 3_000_000, "prompt": "y" * 3_000_000})
     edge = Edge("a", "a", {"label": "z" * 3_000_000})
-    svg = render_svg(Graph("g" * 3_000_000, nodes={"a": node}, edges=(edge,)), engine="layered")
+    svg = render_svg(Graph("g" * 3_000_000, nodes={"a": node}, edges=(edge,)))
     assert len(svg) < 20_000
 
 
 def test_the_picture_has_a_name_for_screen_readers():
-    root = parsed(render_svg(parse_dot(REVIEW), engine="layered"))
+    root = parsed(render_svg(parse_dot(REVIEW)))
     assert root.get("role") == "img"
     assert root.get("aria-label") == "Pipeline review: 6 nodes, 7 edges"
 
@@ -217,7 +212,7 @@ def test_the_picture_has_a_name_for_screen_readers():
 def test_small_text_goes_first_and_labels_later(count):
     text = ";".join(f'n{k} [label="A label that is quite long number {k}"]' for k in range(count))
     ways = ";".join(f'n{k} -> n{k + 1} [label="a way on"]' for k in range(count - 1))
-    root = parsed(render_svg(parse_dot(f"digraph g {{ {text}; {ways} }}"), engine="layered"))
+    root = parsed(render_svg(parse_dot(f"digraph g {{ {text}; {ways} }}")))
     classes = [item.get("class") for item in root.iter(SVG + "text")]
     assert ("detail" in classes) == (count < 100)
     captions = [g for g in root.iter(SVG + "g") if g.get("class") == "edge-label" and g.find(SVG + "rect") is not None]
@@ -226,16 +221,13 @@ def test_small_text_goes_first_and_labels_later(count):
 
 
 def test_the_picture_is_at_most_as_wide_as_its_place():
-    root = parsed(render_svg(parse_dot(REVIEW), engine="layered"))
+    root = parsed(render_svg(parse_dot(REVIEW)))
     assert root.get("style") == "max-width:100%;height:auto"
     assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
 
 
 def test_two_drawings_on_a_page_share_no_id():
-    ids = [
-        set(re.findall(r' id="([^"]+)"', render_svg(parse_dot(f"digraph g {{ a{k} }}"), engine="layered")))
-        for k in range(2)
-    ]
+    ids = [set(re.findall(r' id="([^"]+)"', render_svg(parse_dot(f"digraph g {{ a{k} }}")))) for k in range(2)]
     assert not ids[0] & ids[1]
 
 
@@ -255,7 +247,7 @@ def test_no_script_link_or_foreign_content_is_ever_written():
 def test_the_drawing_is_the_golden_one(name):
     """To renew it after a change that was looked at: delete the file, run the test twice."""
     graph = parse_dot('digraph g { start [shape=Mdiamond]; a [label="Say hello"]; start -> a [label="go"] }')
-    svg = render_svg(graph, states={"start": NodeState(NodeStatus.SUCCESS, 1, 1)}, engine="layered")
+    svg = render_svg(graph, states={"start": NodeState(NodeStatus.SUCCESS, 1, 1)})
     svg = re.sub(r"<style>.*?</style>", "<style/>", svg, flags=re.DOTALL).replace("><", ">\n<") + "\n"
     path = GOLDEN / f"{name}.svg"
     if not path.exists():
@@ -267,7 +259,7 @@ def test_the_drawing_is_the_golden_one(name):
 def test_a_wide_picture_is_shown_no_wider_than_a_cell():
     names = [f"a_rather_long_name_{number}" for number in range(30)]
     group = f'subgraph cluster_all {{ label="One group is in one row"; {"; ".join(names)} }}'
-    svg = render_svg(parse_dot(f"digraph {{ rankdir=LR; {group}; {' -> '.join(names)} }}"), engine="layered")
+    svg = render_svg(parse_dot(f"digraph {{ rankdir=LR; {group}; {' -> '.join(names)} }}"))
     head = svg[: svg.index(">")]
     width = float(re.search(r' width="([\d.]+)"', head)[1])
     height = float(re.search(r' height="([\d.]+)"', head)[1])

@@ -18,7 +18,6 @@ from attractor_nb.backends.model_file import check_server, find_model
 from attractor_nb.errors import OptionError
 from attractor_nb.extras import EXTRAS, install_command, missing_packages
 from attractor_nb.model.calls.providers import PROVIDERS
-from attractor_nb.views.layout.graphviz_dot import find_dot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,14 +88,6 @@ def agents() -> Iterator[PreflightFinding]:
             yield PreflightFinding("ok" if agent.version else "note", subject, f"{version}, {agent.executable}")
         else:
             yield PreflightFinding("note", subject, "not installed", agent.install)
-
-
-def drawing() -> PreflightFinding:
-    """Graphviz: without it drawings are laid out by ourselves."""
-    if found := find_dot():
-        return PreflightFinding("ok", "dot", found)
-    message = "not installed: drawings are laid out without it"
-    return PreflightFinding("note", "dot", message, "install Graphviz for a tidier layout")
 
 
 def local_model(missing: FindingState = "note") -> PreflightFinding:

@@ -132,7 +132,6 @@ def examine_machine(runs_dir: Path | None = None) -> Preflight:
         *machine_facts.keys(),
         *machine_facts.agents(),
         machine_facts.local_model(),
-        machine_facts.drawing(),
         machine_facts.loopback(),
         *machine_facts.runs_directory(runs_dir or DEFAULT_RUNS_BASE),
     ]
@@ -163,7 +162,6 @@ def examine(
         *_answering(graph, backend, is_online=is_online),
         *_commands(graph),
         *machine_facts.runs_directory(runs_dir or DEFAULT_RUNS_BASE),
-        machine_facts.drawing(),
     ]
     return Preflight(name, findings)
 

@@ -21,7 +21,7 @@ from attractor_nb.views.drawings.overlay import NO_OVERLAY, Overlay
 from attractor_nb.views.drawings.picture import GraphPicture
 from attractor_nb.views.drawings.sheet import sheet
 from attractor_nb.views.drawings.theme import Theme, drawing_css
-from attractor_nb.views.layout import Engine, lay_out
+from attractor_nb.views.layout import lay_out
 from attractor_nb.views.markup import clean, element, path_data
 from attractor_nb.views.metrics import shorten
 from attractor_nb.views.state import EdgeState, NodeState, RunView
@@ -56,7 +56,6 @@ def render_svg(
     is_ended: bool = False,
     diagnostics: Iterable[Diagnostic] = (),
     theme: Theme = "auto",
-    engine: Engine = "auto",
     overlay: Overlay = NO_OVERLAY,
     is_whole: bool = True,
 ) -> str:
@@ -71,20 +70,19 @@ def render_svg(
         is_ended: The run is over: what was not reached fades.
         diagnostics: Findings; errors mark their node or edge.
         theme: ``light``, ``dark``, or ``auto``, which follows the page.
-        engine: ``dot``, ``layered``, or ``auto``, which takes ``dot`` where it is found.
         overlay: What is shown of nodes and edges beside their states.
         is_whole: Every branch is drawn. Otherwise those that would make a picture too wide to be read are one
             box, "and 12 more": a picture can be neither moved nor enlarged.
 
     Raises:
-        OptionError: The theme or engine is unknown, or ``dot`` was asked for and cannot be used.
+        OptionError: The theme is unknown.
     """
     if theme not in {"auto", "light", "dark"}:
         raise OptionError(f'unknown theme "{theme}"', hint='use "auto", "light" or "dark"')
     view = RunView(nodes=dict(states or {}), edges=dict(edges or {}), children=dict(children or {}))
     errors = [found for found in diagnostics if found.is_error]
     with paused_collector(_CHARS_OF_A_NODE * len(graph.nodes)):
-        frame = _framed(graph, view, errors, engine, "", overlay, is_whole=is_whole)
+        frame = _framed(graph, view, errors, "", overlay, is_whole=is_whole)
     return str(
         sheet(
             f"attractor-graph {theme}" + " ended" * is_ended,
@@ -110,17 +108,10 @@ class _Frame:
 
 
 def _framed(
-    graph: Graph,
-    view: RunView,
-    errors: list[Diagnostic],
-    engine: Engine,
-    path: str,
-    overlay: Overlay = NO_OVERLAY,
-    *,
-    is_whole: bool,
+    graph: Graph, view: RunView, errors: list[Diagnostic], path: str, overlay: Overlay = NO_OVERLAY, *, is_whole: bool
 ) -> _Frame:
     shown = redacted_graph(graph)
-    scene, layout, stacks = _laid_out(shown, engine, overlay, is_whole=is_whole)
+    scene, layout, stacks = _laid_out(shown, overlay, is_whole=is_whole)
     picture = GraphPicture(
         graph=shown,
         scene=scene,
@@ -138,7 +129,6 @@ def _framed(
             child,
             run.view if (run := view.children.get(node_id)) else _NOTHING_YET,
             [],
-            engine,
             f"{path}{node_id}{CHILD_SEPARATOR}",
             is_whole=is_whole,
         )
@@ -154,24 +144,22 @@ def _framed(
     return _Frame(*size, picture.summary, picture.definitions, content)
 
 
-def _laid_out(
-    graph: Graph, engine: Engine, overlay: Overlay, *, is_whole: bool
-) -> tuple[Scene, Layout, dict[str, Stack]]:
+def _laid_out(graph: Graph, overlay: Overlay, *, is_whole: bool) -> tuple[Scene, Layout, dict[str, Stack]]:
     """The drawing in the first of these ways that can be read in a cell: as it is, narrower, with stacks."""
     words = {name: mark.words for name, mark in overlay.nodes.items()}
     scene = draw_scene(graph, words=words)
-    layout = lay_out(scene, engine)
+    layout = lay_out(scene)
     if layout.width <= WIDEST:
         return scene, layout, {}
     if density := NARROWER.get(density_of(len(graph.nodes))):
         narrow = draw_scene(graph, density, words)
-        narrower = lay_out(narrow, engine)
+        narrower = lay_out(narrow)
         if narrower.width < layout.width:
             scene, layout = narrow, narrower
     if layout.width <= WIDEST:
         return scene, layout, {}
     scene, stacks = (with_stack_lanes(scene, graph), {}) if is_whole else with_stacks(scene, graph)
-    return scene, lay_out(scene, engine), stacks
+    return scene, lay_out(scene), stacks
 
 
 def _placed(frames: list[_Frame], width: float, height: float) -> tuple[list[Point], tuple[float, float]]:

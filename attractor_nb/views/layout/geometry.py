@@ -1,4 +1,4 @@
-"""Points, cubic paths and outlines, and the places in pixels that every layout engine returns (pure).
+"""Points, cubic paths and outlines, and the places in pixels that the layout returns (pure).
 
 It knows nothing of engines.
 """
@@ -162,7 +162,6 @@ class Layout:
         centres: Centre of each box.
         routes: One for each link.
         panels: One rectangle for each panel.
-        engine: Which engine made it: ``dot`` or ``layered``.
     """
 
     width: float
@@ -170,12 +169,11 @@ class Layout:
     centres: tuple[Point, ...]
     routes: tuple[Route, ...]
     panels: tuple[Rect, ...]
-    engine: str
 
 
 @dataclass(frozen=True, slots=True)
 class RawLayout:
-    """What an engine finds, before margins and arrow heads.
+    """Coordinates before margins and arrow heads.
 
     Attributes:
         centres: Centre of each box.

@@ -1,4 +1,4 @@
-"""The layout engine that needs no other program: layers by ``fast_sugiyama``, places by ourselves.
+"""The layout of a scene: layers by ``fast_sugiyama``, places by ourselves.
 
 It works in two axes of its own, ``across`` and ``along`` the flow, and turns the result at the end.
 An edge passes each layer between what stands there at its left and at its right, so that it never runs
@@ -24,7 +24,6 @@ from attractor_nb.views.scene import Direction
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from attractor_nb.views.layout.layers import Keys
     from attractor_nb.views.scene import Scene
 
 _PORT_GAP: Final = 16.0
@@ -40,21 +39,21 @@ _FAR: Final = 1e9
 _Bound = tuple[float, int]
 
 
-def lay_out_in_layers(scene: Scene, orderer: Callable[[Skeleton, Layered], Keys] | None = None) -> RawLayout:
-    """Coordinates for a scene; an orderer says where else each vertex may stand across the flow."""
+def lay_out_in_layers(scene: Scene) -> RawLayout:
+    """Coordinates for a scene."""
     if not scene.boxes:
         return RawLayout([], [], [], [])
     skeleton = skeleton_of(scene)
     if straight := straight_links(skeleton):
-        rest = _led_around(skeleton_of(without_links(scene, straight)), orderer)
+        rest = _led_around(skeleton_of(without_links(scene, straight)))
         return with_straight_links(scene, rest, straight)
-    return _led_around(skeleton, orderer)
+    return _led_around(skeleton)
 
 
-def _led_around(skeleton: Skeleton, orderer: Callable[[Skeleton, Layered], Keys] | None) -> RawLayout:
+def _led_around(skeleton: Skeleton) -> RawLayout:
     """Coordinates with every link led around the boxes."""
     layered = layer_scene(skeleton)
-    order_layers(skeleton, layered, orderer(skeleton, layered) if orderer else None)
+    order_layers(skeleton, layered)
     drawing = _Drawing(skeleton, layered)
     longest = skeleton.scene.longest
     if longest and not skeleton.scene.direction.is_vertical:

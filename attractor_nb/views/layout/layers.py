@@ -1,8 +1,8 @@
 """Ranks and orders: which vertices share a layer, and who stands left of whom.
 
 ``fast_sugiyama`` ranks the vertices and breaks long edges with dummies. Around it this module makes the graph
-acyclic, gives labelled edges a vertex of their own (a *bead*), chooses the order of each layer among those of
-the text, of the library and of Graphviz, and keeps the members of a panel together. It knows no pixels.
+acyclic, gives labelled edges a vertex of their own (a *bead*), chooses the order of each layer, that of the text
+or the library's, and keeps the members of a panel together. It knows no pixels.
 """
 
 from __future__ import annotations
@@ -86,14 +86,12 @@ def layer_scene(skeleton: Skeleton) -> Layered:
     return layered
 
 
-def order_layers(skeleton: Skeleton, layered: Layered, graphviz_keys: Keys | None = None) -> None:
+def order_layers(skeleton: Skeleton, layered: Layered) -> None:
     """Put the vertices of each layer into the best order found, and the borders of panels between them.
 
     Args:
         skeleton: The scene, and which links go back.
         layered: Its layers; changed in place.
-        graphviz_keys: Where Graphviz would place each vertex across the flow; tried where the other orders
-            have crossings.
     """
     children, branches = _in_text_order(skeleton, layered)
     text = text_keys(_roots(skeleton, layered), children, layered.keys)
@@ -101,19 +99,14 @@ def order_layers(skeleton: Skeleton, layered: Layered, graphviz_keys: Keys | Non
     long = [chain[1:-1] for chain in layered.chains if len(chain) > 2]
     neighbours = Neighbours(layered.edges)
     best: tuple[tuple[int, int, int], Rows, list[list[tuple[int, int]]]] | None = None
-    # Up to three orders are tried: that of the text, the library's, Graphviz's. Each is scored by its crossings, by
-    # the panels it cuts and by the branches it turns; the search ends at a perfect one. The order of the text is not
-    # even tried where it begins with several times as many crossings as the library's.
+    # Up to two orders are tried: that of the text and the library's. Each is scored by its crossings, by the panels
+    # it cuts and by the branches it turns; the search ends at a perfect one. The order of the text is not even tried
+    # where it begins with several times as many crossings as the library's.
     starts = [_sorted_rows(layered, keys) for keys in (text, layered.keys)]
     if neighbours.crossings(starts[0]) > _HOPELESS * neighbours.crossings(starts[1]) + _FEW:
         del starts[0]
-    if graphviz_keys:
-        starts.append(_sorted_rows(layered, graphviz_keys))
-    for number, start in enumerate(starts):
-        is_graphviz = graphviz_keys is not None and number == len(starts) - 1
-        if is_graphviz and best is not None and not best[0][0]:
-            break
-        rows = start if is_graphviz else improved(start, neighbours, long)
+    for start in starts:
+        rows = improved(start, neighbours, long)
         borders: list[list[tuple[int, int]]] = []
         if skeleton.scene.panels:
             places = assign_positions(rows, layered.edges, {}, {}, lambda _, __: 1.0)
@@ -197,7 +190,7 @@ class _Ranking:
         The library is asked for one part at a time: with several, the numbers of its dummies
         collide with those of vertices.
         """
-        from fast_sugiyama import from_edges  # noqa: PLC0415 - only drawings without Graphviz need it
+        from fast_sugiyama import from_edges  # noqa: PLC0415 - only drawings need it
 
         names = dict(enumerate(sorted({vertex for leg in legs for vertex in leg})))
         numbers = {vertex: number for number, vertex in names.items()}
