@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -20,7 +20,7 @@ from attractor_nb.model.result_marks import ResultMarks, answers_together
 from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from attractor_nb.model.events import Event
     from attractor_nb.model.result_marks import Answers, StandIn
@@ -77,7 +77,7 @@ class MarkFold(msgspec.Struct):
             if self._session or self._given or self._by_hand or self.stand_ins:
                 self._commit(event)
         elif isinstance(event, PipelineStarted):
-            self._begin(event.answers or _of_before(event.backend), event.backend)
+            self._begin(event.answers, event.backend)
             if event.carried is not None:
                 self.before += event.carried.marks
         elif isinstance(event, PipelineResumed):
@@ -90,8 +90,7 @@ class MarkFold(msgspec.Struct):
 
     def _begin(self, answers: Answers, backend: str) -> None:
         """Another process executes the stages from now on: mocks have ended with the one before."""
-        if backend:  # a resume of version 0.1.0 does not say it
-            self._session = answers, backend
+        self._session = answers, backend
         self._given = {node: kind for node, kind in self._given.items() if kind != "mocked"}
 
     def _commit(self, event: StageCompleted | StageFailed) -> None:
@@ -123,19 +122,9 @@ class MarkFold(msgspec.Struct):
             self._by_hand.add(event.node)
 
 
-def _of_before(backend: str) -> Answers:
-    """Who answered in a run whose log does not say it, as version 0.1.0 wrote it: a backend, if it had one."""
-    return "real" if backend not in {"", "simulated"} else ""
-
-
-def marks_before(manifest: Mapping[str, Any]) -> ResultMarks:
-    """What a manifest says that the log beside it does not, as version 0.1.0 wrote them."""
-    return ResultMarks() if "answers" in manifest else ResultMarks.of_facts(manifest)
-
-
-def marks_of(events: Iterable[Event], before: ResultMarks) -> MarkFold:
-    """The fold of the events of a log that count, beside marks that it does not tell of."""
-    found = MarkFold(before)
+def marks_of(events: Iterable[Event]) -> MarkFold:
+    """The fold of the events of a log that count."""
+    found = MarkFold()
     for event in LoggedEvents.of(events).select(*TELLING):
         found.take(event)
     return found

@@ -82,6 +82,5 @@ class ResultMarks(Record, frozen=True):
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> ResultMarks:
-        """Those of a manifest, whose values were checked; an older one says only that it is simulated."""
-        answers: Answers = facts.get("answers", "") or ("simulated" if facts.get("is_simulated") is True else "")
-        return cls(answers, list(facts.get("backends", ())), dict(facts.get("stand_ins", {})))
+        """Those of a manifest, whose values were checked."""
+        return cls(facts.get("answers", ""), list(facts.get("backends", ())), dict(facts.get("stand_ins", {})))

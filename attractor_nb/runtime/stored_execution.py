@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attractor_nb.collector import paused_collector
 from attractor_nb.decisions.log_history import counted_events
-from attractor_nb.decisions.mark_fold import marks_before
 from attractor_nb.decisions.planning.plan_compiling import compile_plan
 from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
 from attractor_nb.engine.runner import RunOutcome
@@ -164,7 +163,7 @@ def _loaded(logs_root: Path, definition: Definition | type[Definition]) -> Execu
     work: Work[RunResult] = Work(f"run {run_id}")
     followed = Followed()
     kept = kept_directories(stored, counted_events(stored.events))
-    followed.recall(counted, kept, state.visits, marks_before(stored.manifest))
+    followed.recall(counted, kept, state.visits)
     run = pipeline.run_kind(pipeline, run_id, stored.logs_root, stored.read_stage_file, work=work, followed=followed)
     keep_loaded(run, RecordedDirectory(stored, pipeline.graph, stamp))
     if stored.status not in LIVE:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from attractor_nb.backends import is_provider
 from attractor_nb.backends.llm.tools import McpServers, check_tools
-from attractor_nb.decisions.mark_fold import TELLING, marks_before, marks_of
+from attractor_nb.decisions.mark_fold import TELLING, marks_of
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.engine.debug_control import Debugging
 from attractor_nb.engine.event_stream import EventStream
@@ -193,7 +193,7 @@ def _setup(
 ) -> RunSetup:
     """What the run is made of, but for its children."""
     above = inherited.above
-    marks = marks_of(start.events, marks_before(start.store.manifest))
+    marks = marks_of(start.events)
     stream.add_sink(marks.take, *TELLING)
     debugging = Debugging(
         start.plan,
@@ -245,7 +245,7 @@ def _wired(
     """The handle of the run, and who drives it."""
     behind: Work[RunResult] = Work(f"run {start.run_id}")
     followed = Followed()
-    followed.recall(start.events, start.kept, start.state.visits, marks_before(start.store.manifest))
+    followed.recall(start.events, start.kept, start.state.visits)
     setup.stream.add_sink(followed.take)
     children = setup.children
     if children is not None and not isinstance(children, child_runs.ChildRuns):

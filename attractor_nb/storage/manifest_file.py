@@ -124,7 +124,7 @@ def manifest_from_events(events: Iterable[Event]) -> dict[str, Any]:
                 pass
     if escaped := StageNames({}, visited).escaped:
         plain["stage_directories"] = dict(escaped)
-    marks = marks_of(counted_events(events), ResultMarks()).marks
+    marks = marks_of(counted_events(events)).marks
     return {**plain, **marks.to_facts()} if marks != ResultMarks() else plain
 
 

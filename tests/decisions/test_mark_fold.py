@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor_nb.decisions.mark_fold import marks_before, marks_of
+from attractor_nb.decisions.mark_fold import marks_of
 from attractor_nb.model.carried_state import CarriedState
 from attractor_nb.model.events import (
     ChildEnded,
@@ -88,25 +88,17 @@ CASES = {
         [started("real", carried=CarriedState(marks=ResultMarks("simulated", stand_ins={"b": "pinned"}))), done()],
         "partly simulated; pinned: b",
     ),
-    "a resume of 0.1.0 says nothing of it": ([started("", "llm"), PipelineResumed(), done()], ""),
-    "a log of 0.1.0": ([started("", "llm"), done(), resumed("simulated"), done()], "partly simulated"),
 }
 
 
 @pytest.mark.parametrize(("events", "words"), CASES.values(), ids=CASES)
 def test_ruling_48_a_result_is_marked_by_what_counts_in_it(events, words):
-    assert marks_of(events, ResultMarks()).marks.words == words
+    assert marks_of(events).marks.words == words
 
 
 def test_ruling_48_both_backends_are_kept_in_order_of_use():
     events = [started("real", "llm"), done(), resumed("simulated"), done(), done()]
-    assert marks_of(events, ResultMarks()).marks.backends == ["llm", "simulated"]
-
-
-def test_a_manifest_of_0_1_0_tells_that_its_run_was_simulated():
-    before = marks_before({"is_simulated": True, "backend": "simulated"})
-    assert marks_of([started("", "simulated"), done()], before).marks.words == "simulated"
-    assert marks_before({"is_simulated": True, "answers": "simulated"}) == ResultMarks()
+    assert marks_of(events).marks.backends == ["llm", "simulated"]
 
 
 def test_the_entries_of_a_manifest_are_read_back():

@@ -2,7 +2,6 @@
 
 from attractor_nb.model.events import CheckpointSaved, StageCompleted, StageOutput, StageStarted
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.runtime.handles.event_fold import MOST_WAITING, Followed
 from attractor_nb.views.folding import take_event
 from attractor_nb.views.state import RunView
@@ -45,7 +44,7 @@ def test_nothing_is_folded_while_nobody_looks():
 
 def test_what_was_recorded_before_is_folded_first_and_when_somebody_looks():
     followed = Followed()
-    followed.recall(stages(7), {"n1": "n1/visits/1.1"}, {"n0": 5}, ResultMarks())
+    followed.recall(stages(7), {"n1": "n1/visits/1.1"}, {"n0": 5})
     followed.take(StageStarted(name="n8"))
     assert not followed._known.view.nodes
     assert list(followed.known.view.nodes) == [*(f"n{number}" for number in range(7)), "n8"]

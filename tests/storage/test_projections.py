@@ -172,7 +172,7 @@ def test_ruling_30_the_manifest_is_merged_and_read_back(create):
         pytest.param(
             PipelineInterrupted(time=60.0, reason="x"), "interrupted", "1970-01-01T00:01:00Z", id="interrupted"
         ),
-        pytest.param(PipelineResumed(next_node="plan"), "resumed", None, id="resumed"),
+        pytest.param(PipelineResumed(next_node="plan", answers="real", backend="local"), "resumed", None, id="resumed"),
     ],
 )
 def test_a_lost_manifest_is_rebuilt_from_the_log(last, status, end_time):
@@ -187,6 +187,7 @@ def test_a_lost_manifest_is_rebuilt_from_the_log(last, status, end_time):
         model="small",
         node_count=4,
         backend="local",
+        answers="real",
     )
     plain = manifest_from_events([started, StageStarted(name="CON"), last])
     assert plain.pop("reason", "x") == "x"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from attractor_nb.decisions.mark_fold import MarkFold
 from attractor_nb.model.events import (
     CheckpointSaved,
     ChildStarted,
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import Event
     from attractor_nb.model.outcome import Outcome
-    from attractor_nb.model.result_marks import ResultMarks
 
 _TELL_NOTHING = frozenset({CheckpointSaved, StageOutput})
 MOST_WAITING = 10_000
@@ -72,7 +70,7 @@ class Followed:
 
     def __init__(self) -> None:
         self._known = Known()
-        self._recorded: tuple[Iterable[Event], Mapping[str, str | None], Mapping[str, int], ResultMarks] | None = None
+        self._recorded: tuple[Iterable[Event], Mapping[str, str | None], Mapping[str, int]] | None = None
         self._waiting: deque[Event] = deque()
         self._lock = threading.Lock()
 
@@ -81,8 +79,8 @@ class Followed:
         """What is known now; also from another thread than the run's."""
         with self._lock:
             if self._recorded is not None:
-                counted, kept, visits, marks = self._recorded
-                known = Known(RunView(marks=MarkFold(marks)))  # whoever is interrupted here begins anew
+                counted, kept, visits = self._recorded
+                known = Known()  # whoever is interrupted here begins anew
                 for event in counted:
                     known.take(event)
                 known.kept, known.visits = dict(kept), {**known.visits, **visits}
@@ -99,15 +97,12 @@ class Followed:
         if len(self._waiting) >= MOST_WAITING:
             _ = self.known
 
-    def recall(
-        self, counted: Iterable[Event], kept: Mapping[str, str | None], visits: Mapping[str, int], marks: ResultMarks
-    ) -> None:
+    def recall(self, counted: Iterable[Event], kept: Mapping[str, str | None], visits: Mapping[str, int]) -> None:
         """Take what was recorded before.
 
         Args:
             counted: The events that count.
             kept: As the attribute of ``Known``.
             visits: Committed visits of each node.
-            marks: What must be said of the result beside what the events tell.
         """
-        self._recorded = counted, dict(kept), dict(visits), marks
+        self._recorded = counted, dict(kept), dict(visits)
