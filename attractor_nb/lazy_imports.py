@@ -20,7 +20,7 @@ def deferred(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
     Args:
         module: The module's ``__name__``.
-        homes: For each name the module that defines it, below the package root: ``views.svg``.
+        homes: For each name the module that defines it, below the package root: ``views.drawings.svg``.
     """
     root = module.partition(".")[0]
 

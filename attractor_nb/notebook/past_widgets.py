@@ -142,7 +142,7 @@ class CompareView(PastView):
     """A comparison with its drawing.
 
     Attributes:
-        comparison: The steps of both runs (``views.comparison.comparison_plain``).
+        comparison: The steps of both runs (``studio.compare.comparison_view.comparison_plain``).
         legend: What the strokes mean.
     """
 

@@ -152,7 +152,7 @@ class Presenter:
         self._live_run_ids.add(run.id)
 
     def check_wait(self, gates: Sequence[PendingGate], *, is_blocking: bool) -> None:
-        """The waiting rule of this shell; see ``waiting``."""
+        """Refuse a wait in which nobody could answer the gates, as this shell works."""
         if gates:
             refuse_endless_wait(probe(self._shell), gates, is_blocking=is_blocking)
 

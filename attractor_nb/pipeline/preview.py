@@ -148,7 +148,7 @@ class Previewing(Definition):
         return svg.render_svg(self.graph, diagnostics=self.diagnostics, is_whole=False)
 
     def to_png(self, path: str | PathLike[str], *, theme: str = "light", scale: float = 2.0) -> Path:
-        """Write the drawing as PNG, with the extra ``png``; see ``picturing``.
+        """Write the drawing as PNG, with the extra ``png``.
 
         Args:
             path: The file.

@@ -28,7 +28,7 @@ class RunPast(Execution):
     def inspect(
         self, what: str | int, visit: int | None = None, attempt: int | None = None
     ) -> StageInspection | EdgeInspection:
-        """What is known of a stage, by its node's id, or of an edge, by ``"a -> b"``; see ``inspecting``.
+        """Everything known of a stage, by its node's id, or of an edge, by ``"a -> b"``.
 
         Args:
             what: A node (``node>inner``: of a child run), an edge as ``a -> b``, or an edge's number.
@@ -40,7 +40,7 @@ class RunPast(Execution):
         return inspect(self, what, visit, attempt)
 
     def error(self, node: str = "") -> BaseException | None:
-        """The latest exception of the run's Python; see ``failing.error_of``.
+        """The latest exception of the run's Python.
 
         ``raise run.error()`` shows its traceback, and ``%debug`` after it stands in the frame that failed.
 
@@ -52,7 +52,7 @@ class RunPast(Execution):
         return error_of(self, node)
 
     def explain(self, node: str | None = None, visit: int | None = None) -> Explanation | PathExplanation:
-        """Why a stage was reached and left as it was; without a node the whole path; see ``explained``.
+        """The reasons why a stage was reached and left as it was; without a node the whole path.
 
         Args:
             node: The node; the whole path by default.
@@ -63,7 +63,7 @@ class RunPast(Execution):
         return explain(self, node, visit)
 
     def explain_loop(self, node: str, branch: str = "") -> LoopExplanation:
-        """Why a node was visited again and again; see ``explained.explain_loop``.
+        """The reasons why a node was visited again and again.
 
         Args:
             node: The node.
@@ -74,7 +74,7 @@ class RunPast(Execution):
         return explain_loop(self, node, branch)
 
     def replay(self) -> Replay:
-        """All that happened, moment by moment; see ``replaying``."""
+        """All that happened, moment by moment."""
         from attractor_nb.studio.replay.replay_run import replay_run  # noqa: PLC0415 - as above
 
         return replay_run(self)
@@ -97,7 +97,7 @@ class RunPast(Execution):
         return RunTimeline(self, by)
 
     def heat(self, by: str = "time") -> HeatMap:
-        """The graph tinted by ``time``, ``tokens``, ``cost``, ``failures`` or ``visits``; see ``heating``.
+        """The graph tinted by ``time``, ``tokens``, ``cost``, ``failures`` or ``visits``.
 
         Args:
             by: ``time``, ``tokens``, ``cost``, ``failures`` or ``visits``.
@@ -107,7 +107,7 @@ class RunPast(Execution):
         return heat(self, by)
 
     def export_html(self, path: str | PathLike[str] | None = None) -> Path:
-        """Write the run as one page that opens without kernel and network; see ``exporting``.
+        """Write the run as one page that opens without kernel and network.
 
         Args:
             path: The file; ``run-<id>.html`` in the current directory by default.
@@ -117,7 +117,7 @@ class RunPast(Execution):
         return export_html(self, path)
 
     def to_png(self, path: str | PathLike[str], *, theme: str = "light", scale: float = 2.0) -> Path:
-        """Write the drawing as PNG, with the extra ``png``; see ``picturing``.
+        """Write the drawing as PNG, with the extra ``png``.
 
         Args:
             path: The file.

@@ -79,7 +79,7 @@ async def read_body(request: Request, settings: ServerSettings) -> bytes:
         )
     most = settings.max_body_bytes
     length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > most:  # said before it is sent; see ``wire.py``
+    if length.isdecimal() and int(length) > most:  # said before it is sent; see ``serving``
         raise _too_long(settings)
     body = bytearray()
     try:

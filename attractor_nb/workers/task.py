@@ -69,7 +69,7 @@ class StageTask(_Plain):
         work: What is to be done, by kind. ``command``: command, environment, stdin. ``prompt``: node,
             prompt, context and the backend's name, empty when it travels beside the task. ``handler``:
             node, context, and the graph as far as the node's edges reach. ``row``: see
-            ``pipeline.row_worker``.
+            ``maps.row_worker``.
         scope: What the attempt of a stage knows of itself: ``SCOPE_NAMES``.
         idempotency_key: ``run:node:visit``, the same over re-runs.
         timeout_seconds: After which the worker ends the work by itself; None for never.

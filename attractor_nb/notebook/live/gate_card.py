@@ -56,7 +56,7 @@ class GateCards(anywidget.AnyWidget):
     """The questions that wait, and lines of those that are over.
 
     Attributes:
-        gates: The questions, oldest first, as ``views.questions.plain_question`` has them.
+        gates: The questions, oldest first, as ``views.shown_questions.plain_question`` has them.
         answers: Lines of past ones, oldest first: ``is_answered`` and ``words``.
         refusals: By key, what was refusal against an answer: ``message``, ``fields``, ``is_final``.
         shows_all: All at once, or one after the other.

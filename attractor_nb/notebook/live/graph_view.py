@@ -40,7 +40,7 @@ class GraphView(ActingView, GateCards):
     """A drawing that follows a run, with the cards of its questions beside it.
 
     Attributes:
-        svg: The drawing, by ``views.svg``.
+        svg: The drawing, by ``views.drawings.svg``.
         marks: Path of the sign of each status.
         caption: Name of the pipeline, for screen readers.
         directory: The run directory, for whoever has lost the kernel.
@@ -78,9 +78,9 @@ class GraphView(ActingView, GateCards):
         Args:
             on_answer: Hands in an answer of a card. Raises our errors.
             on_stop: Called when Stop is clicked.
-            on_inspect: Answers a question of the inspector; see ``pipeline.inspecting.answer_inspection``.
+            on_inspect: Answers a question of the inspector; see ``studio.inspect.inspect_run.answer_inspection``.
             on_debug: Does what the debugger's bar asks for; see ``studio.debug.debug_requests``.
-            on_beside: Opens what is asked for beside the run; see ``beside``.
+            on_beside: Opens what is asked for beside the run; see ``Beside``.
             traits: Initial values.
         """
         super().__init__(

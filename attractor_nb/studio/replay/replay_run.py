@@ -108,7 +108,7 @@ class Replay:
         )
 
     def to_plain(self) -> dict[str, Any]:
-        """JSON values: the frames, as ``views.replay.replay_of`` gives them."""
+        """JSON values: the frames, as ``replay_frames.replay_of`` gives them."""
         return replay_of(self.graph, self.events)
 
     def values(self) -> dict[str, Any]:
