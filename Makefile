@@ -213,8 +213,7 @@ notebooks: $(DEVELOPMENT) $(MODEL) ## run the tour again and keep its outputs
 	$(PY) tests/notebooks/refresh.py
 
 .PHONY: docs
-docs: $(DEVELOPMENT) ## write the options of signatures and the generated pages of docs/ anew
-	$(PY) tests/docs/signatures.py
+docs: $(DEVELOPMENT) ## write the generated pages of docs/ anew
 	$(PY) tests/docs/generate.py
 
 .PHONY: pictures

@@ -41,13 +41,12 @@ if TYPE_CHECKING:
 
     from attractor_nb.cassettes import Tape
     from attractor_nb.interrupts import HeldInterrupt
-    from attractor_nb.maps.map_options import MapOptions
     from attractor_nb.maps.map_result import MapResult
     from attractor_nb.maps.row_shipment import Shipment
     from attractor_nb.runtime.begin import Seams
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.handles.handle import Work
-    from attractor_nb.runtime.prepare.run_options import RunOptions
+    from attractor_nb.runtime.prepare.run_options import MapOptions, RunOptions
     from attractor_nb.workers.shipping import Shipping
 
 

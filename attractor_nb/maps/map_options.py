@@ -7,23 +7,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.limits.map_bounds import MAP_BOUNDS, MapBounds, map_bounds_of
 from attractor_nb.errors import ContextValueError, OptionError
 from attractor_nb.model.context_values import MAX_DEPTH
-from attractor_nb.runtime.prepare.run_options import RunOptions, as_list, as_path, check_names
+from attractor_nb.runtime.prepare.run_options import MapOptions, RunOptions, as_list, as_path, check_names, drop_unset
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from attractor_nb.runtime.prepare.run_options import DurationSpec
-
-MAX_PARALLEL: Final = 4
 SHIP: Final = ("rows", "stages")
 ON_FAILURE: Final = ("continue", "stop")
 NOT_OF_A_ROW: Final = {
@@ -39,39 +32,22 @@ _EXAMPLE: Final = 'pipeline.map([{"ticket": "41"}, {"ticket": "42"}])'
 Check = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapOptions:
-    """Options of one map, beside those of ``run``, which hold for each row.
+def map_bounds(options: MapOptions) -> MapBounds:
+    """The bounds of all rows together.
 
-    What each means is in ``model/vocabulary/option_meanings.py``.
+    Raises:
+        OptionError: One of them is none.
     """
-
-    max_parallel: int = MAX_PARALLEL
-    on_failure: str = "continue"
-    outputs: Sequence[str] = ()
-    map_dir: str | Path | None = None
-    max_budget_usd_all: float | None = None
-    max_tokens_all: int | None = None
-    max_duration_all: DurationSpec | None = None
-    ship: str | None = None
-    session: bool | str | Path = False
-
-    @property
-    def bounds(self) -> MapBounds:
-        """The bounds of all rows together.
-
-        Raises:
-            OptionError: One of them is none.
-        """
-        return map_bounds_of({name: getattr(self, name) for name in MAP_BOUNDS})
+    return map_bounds_of({name: getattr(options, name) for name in MAP_BOUNDS})
 
 
-_NAMES: Final = frozenset(entry.name for entry in fields(MapOptions))
+OWN: Final = frozenset(entry.name for entry in fields(MapOptions))
+"""Names of the options that rows do not have from their map."""
 _OF_A_RUN: Final = frozenset(entry.name for entry in fields(RunOptions))
 
 
-def split_options(given: Mapping[str, Any]) -> tuple[MapOptions, dict[str, Any]]:
-    """The map's own options, and those that each row is run with.
+def own_options(**given: Any) -> MapOptions:
+    """The map's own options, of those of a map and its rows.
 
     Raises:
         OptionError: A keyword is unknown or belongs to a single run, or a value is out of its range.
@@ -79,13 +55,15 @@ def split_options(given: Mapping[str, Any]) -> tuple[MapOptions, dict[str, Any]]
     for name in given:
         if name in NOT_OF_A_ROW:
             raise OptionError(f"{name} is an option of a single run, not of a map", hint=NOT_OF_A_ROW[name])
-    check_names(given, _NAMES | _OF_A_RUN - NOT_OF_A_ROW.keys())
-    options = MapOptions(**{name: value for name, value in given.items() if name in _NAMES})
-    return _checked_options(options), {name: value for name, value in given.items() if name not in _NAMES}
+    check_names(given, OWN | _OF_A_RUN - NOT_OF_A_ROW.keys())
+    for name in given.keys() - OWN:
+        given.pop(name)
+    drop_unset(given)
+    return _checked_options(MapOptions(**given))
 
 
 def _checked_options(options: MapOptions) -> MapOptions:
-    _ = options.bounds
+    map_bounds(options)
     if type(options.max_parallel) is not int or options.max_parallel < 1:
         raise OptionError(f"max_parallel must be a whole number of at least 1, not {options.max_parallel!r}")
     if options.on_failure not in ON_FAILURE:

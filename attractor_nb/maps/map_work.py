@@ -15,6 +15,7 @@ from attractor_nb.engine.backend_lifetimes import closed
 from attractor_nb.engine.funds import Funds
 from attractor_nb.errors import AttractorError, RunError, StorageError
 from attractor_nb.logs import own_logger
+from attractor_nb.maps.map_options import map_bounds
 from attractor_nb.maps.map_session import RowRecord
 from attractor_nb.maps.row_run import RowPlugs, run_row
 from attractor_nb.maps.row_shipment import lost_before
@@ -30,14 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from attractor_nb.decisions.limits.map_bounds import MapBounds
-    from attractor_nb.maps.map_options import MapOptions
     from attractor_nb.maps.map_view import MapView
     from attractor_nb.maps.row_run import RowTask
     from attractor_nb.maps.row_shipment import Shipment
     from attractor_nb.protocols import CodergenBackend, EventSink
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.plugs.cassette import Recording
-    from attractor_nb.runtime.prepare.run_options import RunOptions
+    from attractor_nb.runtime.prepare.run_options import MapOptions, RunOptions
     from attractor_nb.sessions import SessionRecorder
     from attractor_nb.storage.map_directory import MapDirectory
     from attractor_nb.workers.shipping import Shipping
@@ -90,7 +90,7 @@ class MapWork:
     _running: dict[int, asyncio.Task[RowResult]] = field(default_factory=dict[int, "asyncio.Task[RowResult]"])
 
     def __post_init__(self) -> None:
-        self._bounds = self.options.bounds
+        self._bounds = map_bounds(self.options)
         self._funds = _funds_of(self._bounds)
 
     def stop(self) -> None:

@@ -68,7 +68,7 @@ async def _row(task: StageTask, plug: bytes, lifeline: Lifeline) -> StageReport:
             "processes": _InStageDirectory(),
             "isolation": "workspace",
         }
-        options = read_options({"interviewer": "refuse"}, given)
+        options = read_options({"interviewer": "refuse"}, **given)
         row = RowTask(work["row"], work["inputs"], directory, work["outputs"])
         async with _answering(work["backend"], backend) as answering:
             result = await run_row(pipeline, row, options, RowPlugs(answering))

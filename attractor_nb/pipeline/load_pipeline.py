@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 from attractor_nb.model.vocabulary.option_meanings import OF_A_PIPELINE
 from attractor_nb.pipeline.pipeline import Pipeline
-from attractor_nb.runtime.prepare.run_options import as_path, given_options
+from attractor_nb.runtime.prepare.run_options import as_path, given_options, tells_options
 from attractor_nb.runtime.stored_execution import read_definition
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.prepare.sources import Source
 
 
+@tells_options
 def load_pipeline(
     logs_root: str | Path,
     *,
@@ -52,32 +53,10 @@ def load_pipeline(
 
     Args:
         logs_root: The directory.
-        backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
-        interviewer: Who answers gates: auto, console, deferred (run.answer), pause (the run stops there, answered
-            later), refuse, a function or an interviewer; by default the view of the run, or the terminal when there is
-            none.
-        executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes one; by
-            default in this process.
-        handlers: Custom handlers by type.
-        transforms: Custom transforms; they run after the built-in ones.
-        rules: Custom lint rules.
-        severity: Severities by the name of a rule; they replace the rule's own.
-        params: Inputs of every run, by name.
-        name: Name to show instead of the graph's.
-        runs_dir: Where run directories are made; .attractor/runs by default.
-        strict: Refuse attributes without commas between them.
-        allow_many_exits: Allow more than one exit node (ruling 7).
-        pipelines: Pipelines by name, which nodes run as child runs (pipeline.name, stack.child_pipeline).
-        guards: Functions by name, which judge a supervised child run (manager.guard_function).
-        schemas: Pydantic models by name, for response_schema and human.form of a node and inputs_schema of the graph.
-        tools: Functions by name, which allowed_tools of a node gives to its model (only with backend=llm).
-        functions: Functions by name, which nodes call as stages (function=count).
-        child_roots: Directories where files of child pipelines may be, in addition to the directory of the file that
-            names them and the working directory.
-        **unknown: Any other keyword: an error that names the nearest option.
 
     Raises:
         RunNotFound: There is no run, or it does not hold its source.
     """
-    options = given_options(locals(), of=OF_A_PIPELINE)
+    own = {name: value for name, value in locals().items() if name in OF_A_PIPELINE}
+    options = given_options({**own, **unknown})
     return read_definition(as_path(logs_root), Pipeline, options)

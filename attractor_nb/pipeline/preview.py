@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Unpack
 
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.graph import plain_attrs
 from attractor_nb.runtime.definition import Definition
-from attractor_nb.runtime.prepare.run_options import BOUNDS, as_dict, as_path, given_options
+from attractor_nb.runtime.prepare.run_options import BoundKeywords, as_dict, as_path, given_options, takes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from attractor_nb.runtime.prepare import declared_inputs
-    from attractor_nb.runtime.prepare.run_options import BackendSpec, DurationSpec
+    from attractor_nb.runtime.prepare.run_options import BackendSpec
     from attractor_nb.studio.edit import lint_report
     from attractor_nb.studio.edit.lint_report import LintReport
     from attractor_nb.studio.estimate import estimated_usage, model_report, preflight, run_estimate
@@ -58,20 +58,14 @@ class Previewing(Definition):
         """
         return model_report.model_report(self.graph, self._defaults["backend"] if backend is None else backend)
 
+    @takes(BoundKeywords)
     def estimate(
         self,
         params: Mapping[str, Any] | None = None,
         *,
         backend: BackendSpec = None,
         assumptions: Assumptions | None = None,
-        max_steps: int | None = None,
-        max_node_visits: int | None = None,
-        max_restarts: int | None = None,
-        max_goal_gate_redirects: int | None = None,
-        max_budget_usd: float | None = None,
-        max_tokens_total: int | None = None,
-        max_duration: DurationSpec | None = None,
-        **unknown: Never,
+        **options: Unpack[BoundKeywords],
     ) -> Estimate:
         """What a run will consume, as expected and at worst, in tokens and USD; nothing is run or asked.
 
@@ -79,20 +73,11 @@ class Previewing(Definition):
             params: Inputs of the run: conditions on the likely path see them, and prompts have their text.
             backend: The backend whose own model holds for nodes that nobody names one for.
             assumptions: What is taken for granted where nothing says otherwise.
-            max_steps: Stop after this many stages.
-            max_node_visits: Stop after this many visits to one node.
-            max_restarts: Stop after this many restarts by loop_restart edges.
-            max_goal_gate_redirects: Stop after unsatisfied goal gates have sent the run back this many times.
-            max_budget_usd: Stop at this cost in US dollars.
-            max_tokens_total: Stop at this many tokens.
-            max_duration: Stop after this running time (90s, 15m, 2h), even in the middle of a stage.
-            **unknown: Any other keyword: an error that names the nearest option.
 
         Raises:
             ValidationError: Lint found errors.
             OptionError: A bound or the backend is none, or an input is misspelt.
         """
-        given = locals()
         self.refuse_errors()
         return run_estimate.estimate(
             self.graph,
@@ -102,7 +87,7 @@ class Previewing(Definition):
             ),
             backend=self._defaults["backend"] if backend is None else backend,
             assumptions=assumptions or estimated_usage.Assumptions(),
-            bounds=given_options(given, of=BOUNDS),
+            bounds=given_options(options),
             schemas=self.schemas,
         )
 

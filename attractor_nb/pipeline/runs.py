@@ -22,7 +22,7 @@ from attractor_nb.storage.run_lists.listing import RunSummary
 from attractor_nb.storage.run_lists.removal import remove_run
 from attractor_nb.storage.run_lists.run_index import list_runs
 from attractor_nb.storage.run_lists.run_tags import change_tags
-from attractor_nb.studio.history.history_table import CONDITIONS, Filter, history_table
+from attractor_nb.studio.history.history_table import Filter, history_table
 from attractor_nb.views.table import table_html, table_text
 
 if TYPE_CHECKING:
@@ -154,7 +154,8 @@ class RunTable(Sequence[RunRow]):
         Raises:
             OptionError: There is no such condition, or its value means nothing.
         """
-        narrowed = self.filter.narrowed(**given_options(locals(), of=CONDITIONS))
+        conditions = {"status": status, "pipeline": pipeline, "tag": tag, "since": since, "text": text, "kind": kind}
+        narrowed = self.filter.narrowed(**given_options({**conditions, **unknown}))
         return RunTable(self.base, narrowed.chosen(self._rows), narrowed)
 
     def refreshed(self) -> RunTable:

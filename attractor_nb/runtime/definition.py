@@ -21,6 +21,7 @@ from attractor_nb.runtime.prepare.run_options import (
     as_path,
     check_names,
     check_observer,
+    tells_options,
 )
 from attractor_nb.runtime.prepare.sources import Source, named_file, read_source
 from attractor_nb.runtime.prepared_source import PreparedSource
@@ -70,6 +71,7 @@ else:
 class Definition(PreparedSource):
     """A source that was read, transformed and linted, with all that its runs need: see ``Pipeline``."""
 
+    @tells_options
     def __init__(
         self,
         source: Source,
@@ -100,33 +102,6 @@ class Definition(PreparedSource):
 
         Args:
             source: DOT text, a path to a .dot file, or a graph.
-            backend: What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.
-            interviewer: Who answers gates: auto, console, deferred (run.answer), pause (the run stops there, answered
-                later), refuse, a function or an interviewer; by default the view of the run, or the terminal when there
-                is none.
-            executor: Where tool and model stages run: a concurrent.futures.Executor, or a function that makes one; by
-                default in this process.
-            handlers: Custom handlers by type.
-            transforms: Custom transforms; they run after the built-in ones.
-            rules: Custom lint rules.
-            severity: Severities by the name of a rule; they replace the rule's own.
-            params: Inputs of every run, by name.
-            name: Name to show instead of the graph's.
-            runs_dir: Where run directories are made; .attractor/runs by default.
-            strict: Refuse attributes without commas between them.
-            allow_many_exits: Allow more than one exit node (ruling 7).
-            origin: Where the text came from, if not from you: a run then needs trust= for its commands. A file that
-                source names is its own origin.
-            pipelines: Pipelines by name, which nodes run as child runs (pipeline.name, stack.child_pipeline).
-            guards: Functions by name, which judge a supervised child run (manager.guard_function).
-            schemas: Pydantic models by name, for response_schema and human.form of a node and inputs_schema of the
-                graph.
-            tools: Functions by name, which allowed_tools of a node gives to its model (only with backend=llm).
-            functions: Functions by name, which nodes call as stages (function=count).
-            child_roots: Directories where files of child pipelines may be, in addition to the directory of the file
-                that names them and the working directory.
-            ancestry: Where a child pipeline is nested; only for internal use.
-            **unknown: Any other keyword: an error that names the nearest option.
 
         Raises:
             DotSyntaxError: The text does not parse.
@@ -243,10 +218,10 @@ class Definition(PreparedSource):
         return self.origin_for(acts_unasked=False)
 
     def origin_for(self, *, acts_unasked: bool) -> Origin | None:
-        """Where its commands come from.
+        """Where its commands come from, with a backend that may write or execute for any stage, or without.
 
         Args:
-            acts_unasked: The backend may write or execute for every stage, as ``protocols.acts_unasked`` says.
+            acts_unasked: The backend may write or execute for any stage.
         """
         if self._own_origin is not None:
             return self._own_origin

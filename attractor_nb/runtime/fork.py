@@ -100,11 +100,12 @@ def fork_run(
     if rewind is None:
         raise OptionError("a fork begins before a visit of a node", hint='run.fork("plan")')
     has_own_backend = chosen is not run.pipeline and chosen.run_defaults.get("backend") is not None
-    options = kept_options(run).added_to(options, has_own_backend=has_own_backend)
+    options.update(kept_options(run).added_to(options, has_own_backend=has_own_backend))
     with held_interrupts():
         logs_root = _make_fork(chosen, run.logs_root, rewind, change, options)
-    given = {name: value for name, value in options.items() if name not in {"logs_root", "runs_dir"}}
-    return resume_run(chosen, logs_root, given, on_graph_change=change)
+    for name in ("logs_root", "runs_dir"):
+        options.pop(name, None)
+    return resume_run(chosen, logs_root, on_graph_change=change, **options)
 
 
 def _keys_of(events: Iterable[Event]) -> Iterator[str]:
@@ -119,7 +120,7 @@ def _keys_of(events: Iterable[Event]) -> Iterator[str]:
 def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, given: Mapping[str, Any]) -> Path:
     """Write the directory of a fork, whole or not at all; where it is."""
     pipeline.refuse_errors()
-    options = read_options(pipeline.run_defaults, given)
+    options = read_options(pipeline.run_defaults, **given)
     learn_for_run(as_list("secrets", options.secrets))
     read_pins(options.pins, pipeline.graph)
     if options.params:

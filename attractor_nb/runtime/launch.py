@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.collector import paused_collector
@@ -28,21 +29,29 @@ if TYPE_CHECKING:
     from attractor_nb.runtime import recorded_options, resume
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
+    from attractor_nb.runtime.handles.kept_options import KeptOptions
     from attractor_nb.runtime.rewind import Rewind
 else:
     recorded_options = later("attractor_nb.runtime.recorded_options")
     resume = later("attractor_nb.runtime.resume")
 
 
-def options_for(pipeline: Definition, given: Mapping[str, Any]) -> RunOptions:
+def options_for(
+    pipeline: Definition, defaults: Mapping[str, Any] = MappingProxyType({}), /, **given: Any
+) -> RunOptions:
     """The options of a run of this pipeline; its secrets are learnt.
+
+    Args:
+        pipeline: The pipeline.
+        defaults: Options of the call where none are given.
+        **given: Options by name.
 
     Raises:
         ValidationError: Lint found errors.
         OptionError: A keyword is unknown, or a value is out of its range.
     """
     pipeline.refuse_errors()
-    options = read_options(pipeline.run_defaults, given)
+    options = read_options({**pipeline.run_defaults, **defaults}, **given)
     learn_for_run(as_list("secrets", options.secrets))
     return options
 
@@ -85,14 +94,18 @@ def go_on(
 def resume_run(
     pipeline: Definition,
     logs_root: Path,
-    given: Mapping[str, Any],
+    /,
     *,
+    kept: KeptOptions | None = None,
     on_graph_change: str = "error",
     rewind: Rewind | None = None,
+    **given: Any,
 ) -> Execution:
     """Go on with what a run directory holds, by the options of a call; see ``Pipeline.resume``."""
+    if kept is not None:
+        given.update(kept.added_to(given))
     recorded_options.check_own(logs_root, given)
-    chosen = options_for(pipeline, given)
+    chosen = options_for(pipeline, **given)
     with held_interrupts() as interrupt:
         return go_on(
             pipeline, logs_root, chosen, interrupt, on_graph_change=on_graph_change, is_waited_for=False, rewind=rewind

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from attractor_nb.maps.map_options import split_options
+from attractor_nb.maps.map_options import own_options
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "map.md").read_text("utf-8")
 
@@ -17,6 +17,5 @@ def test_the_options_on_the_page_exist():
     table = PAGE.split("| option | meaning |")[1].split("\n\n")[0]
     named = [name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])]
     assert len(named) == 9
-    split_options(dict.fromkeys(set(named) & {"max_budget_usd_all", "max_tokens_all", "max_duration_all"}))
-    own, _ = split_options({})
+    own = own_options(**dict.fromkeys(set(named) & {"max_budget_usd_all", "max_tokens_all", "max_duration_all"}))
     assert [name for name in named if not hasattr(own, name)] == []

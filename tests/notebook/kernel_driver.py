@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -90,6 +91,15 @@ class Kernel:
     def wait(self, cell: Cell) -> Cell:
         self.wait_until(lambda: cell.is_idle and cell.reply is not None, "the cell to end")
         return cell
+
+    def complete(self, code: str) -> list[str]:
+        """What Tab offers at the end of a cell."""
+        return self._client.complete(code, reply=True, timeout=SECONDS)["content"]["matches"]
+
+    def inspect(self, code: str) -> str:
+        """What Shift-Tab tells at the end of a cell."""
+        content = self._client.inspect(code, reply=True, timeout=SECONDS)["content"]
+        return re.sub(r"\x1b\[[0-9;]*m", "", content["data"]["text/plain"])
 
     def wait_until(self, is_true: Callable[[], Any], what: str, seconds: float = SECONDS) -> Any:
         """Read messages until something is true; return it."""

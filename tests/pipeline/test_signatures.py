@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import inspect
 import re
 import subprocess
@@ -18,14 +17,13 @@ import attractor_nb
 from attractor_nb import Pipeline, Run, load_pipeline, run_pipeline, runs
 from attractor_nb.cli.shared_options import run_settings
 from attractor_nb.errors import OptionError
-from attractor_nb.maps.map_options import MapOptions
 from attractor_nb.maps.map_result import MapRun
 from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
 from attractor_nb.notebook.magics import AttractorMagics
-from attractor_nb.pipeline.methods.keywords import MapKeywords, ResumeMapKeywords, RunKeywords
 from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.runtime.definition import Definition
-from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions
+from attractor_nb.runtime.prepare import run_options
+from attractor_nb.runtime.prepare.run_options import BOUNDS, MapOptions, RunOptions
 from attractor_nb.studio.debug.debugger import Debugger
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,11 +80,9 @@ def meanings_of(name):
 
 
 def test_each_option_has_a_meaning_and_each_meaning_an_option():
-    assert list(OF_A_RUN) == [entry.name for entry in fields(RunOptions)]
-    assert list(OF_A_MAP) == [entry.name for entry in fields(MapOptions)]
-    assert [*OF_A_PIPELINE] == [
-        name for name in inspect.signature(Definition).parameters if name not in {"source", "unknown"}
-    ]
+    assert OF_A_RUN.keys() == {entry.name for entry in fields(RunOptions)}
+    assert OF_A_MAP.keys() == {entry.name for entry in fields(MapOptions)}
+    assert OF_A_PIPELINE.keys() == inspect.signature(Definition).parameters.keys() - {"source", "unknown"}
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -109,16 +105,30 @@ def test_a_call_tells_the_meaning_of_each_of_its_options(name):
     assert {option: entries.get(option) for option in options} == {option: meanings[option] for option in options}
 
 
-@pytest.mark.parametrize(
-    ("keywords", "options"),
-    [
-        (RunKeywords, OF_A_RUN.keys()),
-        (MapKeywords, OF_A_MAP.keys() | OF_A_ROW),
-        (ResumeMapKeywords, (OF_A_MAP.keys() | OF_A_ROW) - {"map_dir"}),
-    ],
-)
-def test_the_overloads_know_the_same_options(keywords, options):
-    assert keywords.__annotations__.keys() == options
+def keywords_of(function):
+    """The TypedDict that type checkers read for its ``**options``."""
+    (annotation,) = (text for text in function.__annotations__.values() if "Unpack[" in str(text))
+    return getattr(run_options, annotation.removesuffix("]").partition("Unpack[")[2])
+
+
+WITH_KEYWORDS = [name for name in CALLS if name not in {"Pipeline", "load_pipeline"}]
+
+
+@pytest.mark.parametrize("name", WITH_KEYWORDS)
+def test_type_checkers_know_the_options_of_a_call_with_the_types_of_its_signature(name):
+    function, options, _ = CALLS[name]
+    known, parameters = keywords_of(function).__annotations__, inspect.signature(function).parameters
+    assert known.keys() == options
+    for option, annotation in known.items():
+        told = parameters[option].annotation.removesuffix(" | None")
+        assert annotation.__forward_arg__.removesuffix(" | None") == told, option
+
+
+@pytest.mark.parametrize("name", WITH_KEYWORDS)
+def test_a_call_is_the_method_itself_and_no_wrapper_of_it(name):
+    function = CALLS[name][0]
+    assert function.__code__.co_name == function.__name__
+    assert not hasattr(function, "__wrapped__")
 
 
 def of_a_class(kind):
@@ -206,8 +216,15 @@ def own_jedi_cache(tmp_path_factory):
         ("Pipeline(text).run(max_st", "max_steps="),
         ("Pipeline(text, allow_m", "allow_many_exits="),
         ("Pipeline(text).map([], max_par", "max_parallel="),
+        ("Pipeline(text).map([], max_st", "max_steps="),
+        ("Pipeline(text).resume_map('d', max_par", "max_parallel="),
         ("Pipeline(text).resume('d', rewi", "rewind_to="),
+        ("Pipeline(text).check('c.json', max_st", "max_steps="),
+        ("Pipeline(text).step(max_st", "max_steps="),
         ("Pipeline(text).run().fork('a', isol", "isolation="),
+        ("Pipeline(text).run().resume(isol", "isolation="),
+        ("Pipeline(text).run().debugger.rerun('a', isol", "isolation="),
+        ("runs()[0].resume(isol", "isolation="),
         ("run_pipeline(text, dura", "durability="),
         ("runs().where(tag='x', sin", "since="),
     ],
@@ -232,6 +249,10 @@ def test_a_type_checker_knows_results_and_refuses_misspelt_and_wrong_options(tmp
         "pipeline.run(max_stepps=3)\n"
         "pipeline.resume('d', max_stepps=3)\n"
         "pipeline.run(max_steps='three')\n"
+        "pipeline.step(stop_after=2)\n"
+        "pipeline.map([], pins={})\n"
+        "pipeline.resume_map('m', max_parallel='three')\n"
+        "pipeline.estimate(max_budget_usd='three')\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, str(script)],
@@ -245,7 +266,15 @@ def test_a_type_checker_knows_results_and_refuses_misspelt_and_wrong_options(tmp
         ("5", "MapResult"),
         ("6", "MapResult"),
     ]
-    assert sorted(set(re.findall(r"example\.py:(\d+):\d+ - error", done.stdout))) == ["7", "8", "9"]
+    assert sorted(set(re.findall(r"example\.py:(\d+):\d+ - error", done.stdout))) == [
+        "10",
+        "11",
+        "12",
+        "13",
+        "7",
+        "8",
+        "9",
+    ]
 
 
 def test_the_command_line_says_of_an_option_what_the_calls_say():
@@ -273,13 +302,3 @@ def test_the_magics_say_of_an_option_what_the_calls_say():
         actions = {action.dest: action for action in magic.parser._actions}
         assert actions["backend"].help == OF_A_RUN["backend"]
         assert actions["param"].help == OF_A_RUN["params"]
-
-
-def test_the_script_that_writes_the_signatures_has_nothing_to_change():
-    path = ROOT / "tests" / "docs" / "signatures.py"
-    spec = importlib.util.spec_from_file_location("attractor_signatures", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    changed = [path.name for path, source in module.sources().items() if path.read_text("utf-8") != source]
-    assert changed == [], "run `make docs`"

@@ -1,7 +1,6 @@
 """What each option means, in one line: for signatures, magics, the command line and the docs.
 
-The keywords of ``Pipeline``, ``run``, ``map`` and their kin are written out in the source with these
-meanings; ``make docs`` writes them there, and a test compares.
+``runtime/prepare/run_options.py`` composes the docstrings of ``Pipeline``, ``run``, ``map`` and their kin from them.
 """
 
 from __future__ import annotations

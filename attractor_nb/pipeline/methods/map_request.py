@@ -5,6 +5,7 @@ It knows no rows and starts nothing.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.lazy_imports import later
@@ -24,18 +25,28 @@ else:
 
 
 def request_of(
-    pipeline: Definition, given: Mapping[str, Any], interrupt: HeldInterrupt, *, is_waited_for: bool
+    pipeline: Definition,
+    interrupt: HeldInterrupt,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+    /,
+    *,
+    is_waited_for: bool,
+    **given: Any,
 ) -> MapRequest:
     """The wish of a caller who gave these options.
 
     Args:
         pipeline: What is mapped.
-        given: The options that were given, by name.
         interrupt: Whether an interrupt came meanwhile.
+        defaults: Options of the rows where none are given.
         is_waited_for: The caller blocks until the end.
+        **given: The options that were given, by name.
 
     Raises:
         OptionError: A keyword is unknown or belongs to a single run, or a value is out of its range.
     """
-    own, of_rows = map_options.split_options(given)
-    return map_launch.MapRequest(own, launch.options_for(pipeline, of_rows), interrupt, is_waited_for=is_waited_for)
+    own = map_options.own_options(**given)
+    for name in given.keys() & map_options.OWN:
+        given.pop(name)
+    options = launch.options_for(pipeline, defaults, **given)
+    return map_launch.MapRequest(own, options, interrupt, is_waited_for=is_waited_for)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
@@ -128,9 +128,3 @@ class Recording(Struct):
         """Keep what was recorded of a run that broke off, as far as the disk takes it."""
         with contextlib.suppress(OptionError, StorageError):
             self.tape.end(is_whole=False)
-
-
-def cassette_options(given: dict[str, Any], default_mode: str) -> dict[str, Any]:
-    """Options whose cassette has a mode: its own, or the default."""
-    mode = given.get("cassette_mode") or getattr(given.get("cassette"), "mode", None) or default_mode
-    return {**given, "cassette_mode": mode}

@@ -1,26 +1,33 @@
-"""How one run differs from the next: everything ``pipeline.run()`` takes, checked once.
+"""The options of a run and of a map: everything ``pipeline.run()`` and ``pipeline.map()`` take, checked once.
 
-A new option is a field of ``RunOptions`` and a line of ``model/vocabulary/option_meanings.py``; ``make docs``
-writes it into the signatures.
+A new option is a field of ``RunOptions``, the same field of the keywords below it, and a row of
+``model/vocabulary/option_meanings.py``.
+
+A method takes ``**options: Unpack[RunKeywords]``, which type checkers read: its keywords say which options it has.
+``takes`` gives it the signature and the "Args:" that ``help()``, Tab and Shift-Tab show, every option by name, with
+type, default and meaning; it does not wrap the method. Jedi, which reads source alone, finds the options where a
+method passes ``**options`` on, as long as nothing binds that name anew.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields, replace
+from inspect import Parameter, cleandoc, signature
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, cast
 
 from attractor_nb.decisions.planning.executable_surface import SHOWN_DIGITS, is_hash
 from attractor_nb.errors import OptionError
 from attractor_nb.model.nearest_name import did_you_mean, suggestion
 from attractor_nb.model.vocabulary.duration import Duration, parse_duration
 from attractor_nb.model.vocabulary.isolation import ISOLATIONS
-from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_RUN
+from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness, acts_unasked
 from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.tracing import read_tracing
@@ -35,8 +42,6 @@ ExecutorSpec = Executor | Callable[[], Executor] | None
 DurationSpec = float | str | Duration
 DURABILITIES = ("full", "fast", "none")
 CASSETTE_MODES = ("record", "replay", "auto")
-
-_OPTIONS = OF_A_RUN.keys() | OF_A_MAP.keys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,27 +104,139 @@ class RunOptions:
         return {name: value if isinstance(value, plain) else str(value) for name, value in self.bounds.items()}
 
 
-BOUNDS = (
-    "max_steps",
-    "max_node_visits",
-    "max_restarts",
-    "max_goal_gate_redirects",
-    "max_budget_usd",
-    "max_tokens_total",
-    "max_duration",
-)
+class BoundKeywords(TypedDict, total=False):
+    """The bounds of a run."""
+
+    max_steps: int | None
+    max_node_visits: int | None
+    max_restarts: int | None
+    max_goal_gate_redirects: int | None
+    max_budget_usd: float | None
+    max_tokens_total: int | None
+    max_duration: DurationSpec | None
+
+
+class CommonKeywords(BoundKeywords, total=False):
+    """The options that all calls have which run stages."""
+
+    backend: BackendSpec
+    interviewer: InterviewerSpec
+    trust: bool | str
+    runs_dir: str | Path | None
+    durability: str
+    workdir: str | Path | None
+    isolation: str | None
+    workspace_from: str | Path | None
+    cache: bool | str | Path
+    cassette_mode: str | None
+    observers: Sequence[EventObserver]
+    is_shown: bool
+    executor: ExecutorSpec
+    worker_wait: DurationSpec
+    on_interrupted: str | None
+    take_over: bool
+    secrets: Sequence[str]
+    session: bool | str | Path
+    tracer: Any
+    checkpoint_every_stage: bool
+    clock: Clock | None
+    randomness: Randomness | None
+    processes: Processes | None
+    disk: Disk | None
+
+
+class _CassetteKeyword(TypedDict, total=False):
+    cassette: str | Path | None
+
+
+class _HostKeyword(TypedDict, total=False):
+    host: str
+
+
+class _SingleKeywords(CommonKeywords, total=False):
+    logs_root: str | Path | None
+    pins: Mapping[str, Any] | None
+
+
+class _StepwiseKeywords(_HostKeyword, total=False):
+    breakpoints: Sequence[str]
+
+
+class _StoppedKeywords(_StepwiseKeywords, total=False):
+    stop_after: int | None
+
+
+class _ParamsKeyword(TypedDict, total=False):
+    params: Mapping[str, Any] | None
+
+
+class RerunKeywords(_SingleKeywords, _CassetteKeyword, total=False):
+    """Options of ``Debugger.rerun``."""
+
+
+class StepKeywords(RerunKeywords, _StepwiseKeywords, _ParamsKeyword, total=False):
+    """Options of ``Pipeline.step``."""
+
+
+class CheckKeywords(_SingleKeywords, _StoppedKeywords, _ParamsKeyword, total=False):
+    """Options of ``Pipeline.check``."""
+
+
+class ResumeKeywords(RerunKeywords, _StoppedKeywords, total=False):
+    """Options of ``resume``, ``rewind``, ``fork`` and ``form``: a run has its inputs already, or they are filled in."""
+
+
+class RunKeywords(ResumeKeywords, _ParamsKeyword, total=False):
+    """Options of ``Pipeline.run``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapOptions:
+    """Options of one map, beside those of ``run``, which hold for each row."""
+
+    max_parallel: int = 4
+    on_failure: str = "continue"
+    outputs: Sequence[str] = ()
+    map_dir: str | Path | None = None
+    max_budget_usd_all: float | None = None
+    max_tokens_all: int | None = None
+    max_duration_all: DurationSpec | None = None
+    ship: str | None = None
+    session: bool | str | Path = False
+
+
+class ResumeMapKeywords(CommonKeywords, _CassetteKeyword, _HostKeyword, total=False):
+    """Options of ``Pipeline.resume_map``."""
+
+    max_parallel: int
+    on_failure: str
+    outputs: Sequence[str]
+    max_budget_usd_all: float | None
+    max_tokens_all: int | None
+    max_duration_all: DurationSpec | None
+    ship: str | None
+
+
+class MapKeywords(ResumeMapKeywords, total=False):
+    """Options of ``Pipeline.map``."""
+
+    map_dir: str | Path | None
+
+
+BOUNDS = tuple(BoundKeywords.__annotations__)
 _NAMES = frozenset(entry.name for entry in fields(RunOptions))
 
 
-def read_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> RunOptions:
-    """Options from keywords.
+def read_options(defaults: Mapping[str, Any], /, **given: Any) -> RunOptions:
+    """Options from keywords; None stands for not given.
 
     Raises:
         OptionError: A keyword is unknown, or a value is out of its range.
     """
     check_names(given)
-    merged = {**defaults, **{name: value for name, value in given.items() if value is not None}}
-    options = RunOptions(**merged)
+    drop_unset(given)
+    given.update({**defaults, **given})
+    options = RunOptions(**given)
     if options.durability not in DURABILITIES:
         raise OptionError(f"unknown durability {options.durability!r}", hint=f"use one of {', '.join(DURABILITIES)}")
     if options.on_interrupted not in (None, "rerun", "ask", "fail"):
@@ -286,15 +403,102 @@ def checked_trust(value: object) -> bool | str:
     )
 
 
-def given_options(
-    scope: Mapping[str, Any], *, own: Collection[str] = (), of: Collection[str] = _OPTIONS
-) -> dict[str, Any]:
-    """The options among a method's locals, with the keywords that are none; None stands for not given.
+def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given; None stands for not given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def drop_unset(given: dict[str, Any]) -> None:
+    """Remove the options that were not given, in place: Jedi does not follow a name that is bound anew."""
+    for name in given.keys() - given_options(given).keys():
+        given.pop(name)
+
+
+# -- signatures -----------------------------------------------------------------------------------------
+
+_Method = TypeVar("_Method", bound="Callable[..., Any]")
+
+_WIDTH: Final = 112
+_UNKNOWN: Final = Parameter("unknown", Parameter.VAR_KEYWORD, annotation="Never")
+_MEANINGS: Final = {RunOptions: OF_A_RUN, MapOptions: OF_A_MAP}
+_NULLABLE: Final = ("None", "Any", "BackendSpec", "ExecutorSpec", "InterviewerSpec")
+"""Ends of annotations that allow None."""
+
+
+def takes(keywords: type[Any], *kinds: type[Any], **defaults: object) -> Callable[[_Method], _Method]:
+    """Give a method the signature and the docstring of its options.
 
     Args:
-        scope: ``locals()`` of the method, asked for in its first line.
-        own: Parameters of the method that have the name of an option and are none.
-        of: The names of the options.
+        keywords: The TypedDict of its ``**options``.
+        kinds: The classes whose fields they are; RunOptions by default.
+        **defaults: Defaults of this method alone.
     """
-    options = {name: value for name, value in scope.items() if name in of and name not in own and value is not None}
-    return {**options, **scope["unknown"]}
+    names: Mapping[str, Any] = keywords.__annotations__
+    options: dict[str, tuple[Parameter, str]] = {}
+    for kind in kinds or (RunOptions,):
+        for name, option in _OPTIONS[kind].items():
+            if name in names and name not in options:
+                options[name] = _with_default(option[0], defaults[name]) if name in defaults else option[0], option[1]
+
+    def compose(method: _Method) -> _Method:
+        declared = signature(method)
+        own = [each for each in declared.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        parameters = [*own, *(parameter for parameter, _ in options.values()), _UNKNOWN]
+        method.__signature__ = declared.replace(parameters=parameters)  # pyright: ignore[reportFunctionMemberAccess] - inspect asks for it
+        method.__doc__ = _told(method.__doc__ or "", (entry for _, entry in options.values()))
+        return method
+
+    return compose
+
+
+def tells_options(method: _Method) -> _Method:
+    """Give a function whose parameters are options of a pipeline their meanings."""
+    own = signature(method).parameters
+    entries = (_entry(name, meaning) for name, meaning in OF_A_PIPELINE.items() if name in own)
+    method.__doc__ = _told(method.__doc__ or "", entries)
+    return method
+
+
+def _options_of(kind: type[Any]) -> dict[str, tuple[Parameter, str]]:
+    """Parameter and entry of each option of a class."""
+    meanings = _MEANINGS[kind]
+    return {
+        name: (_plain_default(parameter), _entry(name, meanings[name]))
+        for name, parameter in signature(kind).parameters.items()
+    }
+
+
+def _plain_default(parameter: Parameter) -> Parameter:
+    """The parameter as a caller reads it: None in place of a factory."""
+    is_made = not isinstance(parameter.default, bool | int | float | str | tuple | None)
+    return _with_default(parameter, None) if is_made else parameter
+
+
+def _with_default(parameter: Parameter, default: object) -> Parameter:
+    annotation = parameter.annotation
+    if default is None and not annotation.endswith(_NULLABLE):
+        annotation = f"{annotation} | None"
+    return parameter.replace(default=default, annotation=annotation)
+
+
+def _entry(name: str, meaning: str) -> str:
+    return textwrap.fill(
+        f"{name}: {meaning}",
+        _WIDTH,
+        initial_indent="    ",
+        subsequent_indent="        ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def _told(docstring: str, entries: Iterable[str]) -> str:
+    """A docstring with the options at the end of its "Args:"."""
+    head, raises, rest = cleandoc(docstring).partition("\n\nRaises:\n")
+    if "\n\nArgs:\n" not in head:
+        head += "\n\nArgs:"
+    return "\n".join([head, *entries, _UNKNOWN_ENTRY]) + raises + rest
+
+
+_UNKNOWN_ENTRY: Final = _entry("**unknown", "Any other keyword: an error that names the nearest option.")
+_OPTIONS: Final = {kind: _options_of(kind) for kind in _MEANINGS}

@@ -64,7 +64,7 @@ class RunForm:
             if not (isinstance(given, str) and not given.strip())
         }
         given: dict[str, Any] = {**self.options, "params": params}
-        chosen = options_for(self.pipeline, given)
+        chosen = options_for(self.pipeline, **given)
         with held_interrupts() as interrupt:
             self.run = run = start_run(self.pipeline, chosen, interrupt, is_waited_for=False)
             return run

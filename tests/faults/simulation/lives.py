@@ -151,7 +151,7 @@ async def _run(
     rewind: Rewind | None,
 ) -> RunResult:
     """Put a run together as ``Pipeline.run`` does, without a handle that looks at the time now and then."""
-    options = read_options({}, given)
+    options = read_options({}, **given)
     seams = seams_of(options)
     if memory is None or scene.root is None:
         beginning = begin(scene.pipeline, options, seams)
