@@ -30,7 +30,7 @@ GRACE_SECONDS = 1.0
 """Between TERM and KILL, after a timeout."""
 CANCEL_GRACE_SECONDS = 0.3
 """Between TERM and KILL when the stage is cancelled: somebody waits for the prompt."""
-PROVIDER_NAMES = re.compile(
+PROVIDER_VARIABLES = re.compile(
     r"(?:OPENAI|ANTHROPIC|AZURE_OPENAI|GEMINI|VERTEX|MISTRAL|COHERE|GROQ|OPENROUTER|TOGETHER|DEEPSEEK"
     r"|XAI|FIREWORKS|PERPLEXITY|REPLICATE|HUGGINGFACE|HF|BEDROCK|WATSONX)_.*"
     r"|AWS_(?:ACCESS_KEY_ID|SESSION_TOKEN)|GOOGLE_APPLICATION_CREDENTIALS",
@@ -144,7 +144,7 @@ def command_environment(environment: Mapping[str, str] | None = None) -> dict[st
 def _is_withheld(name: str, value: str) -> bool:
     if NEEDED_NAMES.fullmatch(name):
         return False
-    if is_secret_name(name) or PROVIDER_NAMES.fullmatch(name) or SESSION_MARKS.fullmatch(name):
+    if is_secret_name(name) or PROVIDER_VARIABLES.fullmatch(name) or SESSION_MARKS.fullmatch(name):
         return True
     return bool(address_secrets(value)) or holds_secret(value)
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from attractor_nb.model.calls.providers import PROVIDER_NAMES, known_provider, read_fallbacks, read_model
+from attractor_nb.model.calls.providers import PROVIDER_NAMES, PROVIDERS, known_provider, read_fallbacks, read_model
+from attractor_nb.processes.local import PROVIDER_VARIABLES
+from attractor_nb.redaction import is_secret_name
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,18 @@ def test_every_name_of_a_provider_is_its_own():
 def test_fallbacks_keep_their_order_and_leave_out_what_names_no_model():
     assert [str(name) for name in read_fallbacks("b, openai:, ,claude-x,a")] == ["b", "anthropic:claude-x", "a"]
     assert read_fallbacks("") == ()
+
+
+def test_no_command_inherits_the_key_of_a_known_provider():
+    withheld = [
+        name
+        for each in PROVIDERS
+        for name in each.keys
+        if not (is_secret_name(name) or PROVIDER_VARIABLES.fullmatch(name))
+    ]
+    assert withheld == []
+
+
+def test_a_provider_has_an_address_or_a_variable_for_one_or_finds_it_itself():
+    assert [each.name for each in PROVIDERS if not (each.is_placed or each.address or each.is_signed_in)] == []
+    assert [each.name for each in PROVIDERS if each.url and each.official_url] == []

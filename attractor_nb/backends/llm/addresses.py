@@ -20,26 +20,8 @@ if TYPE_CHECKING:
 
     from attractor_nb.backends.llm.model_requests import Target
 
-_ADDRESSES: Final = {
-    "deepseek": "https://api.deepseek.com",
-    "mistral": "https://api.mistral.ai/v1",
-    "groq": "https://api.groq.com/openai/v1",
-    "xai": "https://api.x.ai/v1",
-    "openrouter": "https://openrouter.ai/api/v1",
-    "ollama": "http://localhost:11434/v1",
-}
-"""Where providers are that speak OpenAI's language at an address of their own."""
-_OFFICIAL: Final = {
-    "openai": "https://api.openai.com/v1",
-    "anthropic": "https://api.anthropic.com",
-    "google": "https://generativelanguage.googleapis.com",
-}
-"""Where the clients of the others go by themselves."""
 NO_KEY: Final = "no-key"
 """What a server of one's own gets where it asks for no key: the clients ask for one."""
-_DEFAULTED: Final = frozenset({"OLLAMA_BASE_URL"})
-"""Variables of addresses that have a default."""
-_ADDRESS_VARIABLES: Final = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 
 FILE_NAME: Final = "endpoints.toml"
 MAX_BYTES: Final = 1 << 20
@@ -51,30 +33,26 @@ def address_of(target: Target) -> str:
     """Where a target is: its own address, the environment's, the provider's; empty for the official one."""
     if target.endpoint is not None:
         return target.endpoint.url
-    return target.base_url or _set_address(target.provider) or _ADDRESSES.get(target.provider, "")
+    known = known_provider(target.provider)
+    return target.base_url or _set_address(target.provider) or (known.url if known else "")
 
 
 def address_variables(target: Target) -> tuple[str, ...]:
     """The environment variables that say where a provider is, and in which region or project of it."""
-    known, own = known_provider(target.provider), _address_variable(target.provider)
-    return (*((own,) if own else ()), *(known.settings if known else ()))
-
-
-def _address_variable(provider: str) -> str:
-    """The variable that says where a provider is, or empty."""
-    known = known_provider(provider)
-    return (known.address if known else "") or _ADDRESS_VARIABLES.get(provider, "")
+    known = known_provider(target.provider)
+    return (*filter(None, (known.address,)), *known.settings) if known else ()
 
 
 def _set_address(provider: str) -> str:
     """The address that the user gave a provider by its own variable, or empty."""
-    variable = _address_variable(provider)
-    return os.environ.get(variable, "").strip() if variable else ""
+    known = known_provider(provider)
+    return os.environ.get(known.address, "").strip() if known and known.address else ""
 
 
 def public_address_of(target: Target) -> str:
     """The same, and for the official address what that is; empty when nobody knows."""
-    return address_of(target) or _OFFICIAL.get(target.provider, "")
+    known = known_provider(target.provider)
+    return address_of(target) or (known.official_url if known else "")
 
 
 def key_variables(target: Target) -> tuple[str, ...]:
@@ -86,9 +64,11 @@ def key_variables(target: Target) -> tuple[str, ...]:
     if target.endpoint is not None:
         return (target.endpoint.key_env,) if target.endpoint.key_env else ()
     known = known_provider(target.provider)
-    own = (_set_address(target.provider), _ADDRESSES.get(target.provider), _OFFICIAL.get(target.provider))
-    is_own = not target.base_url or any(target.base_url == (place or "").rstrip("/") for place in own)
-    return known.keys if known and is_own else ()
+    if known is None:
+        return ()
+    own = (_set_address(target.provider), known.url, known.official_url)
+    is_own = not target.base_url or any(target.base_url == place.rstrip("/") for place in own)
+    return known.keys if is_own else ()
 
 
 def set_key(target: Target) -> tuple[str, str] | None:
@@ -104,7 +84,7 @@ def unset(target: Target) -> tuple[str, ...]:
     known = known_provider(target.provider)
     if known is None or target.endpoint is not None:
         return ()
-    is_placed = not known.address or known.address in _DEFAULTED or bool(target.base_url)
+    is_placed = not known.address or known.is_placed or bool(target.base_url)
     wanted = known.settings if is_placed else (known.address, *known.settings)
     return tuple(name for name in wanted if not os.environ.get(name, "").strip())
 
@@ -114,9 +94,9 @@ def needs_key(target: Target, address: str) -> bool:
     known = known_provider(target.provider)
     if not key_variables(target) or (known is not None and known.is_signed_in):
         return False
-    if known is not None and known.address and not target.base_url:
+    if known is not None and known.address and not known.is_placed and not target.base_url:
         return True
-    return target.endpoint is not None or not address or address == _ADDRESSES.get(target.provider)
+    return target.endpoint is not None or not address or (known is not None and address == known.url)
 
 
 def settings_file() -> Path | None:

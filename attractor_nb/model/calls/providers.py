@@ -21,7 +21,9 @@ class Provider(msgspec.Struct, frozen=True):
         package: The Python package of its client, as it is imported.
         models: Matches the names of models that are told to be its own.
         aliases: Other keys that mean it.
-        address: Environment variable that holds its server's address, where there is no address of its own.
+        address: Environment variable that holds its server's address, in place of the usual one if it has one.
+        url: Its usual address, where it speaks OpenAI's language.
+        official_url: Its usual address, where its client goes by itself.
         settings: Environment variables without which it cannot be asked, beside key and address.
         extra: The extra of this package that installs its client.
         is_signed_in: Its own client finds out who asks, beside the keys: profiles, roles, files.
@@ -33,27 +35,57 @@ class Provider(msgspec.Struct, frozen=True):
     models: re.Pattern[str] | None = None
     aliases: tuple[str, ...] = ()
     address: str = ""
+    url: str = ""
+    official_url: str = ""
     settings: tuple[str, ...] = ()
     extra: str = "llm"
     is_signed_in: bool = False
 
+    @property
+    def is_placed(self) -> bool:
+        """Whether it has a usual address."""
+        return bool(self.url or self.official_url)
+
 
 PROVIDERS: Final = (
-    Provider("openai", ("OPENAI_API_KEY",), "openai", re.compile(r"(gpt-|chatgpt-|codex-|o[134](-|\Z))"), ("open_ai",)),
-    Provider("anthropic", ("ANTHROPIC_API_KEY",), "anthropic", re.compile(r"claude-"), ("claude",)),
+    Provider(
+        "openai",
+        ("OPENAI_API_KEY",),
+        "openai",
+        re.compile(r"(gpt-|chatgpt-|codex-|o[134](-|\Z))"),
+        ("open_ai",),
+        address="OPENAI_BASE_URL",
+        official_url="https://api.openai.com/v1",
+    ),
+    Provider(
+        "anthropic",
+        ("ANTHROPIC_API_KEY",),
+        "anthropic",
+        re.compile(r"claude-"),
+        ("claude",),
+        address="ANTHROPIC_BASE_URL",
+        official_url="https://api.anthropic.com",
+    ),
     Provider(
         "google",
         ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
         "google.genai",
         re.compile(r"(gemini-|gemma-)"),
         ("gemini", "google-gla", "google-genai"),
+        official_url="https://generativelanguage.googleapis.com",
     ),
-    Provider("deepseek", ("DEEPSEEK_API_KEY",), "openai", re.compile(r"deepseek-")),
-    Provider("mistral", ("MISTRAL_API_KEY",), "openai", re.compile(r"(mi|magi|code|mini)stral-")),
-    Provider("groq", ("GROQ_API_KEY",), "openai"),
-    Provider("xai", ("XAI_API_KEY",), "openai", re.compile(r"grok-"), ("grok", "x-ai")),
-    Provider("openrouter", ("OPENROUTER_API_KEY",), "openai"),
-    Provider("ollama", (), "openai", address="OLLAMA_BASE_URL"),
+    Provider("deepseek", ("DEEPSEEK_API_KEY",), "openai", re.compile(r"deepseek-"), url="https://api.deepseek.com"),
+    Provider(
+        "mistral",
+        ("MISTRAL_API_KEY",),
+        "openai",
+        re.compile(r"(mi|magi|code|mini)stral-"),
+        url="https://api.mistral.ai/v1",
+    ),
+    Provider("groq", ("GROQ_API_KEY",), "openai", url="https://api.groq.com/openai/v1"),
+    Provider("xai", ("XAI_API_KEY",), "openai", re.compile(r"grok-"), ("grok", "x-ai"), url="https://api.x.ai/v1"),
+    Provider("openrouter", ("OPENROUTER_API_KEY",), "openai", url="https://openrouter.ai/api/v1"),
+    Provider("ollama", (), "openai", address="OLLAMA_BASE_URL", url="http://localhost:11434/v1"),
     Provider("azure", ("AZURE_OPENAI_API_KEY",), "openai", None, ("azure-openai",), address="AZURE_OPENAI_ENDPOINT"),
     Provider(
         "vertex",
