@@ -123,8 +123,8 @@ class ChildRuns:
             return self._taken_up(charge, place, origin=_OWN)
         except RunNotFound:  # it was cut off before its first record
             return self._begin(charge, place)
-        except GraphChanged:  # which the resume of the run around has accepted, or it would not be here
-            if item is None:
+        except GraphChanged:  # the resume of the run around has accepted it: an item begins anew
+            if item is None:  # the stage at which the child continues is gone
                 raise
             return self._begin(charge, next_place(home, charge.scope.visit, len(there)))
 
@@ -258,8 +258,14 @@ class ChildRuns:
         if origin == _FOUND:
             options, recorded = _as_it_was(charge.pipeline, charge.options, place)
             charge = msgspec.structs.replace(charge, options=options)
+        is_accepted = origin == _OWN and charge.item is None  # the hash of the run around covers its children
         start = resume.continue_run(
-            charge.pipeline, place, charge.options, self._parent.seams, on_graph_change="error", recorded=recorded
+            charge.pipeline,
+            place,
+            charge.options,
+            self._parent.seams,
+            on_graph_change="accept" if is_accepted else "error",
+            recorded=recorded,
         )
         return self._launched(charge, start, is_taken_up=True, is_found=origin == _FOUND)
 

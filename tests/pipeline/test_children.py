@@ -1027,6 +1027,15 @@ def test_children_in_branches_have_directories_of_their_own(directory):
     assert len(list((directory / "children").glob("*~*/1/events.jsonl"))) == 2
 
 
+def without_records(run_directory):
+    """Leave of a run directory what there is before its first record."""
+    for place in run_directory.iterdir():
+        if place.is_dir():
+            shutil.rmtree(place)
+        elif place.name not in {"manifest.json", "owner.json", "owner.lock", "pipeline.dot"}:
+            place.unlink()
+
+
 @in_a_loop
 async def test_a_child_that_was_cut_off_before_its_first_record_begins_anew_in_its_place(directory):
     backend = Holding("plan")
@@ -1035,15 +1044,41 @@ async def test_a_child_that_was_cut_off_before_its_first_record_begins_anew_in_i
     await asyncio.wait_for(backend.reached.wait(), 60)
     running.cancel()
     await running
-    for place in (directory / "children/sub/1").iterdir():
-        if place.name in {"plan", "start"}:
-            shutil.rmtree(place)
-        elif place.name not in {"manifest.json", "owner.json", "owner.lock", "pipeline.dot"}:
-            place.unlink()
+    without_records(directory / "children/sub/1")
     after = ScriptedBackend()
     again = await pipeline.resume(directory, backend=after, durability="fast", host="kernel")
     assert (again.status, [call.node_id for call in after.calls]) == ("success", ["plan", "build"])
     assert [place.name for place in (directory / "children/sub").iterdir() if place.is_dir()] == ["1"]
+
+
+async def changed_at_build(text, directory, worker):
+    """Stop a run whose child is at its second stage, and accept another child: the result, and the calls after it."""
+    backend = Holding("build")
+    running = Pipeline(text, pipelines={"worker": WORKER}).run(
+        logs_root=directory, backend=backend, durability="fast", host="kernel"
+    )
+    await asyncio.wait_for(backend.reached.wait(), 60)
+    running.cancel()
+    await running
+    changed, after = Pipeline(text, pipelines={"worker": worker}), ScriptedBackend()
+    result = await changed.resume(directory, backend=after, durability="fast", host="kernel", on_graph_change="accept")
+    return result, [(call.node_id, call.prompt.splitlines()[-1]) for call in after.calls]
+
+
+@pytest.mark.parametrize("text", [managed(), nested()], ids=["manager", "pipeline"])
+@in_a_loop
+async def test_a_child_continues_with_the_change_that_the_resume_of_its_parent_accepted(text, directory):
+    result, calls = await changed_at_build(text, directory, WORKER.replace("Build it", "Build it well"))
+    assert (result.status, result.reason) == ("success", "")
+    assert calls == [("build", "Build it well")]
+
+
+@pytest.mark.parametrize("text", [managed(), nested()], ids=["manager", "pipeline"])
+@in_a_loop
+async def test_a_child_whose_next_stage_the_accepted_change_removed_fails_its_stage(text, directory):
+    result, calls = await changed_at_build(text, directory, WORKER.replace("build", "make"))
+    assert (result.status, calls) == ("fail", [])
+    assert "continues at build, which the graph does not have" in result.reason
 
 
 def test_a_registered_pipeline_is_refused_with_all_that_is_below_it_when_that_is_too_deep():
