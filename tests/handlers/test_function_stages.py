@@ -139,6 +139,39 @@ def test_a_function_that_cannot_be_called_is_refused_when_the_pipeline_is_made(f
         Pipeline(TEXT).register_function("work", function)
 
 
+@pytest.mark.parametrize("name", [3, "", " ", None], ids=repr)
+def test_a_name_of_a_function_that_is_no_text_is_refused(name):
+    with pytest.raises(OptionError, match="the name of a function is a text, not") as caught:
+        Pipeline(TEXT, functions={name: lambda: True})
+    assert caught.value.hint == 'functions={"count": count}'
+
+
+def test_a_function_whose_parameters_cannot_be_read_is_refused():
+    def work():
+        """Have a signature that nobody can read."""
+
+    work.__signature__ = 3
+    with pytest.raises(OptionError, match="function 'work' has parameters that cannot be read") as caught:
+        Pipeline(TEXT, functions={"work": work})
+    assert caught.value.hint == "wrap it in a function of your own"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ("type=function", "work names no function (count [function=count])"),
+        ("function=wrok", 'work calls the function "wrok", which is not registered; did you mean "work"?'),
+    ],
+    ids=["none", "unknown"],
+)
+def test_a_stage_without_its_function_fails_where_lint_lets_it_pass(attributes, message):
+    text = TEXT.replace("function=work", attributes)
+    pipeline = Pipeline(text, functions={"work": lambda: True}, severity={"function_known": "warning"})
+    result = pipeline.run(wait=True)
+    assert result.status == "fail"
+    assert message in result.reason
+
+
 def test_a_function_that_is_not_registered_is_an_error_before_the_run():
     pipeline = Pipeline(TEXT, functions={"wrok": lambda: True})
     (finding,) = [found for found in pipeline.diagnostics if found.rule == "function_known"]

@@ -56,6 +56,13 @@ def test_a_variable_that_names_nothing_is_a_warning_at_its_place(prompt, message
         assert f'prompt="{fixed}"' in mended.lint().fix().text
 
 
+@pytest.mark.parametrize("schema", ["{no json", "[" * 100_000], ids=["no JSON", "too deep"])
+def test_a_schema_that_cannot_be_read_has_no_fields_to_be_meant(schema):
+    body = f'work [response_schema="{schema}"] next [prompt="${{wrk.verdict}}"] start -> work -> next -> done'
+    (found,) = findings(body)
+    assert found.message == '${wrk.verdict} names nothing; did you mean "work.verdict"?'
+
+
 @pytest.mark.parametrize(
     ("head", "body"),
     [

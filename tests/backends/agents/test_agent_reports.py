@@ -240,6 +240,16 @@ def test_ruling_47_no_type_of_a_report_is_a_crash(data):
     assert ended.is_failure or not said_against
 
 
+@pytest.mark.parametrize("name", ["is_error", "api_error_status"])
+def test_ruling_47_a_report_that_is_nested_too_deep_to_be_read_counts(name):
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    line = {"type": "result", "subtype": "success", name: deep}
+    (ended,) = [event for event in BACKENDS["claude"].dialect.read(line) if isinstance(event, Ended)]
+    assert ended.is_failure
+
+
 NOT_AGAINST = {
     "claude's background work is done": ("claude", [STARTED, task("task_notification", status="completed"), DONE]),
     "claude ends its background work itself": (

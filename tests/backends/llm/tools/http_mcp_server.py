@@ -24,6 +24,7 @@ class HttpMcpServer:
         body: What stands in place of an answer of a tool, or None.
         streams: What each GET is answered with, the last one for ever; without any, streams are refused. A tool is then
             answered with a stream that ends at once, to be asked for again.
+        encoding: The content encoding that an answer of a tool claims; empty for none.
     """
 
     def __init__(self, *, sse=False, key=""):
@@ -35,6 +36,7 @@ class HttpMcpServer:
         self.hangs = set()
         self.body = None
         self.streams = []
+        self.encoding = ""
         self.content = [{"type": "text", "text": "got it"}]
         self.sse = sse
         self.key = key
@@ -131,6 +133,8 @@ class HttpMcpServer:
             result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
         else:
             result = {"tools": TOOLS} if method == "tools/list" else {"content": self.content}
+        if method == "tools/call" and self.encoding:
+            more = {"content-encoding": self.encoding}
         if method == "tools/call" and self.body is not None:
             self.send(handler, 200, self.body, "application/json")
             return

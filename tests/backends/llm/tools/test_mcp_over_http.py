@@ -8,7 +8,7 @@ import pytest
 from attractor_nb import Pipeline
 from attractor_nb.backends.llm.tools import mcp_servers as servers
 from attractor_nb.decisions.planning.executable_surface import executable_surface
-from attractor_nb.errors import TerminalError, UntrustedSource
+from attractor_nb.errors import UntrustedSource
 from attractor_nb.model.allowed_tools import ServerDeclaration, read_headers
 from attractor_nb.source import SourceText
 from tests.backends.llm.tools.http_mcp_server import POLL, HttpMcpServer
@@ -286,6 +286,14 @@ def test_an_answer_of_any_size_is_bounded(small, tool_user, monkeypatch):
     assert "the answer is over 20000 bytes" in said
 
 
+def test_a_compressed_answer_has_no_bound_and_is_refused(small, tool_user):
+    server = small()
+    server.encoding = "gzip"
+    (said,) = told(tool_user([GET]), server.url)
+    assert "the answer is compressed, which was not asked for" in said
+    assert {headers["accept-encoding"] for verb, headers, _ in server.asked if verb == "POST"} == {"identity"}
+
+
 # What is asked has to be trusted
 
 
@@ -361,11 +369,14 @@ def test_a_header_is_read_around_its_variable(text, parts):
     assert (header.name, header.before, header.variable, header.after) == parts
 
 
-def test_headers_that_lint_did_not_see_are_refused_all_the_same():
-    from attractor_nb.backends.llm.tools.mcp_http import filled_headers
-
-    with pytest.raises(TerminalError, match=r'mcp.files.headers has "Authorization: Bearer abc"'):
-        filled_headers(ServerDeclaration("files", "", (), 9.0, "http://x", "Authorization: Bearer abc"))
+def test_headers_that_lint_lets_pass_are_refused_all_the_same_before_anything_is_sent(small, tool_user, tmp_path):
+    server, wrong = small(), ', mcp.files.headers="Authorization: Bearer abc"'
+    text = SOURCE.format(server.url, wrong, ", cache=true")
+    pipeline = Pipeline(text, backend=tool_user([GET]), severity={"servers_declared": "warning"})
+    result = pipeline.run(logs_root="run", durability="fast", wait=True, trust=True, cache=tmp_path / "cache")
+    assert result.status == "fail"
+    assert 'mcp.files.headers has "Authorization: Bearer abc", which is not a header' in result.reason
+    assert server.asked == []
 
 
 def test_a_server_that_asks_to_be_polled_without_a_pause_is_asked_with_one_and_not_for_ever(small, tool_user):

@@ -66,9 +66,17 @@ def test_a_model_gets_the_tools_that_its_node_allows_and_no_other(tmp_path, attr
     assert (user.offered, result.status) == (offered, "success")
 
 
-def test_a_tool_that_there_is_not_fails_the_stage_for_good(tmp_path, tool_user):
-    node = Node("work", {"allowed_tools": "read,wirte"})
-    with pytest.raises(TerminalError, match="names 'wirte'; did you mean \"write\""):
+@pytest.mark.parametrize(
+    ("allowed", "message"),
+    [
+        ("read,wirte", "names 'wirte'; did you mean \"write\""),
+        ("read,Bash(git:*)", r"names Bash\(git:\*\), a tool of the agent claude"),
+    ],
+    ids=["unknown", "of an agent"],
+)
+def test_a_tool_that_there_is_not_fails_the_stage_for_good(allowed, message, tmp_path, tool_user):
+    node = Node("work", {"allowed_tools": allowed})
+    with pytest.raises(TerminalError, match=message):
         asyncio.run(try_stage(CodergenHandler(tool_user([])), node, tmp_path))
 
 
