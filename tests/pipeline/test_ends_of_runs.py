@@ -61,6 +61,24 @@ def test_a_run_that_ends_in_a_timeout_error_of_its_own_can_be_waited_for(tmp_pat
         run.result(LIMIT_SECONDS)
 
 
+def test_a_call_into_a_loop_that_was_closed_says_that_the_run_has_ended():
+    loop = asyncio.new_event_loop()
+    loop.close()
+    with pytest.raises(RunError, match="run r has ended"):
+        HostedTask(loop, "run r").call(list)
+
+
+def test_what_a_called_function_raises_itself_is_not_taken_for_the_end_of_the_run():
+    async def use():
+        HostedTask(asyncio.get_running_loop(), "run r").call(fail)
+
+    def fail():
+        raise RuntimeError("its own")
+
+    with pytest.raises(RuntimeError, match="its own"):
+        asyncio.run(use())
+
+
 def test_a_stop_while_the_backend_closes_leaves_result_and_directory_whole(tmp_path):
     closing = threading.Event()
     run = pipeline_with(backend=Backend(closing=closing)).run(logs_root=tmp_path / "run")

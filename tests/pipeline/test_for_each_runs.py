@@ -11,6 +11,7 @@ from attractor_nb.errors import TerminalError
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ChildEnded, ChildStarted
 from attractor_nb.testing import ManualClock
+from tests.pipeline.test_children import naming_one_another, without_records
 from tests.pipeline.test_for_each import FILES, FRAME, PerItem, events_of, notes_of, repeated, results, run
 from tests.waiting import wait_until
 
@@ -135,6 +136,15 @@ def test_what_is_wrong_with_the_sub_pipeline_of_an_item_is_known_before_anything
     assert message in errors[0].message
 
 
+def test_the_items_of_several_lists_have_at_most_10000_nodes_together_ruling_52(tmp_path):
+    naming_one_another(tmp_path, files=4, names=8)
+    body = "".join(f'n{n} [for_each="item in x", type=pipeline, pipeline.dotfile="level0.dot"] ' for n in (1, 2))
+    (tmp_path / "top.dot").write_text(FRAME.format(graph='inputs="x=[]"', body=f"{body} start -> n1 -> n2 -> done"))
+    (found,) = [found for found in Pipeline(tmp_path / "top.dot").diagnostics if found.is_error]
+    assert found.node_id == "n2"
+    assert "with this one, the child pipelines have 11,706 nodes together" in found.message
+
+
 def test_the_depth_of_nesting_counts_the_sub_pipeline_of_an_item_once():
     assert (
         not Pipeline(
@@ -183,6 +193,19 @@ def test_what_had_ended_is_not_asked_again_by_a_resume(directory):
     again = pipeline.resume(directory, backend=after, durability="fast").result(60)
     assert (again.status, after.asked) == ("success", ["b.py"])
     assert again.context["review.outputs"] == [f"read {name}" for name in FILES]
+    assert [path.name for path in directory.glob("children/review/item-*/*")] == ["1", "1", "1"]
+
+
+def test_an_item_that_was_cut_off_before_its_first_record_begins_anew_in_its_place(directory):
+    pipeline = Pipeline(repeated("max_parallel=1"))
+    running = pipeline.run(logs_root=directory, backend=Holding("b.py"), durability="fast", params={"files": FILES})
+    wait_until(lambda: len(events_of(directory, ChildStarted)) == 2, "the beginning of the second item")
+    running.cancel()
+    running.result(60)
+    without_records(directory / "children/review/item-1/1")
+    after = PerItem()
+    again = pipeline.resume(directory, backend=after, durability="fast").result(60)
+    assert (again.status, after.asked) == ("success", ["b.py", "c.py"])
     assert [path.name for path in directory.glob("children/review/item-*/*")] == ["1", "1", "1"]
 
 

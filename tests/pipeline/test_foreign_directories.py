@@ -17,6 +17,7 @@ from attractor_nb.storage.sealed_file import seal
 from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.testing.fakes import FakeProcesses
 
+PATH_MAX = 4096
 STEERED = (
     'digraph G { inputs="x=1" start [shape=Mdiamond] a [prompt="a $x", allowed_tools="run"] b [prompt=b]'
     " done [shape=Msquare] start -> a -> b -> done }"
@@ -256,3 +257,20 @@ def test_a_digest_of_a_deep_directory_ends(tmp_path):
     (place / "a").write_text("x")
     assert directory_digest(tmp_path).startswith("1 file")
     shutil.rmtree(tmp_path / "d")
+
+
+def test_a_digest_of_what_cannot_be_read_is_refused(tmp_path):
+    with pytest.raises(StorageError, match=r"cannot read .*none: no such file"):
+        directory_digest(tmp_path / "none")
+
+
+def test_a_digest_of_a_file_with_too_long_a_path_is_refused(tmp_path):
+    place = tmp_path
+    while len(str(place)) < PATH_MAX - 202:
+        place = place / ("d" * 200)
+        place.mkdir()
+    below = os.open(place, os.O_RDONLY)
+    os.close(os.open("a" * 255, os.O_CREAT | os.O_WRONLY, dir_fd=below))
+    os.close(below)
+    with pytest.raises(StorageError, match="file name too long"):
+        directory_digest(tmp_path)

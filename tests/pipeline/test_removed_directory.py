@@ -29,8 +29,9 @@ def test_paths_are_whole_where_there_is_no_current_directory(removed):
     assert recorded_commands._named(removed) == str(removed)
 
 
-def test_a_command_in_a_removed_directory_says_so(removed, capfd):
-    assert run_command_line(["runs"]) == 2
+@pytest.mark.parametrize("arguments", [["runs"], ["watch", "run"]], ids=" ".join)
+def test_a_command_in_a_removed_directory_says_so(arguments, removed, capfd):
+    assert run_command_line(arguments) == 2
     assert "the current directory was removed" in "".join(capfd.readouterr())
 
 

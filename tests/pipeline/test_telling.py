@@ -9,6 +9,7 @@ from attractor_nb import Outcome, Pipeline, Run, diff
 from attractor_nb.errors import OptionError, RunError, RunNotFound
 from attractor_nb.model.events import InstructionCarried, InstructionGiven
 from attractor_nb.model.instruction import MAX_INSTRUCTION
+from attractor_nb.runtime.handles import hosts
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ScriptedBackend
@@ -142,6 +143,33 @@ def test_it_can_be_told_from_any_thread_while_the_engine_works_in_its_own(direct
     free.set()
     assert running.result(60).status == "success"
     assert carriers(prompts) == ["build"]
+
+
+def test_a_run_whose_loop_is_held_up_does_not_have_it_later_either(directory, monkeypatch):
+    monkeypatch.setattr(hosts, "CALL_SECONDS", 0.05)
+    said = []
+
+    def tell():
+        try:
+            running.tell("build", "Use two nails")
+        except RunError as error:
+            said.append(error.message)
+
+    class Blocking(ScriptedBackend):
+        async def run(self, node, prompt, context):
+            if node.id == "plan":
+                await asyncio.to_thread(begun.wait, 60)
+                telling = threading.Thread(target=tell)
+                telling.start()
+                telling.join()  # the loop is held up until then
+            return await super().run(node, prompt, context)
+
+    begun, backend = threading.Event(), Blocking()
+    running = Pipeline(CHAIN).run(backend=backend, logs_root=directory, durability="fast", trust=True)
+    begun.set()
+    assert running.result(60).status == "success"
+    assert said == [f"run {running.id} in {directory} did not take the call in 0.05 s"]
+    assert carriers([(call.node_id, call.prompt) for call in backend.calls]) == []
 
 
 def test_a_backend_that_asks_for_more_has_it_within_the_attempt(directory):

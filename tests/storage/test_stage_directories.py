@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from attractor_nb.errors import StatusFileError, StorageError
+from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.files.disk import Disk
 from tests.disks.faulty_disk import FaultyDisk
 
@@ -331,3 +332,8 @@ def test_ruling_29_stage_files_are_evidence_and_cost_no_flush_even_under_full_du
     disk.operations.clear()
     files.write_text("prompt.md", "x")
     assert [operation for operation, _ in disk.operations] == ["create", "write", "rename"]
+
+
+def test_a_stage_that_is_out_of_reach_is_an_error_and_not_a_missing_file(tmp_path):
+    with pytest.raises(StorageError, match="file name too long"):
+        read_stage_text(tmp_path / ("x" * 256), "prompt.md", tmp_path)
