@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from attractor_nb.calling import call
+from attractor_nb.decisions.answers.form_answers import fits
 from attractor_nb.decisions.answers.gate_choices import (
     YES_OR_NO,
     answer_problem,
@@ -26,11 +27,13 @@ from attractor_nb.decisions.answers.gate_choices import (
 from attractor_nb.errors import AnswerRefused, StorageError
 from attractor_nb.handlers.call_inputs import rendered_node
 from attractor_nb.handlers.named_models import named_form
+from attractor_nb.model.form import Form
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.variables import MISSING, lookup_in, whole_variable
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
@@ -41,7 +44,9 @@ if TYPE_CHECKING:
 
     from attractor_nb.context import Context
     from attractor_nb.decisions.answers.gate_choices import GateChoice
+    from attractor_nb.model.form import FormField
     from attractor_nb.model.graph import Graph, Node
+    from attractor_nb.model.vocabulary.variables import Lookup
     from attractor_nb.protocols import Interviewer
 
 MAX_ASKED = 10
@@ -88,7 +93,7 @@ class WaitHumanHandler:
         question = replace(
             question,
             branch=scope.branch,
-            form=named_form(node, self._schemas),
+            form=_with_defaults(named_form(node, self._schemas), lookup_in(graph.goal, context.get)),
             metadata={**question.metadata, "review": review} if review else question.metadata,
         )
         wanted = node.get("human.default_choice", str, "")
@@ -132,6 +137,43 @@ class WaitHumanHandler:
             if deadline is not None:
                 question = replace(question, timeout_seconds=max(0.0, deadline - loop.time()))
         return Outcome.fail(f"none of {MAX_ASKED} answers matched a choice")
+
+
+def _with_defaults(form: Form | None, lookup: Lookup) -> Form | None:
+    """A form with the values of the variables that are defaults of its fields."""
+    fields = () if form is None else tuple(with_default(entry, lookup) for entry in form.fields)
+    if form is None or fields == form.fields:
+        return form
+    varied = [entry for entry, own in zip(fields, form.fields, strict=True) if entry is not own]
+    judge = form.judge
+
+    def judged(values: Mapping[str, Any]) -> tuple[dict[str, Any] | None, dict[str, str]]:
+        if missing := [entry.name for entry in varied if entry.is_required and entry.name not in values]:
+            return None, dict.fromkeys(missing, "needs a value")
+        defaults = {entry.name: entry.default for entry in varied if not entry.is_required}
+        return judge({**defaults, **values}) if judge else (dict(values), {})
+
+    return Form(form.name, fields, judged)
+
+
+def with_default(entry: FormField, lookup: Lookup) -> FormField:
+    """A field whose default is a variable, with its value; where that does not fit, the field must be filled in.
+
+    >>> from attractor_nb.model.form import FieldKind, FormField
+    >>> known, default = {"rate.verdict.score": 7}, "${rate.verdict.score}"
+    >>> entry = FormField("score", FieldKind.WHOLE, default=default, is_required=False)
+    >>> with_default(entry, lambda name: known.get(name, MISSING)).default
+    7
+    >>> with_default(entry, lambda name: MISSING).is_required
+    True
+    """
+    name = whole_variable(entry.default) if isinstance(entry.default, str) else ""
+    if not name:
+        return entry
+    value = lookup(name)
+    if value is not MISSING and (fits(entry, value) or (value is None and entry.is_nullable)):
+        return replace(entry, default=value)
+    return replace(entry, default=None, is_required=True)
 
 
 def question_of(node: Node, choices: Sequence[GateChoice], question_id: str) -> Question:

@@ -15,7 +15,7 @@ from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
 from attractor_nb.lint.source_places import embedded_text
 from attractor_nb.lint.suspects import Suspect, find_suspects
 from attractor_nb.model.nearest_name import nearest
-from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, HUMAN_TYPE
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, HUMAN_TYPE, MANAGER_CONDITIONS, MANAGER_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -175,10 +175,20 @@ class Survey:
         ]
 
     @cached_property
+    def manager_conditions(self) -> list[tuple[Node, str, str]]:
+        """The conditions of managers: node, attribute and text."""
+        if MANAGER_TYPE in self.options.taken_over:
+            return []
+        managers = [self.graph.nodes[node_id] for node_id, kind in self.types.items() if kind == MANAGER_TYPE]
+        named = ((node, name, node.get(name, str, "")) for node in managers for name in MANAGER_CONDITIONS)
+        return [entry for entry in named if entry[2].strip()]
+
+    @cached_property
     def conditions(self) -> dict[str, Condition | None]:
         """Each condition by its text; None where it does not parse."""
         conditions: dict[str, Condition | None] = {}
-        for _, text in self.conditional_edges:
+        texts = [text for _, text in self.conditional_edges] + [text for _, _, text in self.manager_conditions]
+        for text in texts:
             if text not in conditions:
                 try:
                     conditions[text] = parse_condition(text)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.decisions.answers.response_schemas import field_keys
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, parse_inputs
 from attractor_nb.model.vocabulary.mappings import parse_mapping
+from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM, ITEM_KEYS, LIST_KEYS, list_key
 from attractor_nb.model.vocabulary.shapes import (
     BUILT_IN_TYPES,
     CHILD_TYPES,
@@ -37,6 +40,8 @@ TOKEN: Final = re.compile(
       | (?P<mark>.)""",
     re.VERBOSE | re.DOTALL,
 )
+MOST_FIELDS: Final = 500
+"""How many fields of one answer are offered."""
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _QUOTE: Final = re.compile(r'\\.|"')
 _SERVER: Final = re.compile(r"mcp\.(\w+)\.")
@@ -85,17 +90,27 @@ class CellOutline:
             kind = self.type_of(node_id)
             for key in _LEFT_BY_TYPE.get(kind, ()):
                 found.setdefault(key, f"left by {node_id}")
-            if kind == DEFAULT_TYPE or kind not in BUILT_IN_TYPES:
+            if (kind == DEFAULT_TYPE or kind not in BUILT_IN_TYPES) and FOR_EACH not in attrs:
                 found[f"{node_id}.response"] = f"left by {node_id}"
+            found |= dict.fromkeys(_answer_keys(node_id, attrs), f"left by {node_id}")
             if kind in CHILD_TYPES:
                 found[f"{node_id}.run_id"] = f"left by {node_id}"
                 found |= dict.fromkeys(_outputs(attrs), f"left by {node_id}")
         return found | ENGINE_KEYS
 
-    @property
-    def variables(self) -> dict[str, str]:
-        """What variables in prompts may name, each with who gives it."""
-        return {GOAL: "of the graph", **self.keys}
+    def variables_in(self, node_id: str) -> dict[str, str]:
+        """What variables in the texts of a node may name, each with who gives it."""
+        attrs = self.nodes.get(node_id, {})
+        items = dict.fromkeys(self._item_keys(attrs), "of the list") if FOR_EACH in attrs else {}
+        return {GOAL: "of the graph", **items, **self.keys}
+
+    def _item_keys(self, attrs: dict[str, str]) -> Iterator[str]:
+        yield from ITEM_KEYS
+        for node_id, held in self.nodes.items():
+            below, of_list = f"{node_id}.verdict.", list_key(attrs[FOR_EACH])
+            if of_list.startswith(below):
+                names = [*of_list.removeprefix(below).split("."), "0"]
+                yield from field_keys(held.get("response_schema", ""), ITEM, names)
 
     @property
     def servers(self) -> list[str]:
@@ -106,6 +121,14 @@ class CellOutline:
         """The values that an attribute has anywhere in the text."""
         held = (self.graph, *self.nodes.values())
         return list(dict.fromkeys(attrs[name] for attrs in held if attrs.get(name)))
+
+
+def _answer_keys(node_id: str, attrs: dict[str, str]) -> list[str]:
+    """The keys of a structured answer; those of the items of a list are in lists."""
+    if FOR_EACH in attrs:
+        return [f"{node_id}.{name}" for name in LIST_KEYS]
+    key, schema = f"{node_id}.verdict", attrs.get("response_schema", "")
+    return [key, *islice(field_keys(schema, key), MOST_FIELDS)] if schema else []
 
 
 def _outputs(attrs: dict[str, str]) -> list[str]:

@@ -93,8 +93,9 @@ def _in_body(before: str, after: str, listed_models: Callable[[str], Sequence[st
     place = _scan(before)
     if place.is_value:
         outline = outline_of(before, after)
+        node_id = place.statement if place.scope is Scope.NODE else ""
         return fitting_value(
-            Value(place.scope, place.name, place.fragment, after, place.provider, outline, listed_models)
+            Value(place.scope, place.name, place.fragment, after, place.provider, outline, listed_models, node_id)
         )
     if place.is_in_string:
         return NOTHING

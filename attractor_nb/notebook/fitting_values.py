@@ -13,7 +13,7 @@ from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS, FALLBACK_REASONS
 from attractor_nb.model.vocabulary.attributes import attribute
 from attractor_nb.model.vocabulary.comma_lists import comma_list
-from attractor_nb.model.vocabulary.shapes import PIPELINE_TYPE, SHAPE_TO_TYPE
+from attractor_nb.model.vocabulary.shapes import MANAGER_CONDITIONS, PIPELINE_TYPE, SHAPE_TO_TYPE
 from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
 from attractor_nb.model.vocabulary.variables import FILTERS, NAMING_ATTRIBUTES
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from attractor_nb.notebook.cell_outline import CellOutline
 
 ACTIONS: Final = ("observe", "steer", "wait")
-CONDITIONS: Final = frozenset({"condition", "manager.stop_condition", "manager.guard", "manager.escalate"})
+CONDITIONS: Final = frozenset({"condition", *MANAGER_CONDITIONS})
 _VARIABLE: Final = re.compile(r"\$(\{?)([A-Za-z_][\w.]*)?\Z")
 _FILTER: Final = re.compile(r"\$\{[\w.]+(:[ \t]*\w*)\Z")
 _LAST_ENTRY: Final = re.compile(r"[^,\s]*\Z")
@@ -66,6 +66,7 @@ class Value:
         provider: The ``llm_provider`` that stands beside it; empty without one.
         outline: What else the text mentions.
         listed_models: The models of a provider, or of all, that a price list names.
+        node_id: The node that it is of; empty where it is of none.
     """
 
     scope: Scope
@@ -75,6 +76,7 @@ class Value:
     provider: str
     outline: CellOutline
     listed_models: Callable[[str], Sequence[str]]
+    node_id: str = ""
 
 
 def fitting(fragment: str, words: Iterable[FittingValue]) -> Suggestions:
@@ -149,7 +151,7 @@ def _variables(value: Value) -> Suggestions:
     braces = found[1]
     items = [
         FittingValue(f"${name}" if not braces and _PLAIN.match(name) else f"${{{name}{closing}", "variable", origin)
-        for name, origin in value.outline.variables.items()
+        for name, origin in value.outline.variables_in(value.node_id).items()
         if name.startswith(found[2] or "")
     ]
     return Suggestions(found[0], tuple(items))

@@ -19,6 +19,12 @@ from attractor_nb.notebook.magics import AttractorMagics
 PLAN = '%%attractor\ndigraph g {\n  plan [label="Plan"]\n  build [label="Build"]\n  '
 
 
+SCHEMA = """{\\"properties\\": {\\"level\\": {}, \\"score\\": {}, \\"files\\": {\\"items\\":
+    {\\"properties\\": {\\"name\\": {}, \\"size\\": {\\"properties\\": {\\"bytes\\": {}}}}}}}}"""
+RATED = f'%%attractor\ndigraph g {{ rate [prompt="Rate", response_schema="{SCHEMA}"]\n'
+RATED_FIELDS = ["${rate.verdict.level}", "${rate.verdict.score}", "${rate.verdict.files}"]
+
+
 def offered(marked):
     text = marked.replace("|", "", 1)
     found = suggest(text, marked.index("|"))
@@ -51,6 +57,39 @@ def offered(marked):
         pytest.param('%%attractor\ndigraph g { a [label="x ] y"] b [sha|', ["shape"], id="brackets in a string"),
         pytest.param("%%attractor\ndigraph g { // a [\n  b [sha|", ["shape"], id="brackets in a comment"),
         pytest.param("print('x|", [], id="another cell"),
+        pytest.param(RATED + 'x [prompt="${rate.verdict.|"]', RATED_FIELDS, id="fields of an answer in a prompt"),
+        pytest.param(
+            RATED + 'rate -> x [condition="context.rate.verdict.l|"]',
+            ["context.rate.verdict.level"],
+            id="a field of an answer in a condition",
+        ),
+        pytest.param(
+            RATED + 'x [shape=house, manager.guard="context.rate.verdict.l|"]',
+            ["context.rate.verdict.level"],
+            id="a field of an answer in a guard",
+        ),
+        pytest.param(
+            RATED + 'x [carry="rate.verdict.sc|"]', ["rate.verdict.score"], id="a field of an answer to carry"
+        ),
+        pytest.param(
+            RATED + 'x [for_each="item in rate.verdict.files", prompt="${item.|"]',
+            ["${item.name}", "${item.size}", "${item.size.bytes}"],
+            id="fields of an item",
+        ),
+        pytest.param(
+            RATED + 'x [for_each="item in names", prompt="${it|"]', ["${item}", "${item_index}"], id="an item"
+        ),
+        pytest.param(RATED + 'x [prompt="${item.|"]', [], id="no item without a list"),
+        pytest.param(
+            RATED + 'x [for_each="item in rate.verdict.files"] y [prompt="${x.|"]',
+            ["${x.outputs}", "${x.results}"],
+            id="what the items came to",
+        ),
+        pytest.param(
+            '%%attractor\ndigraph g { rate [response_schema="{oops"] x [prompt="${rate.verdict|"]',
+            ["${rate.verdict}"],
+            id="a schema that cannot be read",
+        ),
     ],
 )
 def test_what_fits_at_the_cursor_is_offered(marked, expected):

@@ -1,9 +1,12 @@
 """Routes on what an answer, a tool or a function really said (ruling 50), in whole pipelines."""
 
-import pytest
-from pydantic import BaseModel
+from typing import Literal
 
-from attractor_nb import Outcome, Pipeline
+import pytest
+from pydantic import BaseModel, Field
+
+from attractor_nb import Answer, Outcome, Pipeline
+from attractor_nb.interviewers import QueueInterviewer
 from attractor_nb.model.events import RunWarning
 
 FRAME = "digraph d {{ start [shape=Mdiamond] done [shape=Msquare] yes [prompt=y] no [prompt=n] {body} yes -> done no -> done }}"  # fmt: skip
@@ -99,3 +102,104 @@ def test_ruling_50_lint_knows_the_fields_and_names_the_nearest(schema, place):
     )
     (found,) = Pipeline(source, schemas={"Review": Review}).diagnostics
     assert 'did you mean "rate.verdict.level"' in found.message
+
+
+# -- guards of managers, and defaults of forms -------------------------------------------------------
+
+WORKER = """digraph worker { start [shape=Mdiamond] work [prompt="Work"] done [shape=Msquare]
+    start -> work -> done }"""
+MANAGED = FRAME.format(
+    body="""rate [prompt=rate, response_schema=Review]
+    boss [shape=house, stack.child_pipeline=worker, manager.poll_interval=1s, manager.actions="observe,steer,wait",
+        manager.instructions="Slow down", manager.{name}="context.rate.verdict.{field}=high"]
+    start -> rate -> boss boss -> yes [condition="outcome=success"] boss -> no [default=true]"""
+)
+
+
+def managed(name, field="level"):
+    text = MANAGED.replace("{name}", name).replace("{field}", field)
+    return Pipeline(text, schemas={"Review": Review}, pipelines={"worker": WORKER})
+
+
+@pytest.mark.parametrize(("level", "is_steered"), [("high", False), ("low", True)])
+def test_ruling_50_a_guard_reads_a_field_of_an_answer(level, is_steered, tmp_path):
+    def answer(node, prompt, context):
+        return f'{{"score": 7, "level": "{level}"}}' if node.id == "rate" else "fine"
+
+    pipeline = managed("guard")
+    assert not pipeline.diagnostics
+    run = pipeline.run(backend=answer, logs_root=tmp_path / "run", durability="fast")
+    assert came_to(run.result(60)) == "yes"
+    assert any(event.type == "ChildSteered" for event in run.events()) is is_steered
+
+
+def test_ruling_50_a_manager_escalates_on_a_field_of_an_answer():
+    def answer(node, prompt, context):
+        return '{"score": 7, "level": "high"}' if node.id == "rate" else "fine"
+
+    assert came_to(managed("escalate").run(backend=answer, wait=True, durability="none")) == "no"
+
+
+@pytest.mark.parametrize("name", ["guard", "escalate", "stop_condition"])
+def test_ruling_50_lint_knows_the_fields_in_the_conditions_of_managers(name):
+    pipeline = managed(name, "levle")
+    (found,) = pipeline.diagnostics
+    assert (found.rule, found.node_id, found.span.text) == ("condition_key", "boss", "rate.verdict.levle")
+    assert 'did you mean "rate.verdict.level"' in found.message
+    assert f'manager.{name}="context.rate.verdict.level=high"' in pipeline.fixed().written
+
+
+class Decision(BaseModel):
+    """What a person fills in; most of it is proposed by the model."""
+
+    score: int = Field(default="${rate.verdict.score}", le=10)
+    level: Literal["low", "high"] = Field(default="${context.rate.verdict.level}")
+    note: str = "costs $5"
+
+
+GATED = FRAME.format(
+    body="""rate [prompt=rate, response_schema=Review] gate [shape=hexagon, human.form=Decision]
+    start -> rate -> gate gate -> yes [label="Yes"] gate -> no [label="No"]"""
+)
+
+
+def gated(answer):
+    schemas = {"Review": Review, "Decision": Decision}
+
+    def backend(node, prompt, context):
+        return answer if node.id == "rate" else "fine"
+
+    pipeline = Pipeline(GATED, schemas=schemas, backend=backend)
+    assert not pipeline.diagnostics
+    return pipeline
+
+
+def test_ruling_50_the_defaults_of_a_form_are_fields_of_an_answer():
+    asked = []
+
+    def person(question):
+        asked.extend(entry.default for entry in question.form.fields)
+        return Answer("Y", form={"note": "no"})
+
+    result = gated('{"score": 7, "level": "high"}').run(interviewer=person, wait=True, durability="none")
+    assert came_to(result) == "yes"
+    assert asked == [7, "high", "costs $5"]
+    assert result.context["human.gate.form"] == {"score": 7, "level": "high", "note": "no"}
+
+
+def test_ruling_50_what_is_filled_in_goes_before_the_default_of_a_form():
+    answers = QueueInterviewer([Answer("Y", form={"score": 1})])
+    result = gated('{"score": 7, "level": "high"}').run(interviewer=answers, wait=True, durability="none")
+    assert result.context["human.gate.form"] == {"score": 1, "level": "high", "note": "costs $5"}
+
+
+def test_ruling_50_nobody_approves_a_form_whose_default_does_not_fit():
+    run = gated('{"score": 7, "level": "middle"}').run(interviewer="auto", wait=True, durability="none")
+    assert run.status == "fail"
+    assert "needs level" in run.reason
+
+
+def test_ruling_50_the_model_judges_a_default_as_what_is_filled_in():
+    answers = QueueInterviewer([Answer("Y"), Answer("Y", form={"score": 9})])
+    result = gated('{"score": 70, "level": "high"}').run(interviewer=answers, wait=True, durability="none")
+    assert result.context["human.gate.form.score"] == 9

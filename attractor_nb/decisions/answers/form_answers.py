@@ -150,14 +150,15 @@ def _judge_by_kind(form: Form, values: Mapping[str, Any]) -> tuple[dict[str, Any
         value = values.get(entry.name, entry.default)
         if entry.name not in values and entry.is_required:
             problems[entry.name] = "needs a value"
-        elif value is None or _fits(entry, value):
+        elif value is None or fits(entry, value):
             judged[entry.name] = value
         else:
             problems[entry.name] = f"takes {expected(entry)}"
     return (None if problems else judged), problems
 
 
-def _fits(entry: FormField, value: Any) -> bool:
+def fits(entry: FormField, value: Any) -> bool:
+    """Whether a value is of the field's kind."""
     match entry.kind:
         case FieldKind.TEXT:
             return isinstance(value, str)

@@ -20,6 +20,8 @@ from attractor_nb.decisions.answers.schema_work import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from jsonschema_rs import Draft202012Validator, ValidationError
 
     from attractor_nb.model.graph import Node
@@ -31,6 +33,8 @@ ALL_IS_TOLD: Final = 20_000
 """Up to this much work all that is wrong is found, and told is what the schema says first."""
 ONE_IS_TOLD: Final = 32
 """Up to this much work for each part of a value one thing that is wrong is found: its text costs much more."""
+MOST_FIELD_LEVELS: Final = 5
+"""How deep the fields of a schema are looked up."""
 _OF_SCHEMAS: Final = {"type": ["object", "boolean"]}
 """What a schema itself has to be."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
@@ -43,6 +47,39 @@ def is_schema_name(text: str) -> bool:
     (True, False, False)
     """
     return _NAME.match(text.strip()) is not None and text.strip() not in {"true", "false", "null"}
+
+
+def field_keys(text: str, key: str, within: Sequence[str] = ()) -> Iterator[str]:
+    """The keys of the fields that a JSON Schema names, of the value that is stored under a key (ruling 50).
+
+    >>> text = '{"properties": {"files": {"items": {"properties": {"name": {}}}}}}'
+    >>> list(field_keys(text, "plan.verdict")), list(field_keys(text, "item", ["files", "0"]))
+    (['plan.verdict.files'], ['item.name'])
+
+    Args:
+        text: A JSON Schema; any other text has no fields.
+        key: The key.
+        within: The names that lead to the part of the value that the key stands for.
+    """
+    try:
+        schema: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    for name in within:
+        properties = _inside(schema, "properties")
+        schema = properties[name] if name in properties else _inside(schema, "items") if name.isdigit() else None
+    yield from _field_keys(schema, key, MOST_FIELD_LEVELS)
+
+
+def _field_keys(schema: object, key: str, levels: int) -> Iterator[str]:
+    for name, inner in _inside(schema, "properties").items() if levels else ():
+        yield f"{key}.{name}"
+        yield from _field_keys(inner, f"{key}.{name}", levels - 1)
+
+
+def _inside(schema: object, keyword: str) -> dict[str, object]:
+    found: object = cast("dict[str, object]", schema).get(keyword) if isinstance(schema, dict) else None
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
 
 
 def native_schema(node: Node) -> dict[str, Any] | None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.inputs import Input
 
 ACTIONS: Final = ("observe", "steer", "wait")
-_CONDITIONS: Final = ("manager.stop_condition", "manager.guard", "manager.escalate")
 _INPUTS: Final = "pipeline.inputs"
 _OUTPUTS: Final = "pipeline.outputs"
 _MAPPINGS: Final = (_INPUTS, _OUTPUTS)
@@ -149,18 +148,13 @@ def manager_conditions(survey: Survey) -> Iterator[Finding]:
                 manager.stop_condition="context.stack.child.active_stage=polish"]
             start -> boss -> exit }
     """
-    for node_id in _of_types(survey, {MANAGER_TYPE}):
-        node = survey.graph.nodes[node_id]
-        for name in _CONDITIONS:
-            text = node.get(name, str, "")
-            if not text.strip():
-                continue
+    for node, name, text in survey.manager_conditions:
+        if survey.conditions[text] is None:
             try:
                 parse_condition(embedded_text(node, name, text))
             except ConditionSyntaxError as error:
-                yield Finding(
-                    f"{name}: {error.message}", error.span, node_id, fix=Fix(error.hint) if error.hint else None
-                )
+                fix = Fix(error.hint) if error.hint else None
+                yield Finding(f"{name}: {error.message}", error.span, node.id, fix=fix)
 
 
 @rule(Severity.ERROR)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.answers.response_schemas import is_schema_name
+from attractor_nb.decisions.answers.response_schemas import field_keys, is_schema_name
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.lint.consequences import with_value
@@ -14,6 +13,7 @@ from attractor_nb.lint.rule import Finding, rule, unregistered
 from attractor_nb.lint.source_places import embedded_text, outward, replacing, replacing_value, value_span
 from attractor_nb.lint.survey import KnownNames
 from attractor_nb.model.diagnostic import Fix, Severity
+from attractor_nb.model.graph import Node
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, INPUTS_SCHEMA, STAGE_KEYS, inputs_of, parse_inputs
 from attractor_nb.model.nearest_name import nearest, slipped
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from attractor_nb.lint.survey import Survey
-    from attractor_nb.model.graph import Edge, Node
+    from attractor_nb.model.graph import Edge
     from attractor_nb.model.inputs import Input
     from attractor_nb.model.vocabulary.variables import Variable
 
@@ -47,7 +47,6 @@ _ELSEWHERE: Final = {
 """The engine's keys by the names that other tools have for them."""
 RESPONSE: Final = ".response"
 _MOST_FIELDS: Final = 500
-_MOST_LEVELS: Final = 5
 
 
 @rule(Severity.ERROR)
@@ -132,6 +131,8 @@ def condition_key(survey: Survey) -> Iterator[Finding]:
     other tools have for the engine's keys: `tool.stdout`, `tool_exit_code`, `human.gate.answer`. A stage may set any
     other key.
 
+    The conditions of managers (`manager.guard`, `manager.stop_condition`, `manager.escalate`) are read, too.
+
     Bad:
 
         digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
@@ -142,20 +143,19 @@ def condition_key(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
             start -> work  work -> exit [condition="outcome=success"] }
     """
-    if not survey.conditional_edges:
-        return
-    names = VariableNames(survey)
-    for edge, text in survey.conditional_edges:
+    names: VariableNames | None = None
+    of_edges = ((edge, "condition", text) for edge, text in survey.conditional_edges)
+    for thing, name, text in (*of_edges, *survey.manager_conditions):
         condition = survey.conditions[text]
         for clause in condition.clauses if condition is not None else ():
-            key = clause.key.removeprefix(CONTEXT_PREFIX)
+            names, key = names or VariableNames(survey), clause.key.removeprefix(CONTEXT_PREFIX)
             if key in names.likely or clause.span is None:
                 continue
             meant = meant_key(key)
             if not meant and key.startswith(OPEN_PREFIXES):
                 continue
             if near := meant or names.likely.nearest(key):
-                yield _unknown_key(edge, text, text.index(key, clause.span.start), key, near)
+                yield _unknown_key(thing, name, text, text.index(key, clause.span.start), key, near)
 
 
 def meant_key(key: str) -> str:
@@ -173,16 +173,20 @@ def meant_key(key: str) -> str:
     return _ELSEWHERE.get(dotted) or (nearest(dotted, below) if dotted == key else "")
 
 
-def _unknown_key(edge: Edge, text: str, place: int, key: str, near: str) -> Finding:
-    written = embedded_text(edge, "condition", text)
+def _unknown_key(thing: Edge | Node, name: str, text: str, place: int, key: str, near: str) -> Finding:
+    written = embedded_text(thing, name, text)
     span, end = written.span(place, place + len(key)), place + len(key)
     fix = replacing(span, near, f'write "{near}"')
+    is_node = isinstance(thing, Node)
     return Finding(
         f'the condition uses "{key}", which nothing sets; did you mean "{near}"?',
-        span if written.host else edge.span,
-        edge=(edge.source, edge.target),
+        span if written.host else thing.span,
+        thing.id if is_node else "",
+        edge=None if is_node else (thing.source, thing.target),
         fix=outward(fix) if written.host else Fix(fix.title),
-        meant=with_value(Scope.EDGE, "condition", edge.attrs["condition"], f"{text[:place]}{near}{text[end:]}"),
+        meant=with_value(
+            Scope.NODE if is_node else Scope.EDGE, name, thing.attrs[name], f"{text[:place]}{near}{text[end:]}"
+        ),
     )
 
 
@@ -269,20 +273,8 @@ def _answer_keys(survey: Survey) -> Iterator[str]:
         yield key
         if is_schema_name(text):
             yield from (f"{key}.{each.name}" for each in survey.options.schema_inputs(text) or ())
-            continue
-        try:
-            schema = json.loads(text)
-        except (ValueError, RecursionError):  # schema_valid tells it
-            continue
-        yield from _fields(schema, key, _MOST_LEVELS)
-
-
-def _fields(schema: Any, key: str, levels: int) -> Iterator[str]:
-    properties: object = cast("dict[str, object]", schema).get("properties") if isinstance(schema, dict) else None
-    if isinstance(properties, dict) and levels:
-        for name, inner in cast("dict[str, object]", properties).items():
-            yield f"{key}.{name}"
-            yield from _fields(inner, f"{key}.{name}", levels - 1)
+        else:
+            yield from field_keys(text, key)
 
 
 def _declared(survey: Survey) -> Iterable[Input]:

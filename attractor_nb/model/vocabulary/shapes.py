@@ -20,6 +20,8 @@ SHAPE_TO_TYPE: Final = {
 
 PIPELINE_TYPE: Final = "pipeline"
 MANAGER_TYPE: Final = "stack.manager_loop"
+MANAGER_CONDITIONS: Final = ("manager.stop_condition", "manager.guard", "manager.escalate")
+"""Attributes of managers that are conditions."""
 CHILD_TYPES: Final = frozenset({PIPELINE_TYPE, MANAGER_TYPE})
 """The handler types whose nodes run another pipeline (spec 4.11, 9.4)."""
 CHILD_RUN_TYPES: Final = CHILD_TYPES | {"for_each"}
