@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.fan_outs.joins import Join, branch_edges, join_of, joins_of, surroundings_of
+from attractor_nb.decisions.fan_outs.joins import Join, branch_edges, joins_of, surroundings_of
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Edge, Graph, Node
 
@@ -50,7 +50,7 @@ def graph_of(edges, fan_ins=(), fan_outs=("fan",)):
     ],
 )
 def test_ruling_22_the_join_is_the_nearest_fan_in_that_all_branches_lead_to(edges, fan_ins, join):
-    assert join_of(graph_of(edges, fan_ins), "fan") == Join(join, is_fan_in=True)
+    assert joins_of(graph_of(edges, fan_ins))["fan"] == Join(join, is_fan_in=True)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_ruling_22_the_join_is_the_nearest_fan_in_that_all_branches_lead_to(edge
     ],
 )
 def test_ruling_22_without_a_common_fan_in_it_is_the_nearest_common_node(edges, fan_ins, join):
-    assert join_of(graph_of(edges, fan_ins), "fan") == Join(join)
+    assert joins_of(graph_of(edges, fan_ins))["fan"] == Join(join)
 
 
 @pytest.mark.parametrize(
@@ -82,16 +82,16 @@ def test_ruling_22_without_a_common_fan_in_it_is_the_nearest_common_node(edges, 
     ids=["apart", "one-loops-back", "both-loop-back", "no-branches"],
 )
 def test_ruling_22_branches_that_have_no_node_in_common_have_no_join(edges):
-    assert join_of(graph_of(edges), "fan") == Join("", is_fan_in=False)
+    assert joins_of(graph_of(edges))["fan"] == Join("", is_fan_in=False)
 
 
 def test_a_loop_back_to_the_fan_out_is_no_way_to_a_join():
     loop = "fan a, fan b, fan c, c j, a x, x fan, b x"
-    assert join_of(graph_of(loop, ["j"]), "fan") == Join()
+    assert joins_of(graph_of(loop, ["j"]))["fan"] == Join()
 
 
 def test_a_loop_within_a_branch_ends_nowhere():
-    assert join_of(graph_of("fan a, fan b, a a2, a2 a, a2 j, b b, b j", ["j"]), "fan").node_id == "j"
+    assert joins_of(graph_of("fan a, fan b, a a2, a2 a, a2 j, b b, b j", ["j"]))["fan"].node_id == "j"
 
 
 def test_nested_fan_outs_have_joins_of_their_own():
@@ -105,7 +105,7 @@ def test_an_edge_with_a_condition_begins_no_branch():
         'digraph { fan [shape=component] a b x fan -> a fan -> x [condition="outcome=fail"] fan -> b a -> x b -> x }'
     )
     assert [edge.target for edge in branch_edges(graph, "fan")] == ["a", "b"]
-    assert join_of(graph, "fan") == Join("x")
+    assert joins_of(graph)["fan"] == Join("x")
 
 
 NAMES = "abcdefgh"
@@ -138,7 +138,7 @@ def test_ruling_22_the_join_of_any_graph_is_the_one_of_the_definition(drawn):
     common = set.intersection(*(set(each) for each in reached))
     ranked = sorted((name not in fan_ins, max(each[name] for each in reached), name) for name in common)
     expected = Join(ranked[0][2], is_fan_in=not ranked[0][0]) if ranked else Join()
-    assert join_of(graph, "fan") == joins_of(graph)["fan"] == expected
+    assert joins_of(graph)["fan"] == expected
 
 
 def wide(count):
@@ -200,7 +200,7 @@ def test_ruling_36_what_lies_before_a_fan_out(edges, before):
     graph = graph_of(f"start {first}, {edges}", ["j", "k"], ("fan", "out"))
     nodes = {**graph.nodes, "start": Node("start", {"shape": "Mdiamond"})}
     graph = Graph("g", nodes=nodes, edges=graph.edges)
-    found = surroundings_of(graph, "fan", join_of(graph, "fan").node_id)
+    found = surroundings_of(graph, "fan", joins_of(graph)["fan"].node_id)
     assert found.before == {*before.split()}
     assert not found.before & found.within
     assert "j" not in found.before | found.within

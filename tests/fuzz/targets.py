@@ -24,7 +24,7 @@ from attractor_nb.errors import (
 )
 from attractor_nb.languages.condition import parse_condition
 from attractor_nb.languages.condition.parser import mend_condition
-from attractor_nb.languages.dot import DotDocument, embed_value, parse_dot, read_dot, write_dot, write_tree
+from attractor_nb.languages.dot import DotDocument, embed_value, parse_dot, read_dot, write_dot
 from attractor_nb.languages.dot.literals import quote
 from attractor_nb.languages.stylesheet import parse_stylesheet
 from attractor_nb.lint import validate
@@ -173,16 +173,10 @@ def check_log(data: bytes) -> None:
 
 
 def _check_written(document: DotDocument) -> None:
-    """The graph written reads as the same graph; the tree written, as the same graph again."""
+    """The graph written reads as the same graph."""
     written = write_dot(document.graph)
     if parse_dot(written) != document.graph:
         raise BrokenPromiseError(f"the graph written is another one:\n{written}")
-    tidy = write_tree(document.tree)
-    again = read_dot(tidy)
-    if again.graph != document.graph:
-        raise BrokenPromiseError(f"the tree written means something else:\n{tidy}")
-    if write_tree(again.tree) != tidy:
-        raise BrokenPromiseError(f"the tree written twice is not the same:\n{tidy}")
 
 
 def _check_shown(error: SourceError, source: SourceText | None) -> None:

@@ -42,22 +42,17 @@ def branch_edges(graph: Graph, node_id: str) -> tuple[Edge, ...]:
 
 
 def joins_of(graph: Graph) -> dict[str, Join]:
-    """Where the branches of each fan-out of a graph meet."""
+    """The node where the branches of each fan-out meet: the nearest fan-in node, else the nearest common node.
+
+    A node's distance is that from the branch that is farthest away; of equally near ones the least id wins.
+    The fan-out itself is no way on, so a loop back to it joins nothing.
+    """
     ahead = _fan_ins_ahead(graph)
     return {
         node_id: _join_of(graph, node_id, ahead)
         for node_id, handler_type in graph.handler_types.items()
         if handler_type == PARALLEL_TYPE
     }
-
-
-def join_of(graph: Graph, node_id: str) -> Join:
-    """Where the branches of a fan-out meet: the nearest fan-in node, else the nearest common node.
-
-    A node's distance is that from the branch that is farthest away; of equally near ones the least id wins.
-    The fan-out itself is no way on, so a loop back to it joins nothing.
-    """
-    return _join_of(graph, node_id, _fan_ins_ahead(graph))
 
 
 def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:

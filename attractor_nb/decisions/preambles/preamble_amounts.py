@@ -41,8 +41,7 @@ _AMOUNTS: Final = {
     "summary:medium": PreambleAmount(1500, notes=300, value=400, events=8, incidents=4, kept=10),
     "summary:high": PreambleAmount(3000, notes=600, value=800, events=20, incidents=20, kept=20, has_tools=True),
 }
-TOKEN_BUDGETS: Final = {mode: amount.tokens for mode, amount in _AMOUNTS.items()}
-"""How many tokens a preamble has at most, by mode, beside what ``carry`` names; ``full`` has none."""
+"""By mode; ``full`` has none."""
 
 
 def amount_of(mode: str) -> PreambleAmount:

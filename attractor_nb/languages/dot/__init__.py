@@ -13,7 +13,6 @@ import msgspec
 from attractor_nb.collector import paused_collector
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot.edits import apply_edits
-from attractor_nb.languages.dot.formatter import write_tree
 from attractor_nb.languages.dot.literals import embed_value, text_of
 from attractor_nb.languages.dot.lower import derived_class, lower
 from attractor_nb.languages.dot.parser import parse_syntax
@@ -40,7 +39,6 @@ __all__ = [
     "parse_syntax",
     "read_dot",
     "write_dot",
-    "write_tree",
 ]
 
 BYTE_ORDER_MARK = "\ufeff"

@@ -9,8 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from attractor_nb.languages.dot.syntax import EdgeStatement, GraphDeclaration, SubgraphStatement
 
 if TYPE_CHECKING:
@@ -18,47 +16,22 @@ if TYPE_CHECKING:
 
     from attractor_nb.languages.dot.syntax import Block, Comment, DotTree, Statement
 
-_Kept = dict[int, list["Comment"]]
 
-
-class Attached(msgspec.Struct, frozen=True):
-    """The comments of a tree.
-
-    Attributes:
-        before_graph: Above the graph, or in its header.
-        after_graph: Below its closing brace.
-        leading: By the offset at which a statement, an attribute or a closing bracket begins.
-        trailing: By the offset at which a statement, an attribute or an opening bracket ends.
-    """
-
-    before_graph: list[Comment] = []
-    after_graph: list[Comment] = []
-    leading: _Kept = msgspec.field(default_factory=_Kept)
-    trailing: _Kept = msgspec.field(default_factory=_Kept)
-
-
-def attach(tree: DotTree) -> Attached:
-    """Find the place of every comment."""
-    attached = Attached()
+def leading_comments(tree: DotTree) -> dict[int, list[Comment]]:
+    """The comments that lead something, by the offset at which that statement, attribute or closing bracket begins."""
+    leading: dict[int, list[Comment]] = {}
     if not tree.comments:
-        return attached
+        return leading
     anchors = _Anchors(tree)
-    text = tree.source.text
     for comment in tree.comments:
-        if comment.end <= tree.body_start:
-            attached.before_graph.append(comment)
-        elif comment.start >= tree.end:
-            attached.after_graph.append(comment)
-        elif (head := anchors.head_around(comment.start)) is not None:
-            attached.leading.setdefault(head, []).append(comment)
-        else:
-            end = anchors.end_before(comment.start)
-            if "\n" in text[end : comment.start]:
-                start = anchors.start_after(comment.end)
-                attached.leading.setdefault(start, []).append(comment)
-            else:
-                attached.trailing.setdefault(end, []).append(comment)
-    return attached
+        if not tree.body_start < comment.start < tree.end:
+            continue
+        start = anchors.head_around(comment.start)
+        if start is None and "\n" in tree.source.text[anchors.end_before(comment.start) : comment.start]:
+            start = anchors.start_after(comment.end)
+        if start is not None:
+            leading.setdefault(start, []).append(comment)
+    return leading
 
 
 class _Anchors:

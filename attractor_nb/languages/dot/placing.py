@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attractor_nb.languages.dot.comments import attach
+from attractor_nb.languages.dot.comments import leading_comments
 from attractor_nb.languages.dot.syntax import NodeStatement, SubgraphStatement
 from attractor_nb.languages.dot.writer import INDENT
 from attractor_nb.model.diagnostic import TextEdit
@@ -69,7 +69,7 @@ class Page:
 
     def insert_before(self, statement: Placed, text: str) -> TextEdit:
         """A statement before another one and the comments that lead to it."""
-        comments = attach(self.tree).leading.get(statement.start, ())
+        comments = leading_comments(self.tree).get(statement.start, ())
         start = min([statement.start, *(comment.start for comment in comments)])
         line = self._line_start(start)
         if self.text[line:start].strip():

@@ -141,7 +141,7 @@ class DotTree:
         body: Its statements.
         body_start: Offset of the opening brace.
         end: After the closing brace.
-        comments: All comments, in order; ``comments.attach`` says what each belongs to.
+        comments: All comments, in order.
         notices: What was read although the subset does not have it (rulings 1 and 3).
     """
 

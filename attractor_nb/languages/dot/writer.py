@@ -2,7 +2,7 @@
 
 What a node says itself and what it inherits stay apart (the stylesheet overrides only the latter, spec
 8.5): inherited attributes are written as the defaults of a scope. Durations and dotted names are quoted
-for Graphviz's sake. Knows values only; ``formatter`` writes syntax trees, comments and all.
+for Graphviz's sake. Knows values only.
 """
 
 from __future__ import annotations

@@ -11,9 +11,6 @@ from attractor_nb.model.events.event import RunEvent
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.record import Count, always, no_values
 
-CHANGES = ("context", "prompt", "outcome", "pin", "unpin", "mock", "unmock")
-"""What a debugger can change: kinds of ``DebuggerChanged``."""
-
 
 class DebuggerStopped(RunEvent, kw_only=True):
     """The run, or a branch of it, stands between two steps until somebody has it go on.
@@ -45,7 +42,7 @@ class DebuggerChanged(RunEvent, kw_only=True):
     """Something was changed by hand, for this run alone. The folds of the log count it.
 
     Attributes:
-        change: One of ``CHANGES``.
+        change: ``context``, ``prompt``, ``outcome``, ``pin``, ``unpin``, ``mock`` or ``unmock``.
         node: The node concerned; empty for a change of the context.
         context: For ``context``: the new values by key, as the context keeps them.
         text: For ``prompt`` the prompt, for ``pin`` the response; empty without one.

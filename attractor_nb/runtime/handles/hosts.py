@@ -19,14 +19,13 @@ import os
 import threading
 from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Future, wait
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 from attractor_nb.calling import call_in_loop, is_running_here
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.logs import own_logger
 
 LOGGER = own_logger(__name__)
-HostName = Literal["thread", "kernel"]
 Work = Callable[[], Coroutine[Any, Any, Any]]
 T = TypeVar("T")
 CALL_SECONDS: Final = 30.0

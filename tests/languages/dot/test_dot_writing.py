@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor_nb.languages.dot import parse_dot, read_dot, write_dot, write_tree
+from attractor_nb.languages.dot import parse_dot, read_dot, write_dot
 from attractor_nb.languages.dot.literals import quote, spell, text_of, value_of
 from attractor_nb.model.graph import Edge, Graph, Node
 
@@ -133,35 +133,6 @@ def test_a_graph_written_and_read_is_the_same_graph(source: str) -> None:
     assert write_dot(written.graph) == write_dot(graph)
 
 
-@given(sources())
-@settings(max_examples=200)
-def test_a_formatted_tree_means_the_same_and_keeps_every_comment(source: str) -> None:
-    document = read_dot(source)
-    tidy = write_tree(document.tree)
-    again = read_dot(tidy)
-
-    assert exact(again.graph) == exact(document.graph)
-    assert [
-        found.rule
-        for found in again.diagnostics
-        if found.rule != "duplicate_attribute" and found.rule != "bidi_control"
-    ] == []
-    assert sorted(bare(comment.text) for comment in again.tree.comments) == sorted(
-        bare(comment.text) for comment in document.tree.comments
-    )
-
-
-@given(sources())
-def test_formatting_twice_changes_nothing_more(source: str) -> None:
-    tidy = write_tree(read_dot(source).tree)
-
-    assert write_tree(read_dot(tidy).tree) == tidy
-
-
-def bare(comment: str) -> str:
-    return comment.removeprefix("#").removeprefix("//").strip()
-
-
 @given(STRINGS)
 def test_a_quoted_text_reads_back_as_itself(text: str) -> None:
     assert text_of(quote(text)) == text
@@ -261,44 +232,6 @@ def test_the_canonical_text_of_the_demo() -> None:
     )
 
 
-def test_the_formatted_text_of_the_demo() -> None:
-    assert (
-        write_tree(read_dot(DEMO).tree)
-        == """// head
-digraph Demo { // main
-    graph [goal="Build \\"it\\"\\nnow", default_max_retry=3]
-
-    // old comment
-    node [timeout="900s"]
-    start [shape=Mdiamond]
-    exit [shape=Msquare]
-    a [ // attributes
-        label="A", // the label
-        "human.timeout"=5m /* both
-        lines */
-        // last
-    ]
-
-    subgraph cluster_x {
-        label="Loop A"
-        subgraph {
-            rank=same
-            plan
-        }
-        // nothing more
-    }
-    node [llm_model=gpt-5.2]
-    b
-    // in the head
-    start -> a -> b -> exit [label="to exit"] // why
-    b -> plan -> a
-    // end
-}
-// foot
-""".replace("// in the head", "/* in the head */")
-    )
-
-
 def test_long_attribute_lists_are_written_one_a_line() -> None:
     graph = parse_dot('digraph G { a [label="' + "long " * 20 + '", shape=box] }')
 
@@ -308,13 +241,6 @@ def test_long_attribute_lists_are_written_one_a_line() -> None:
         "        shape=box",
         "    ]",
     ]
-
-
-def test_an_empty_default_block_and_a_quoted_name_survive_formatting() -> None:
-    assert (
-        write_tree(read_dot('digraph "My graph" { node []; a [] }').tree)
-        == 'digraph "My graph" {\n    node []\n    a\n}\n'
-    )
 
 
 def test_nodes_that_inherit_different_defaults_get_a_scope_each() -> None:
