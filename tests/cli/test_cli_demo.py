@@ -1,6 +1,7 @@
 """`demo`: with a model when there is one, and never pretending that there is."""
 
 import json
+import sys
 
 import pytest
 
@@ -55,6 +56,14 @@ def test_the_demo_runs_on_the_real_model(command, tmp_path):
     response = (directory / "implement/response.md").read_text()
     assert response.strip()
     assert "[Simulated]" not in response
+
+
+def test_without_the_engine_of_the_model_nothing_is_downloaded(command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    ended = command("model", "install")
+    assert ended.code == 2
+    assert "the engine of local models is not installed; nothing was downloaded" in ended.err
+    assert "pip install 'attractor-nb[local]'; then: attractor-nb model install" in ended.err
 
 
 def test_the_model_is_not_installed_twice(command, monkeypatch, tmp_path):

@@ -11,12 +11,12 @@ import threading
 
 import pytest
 
-from attractor_nb import FunctionBackend, Pipeline, Run, Usage
+from attractor_nb import FunctionBackend, Pipeline, Run, Usage, diagnose_run
 from attractor_nb.cli import main
 from attractor_nb.cli.watching import run_watching
 from attractor_nb.cli.watching.run_drawing import drawn_run
 from attractor_nb.cli.watching.run_watched import RunFollower, WatchedRun
-from attractor_nb.errors import TerminalError
+from attractor_nb.errors import RunNotFound, TerminalError
 from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import PipelineStarted, StageStarted
 from attractor_nb.model.states import NodeStatus
@@ -319,6 +319,15 @@ def many(command, sources):
     (sources / "rows.jsonl").write_text("".join(f'{{"ticket": {number}}}\n' for number in (1, 2, 3)))
     assert command("map", "some.dot", "--params", "rows.jsonl", "--out", "many", "--trust").code == 1
     return sources / "many"
+
+
+def test_a_map_is_no_run_to_be_diagnosed_and_nothing_to_be_salvaged(command, many):
+    with pytest.raises(RunNotFound, match="is a map, and not the run of one of its rows"):
+        diagnose_run(many)
+    refused = command("doctor", "many", "--salvage", "new")
+    assert refused.code == 2
+    assert "--salvage needs the run directory of a row, such as MAP_DIR/row-00000" in refused.err
+    assert not (many.parent / "new").exists()
 
 
 def test_a_map_is_shown_with_its_totals_and_its_failures_first(command, many):

@@ -1,6 +1,7 @@
 """The console: over a pipe, and at a real terminal (spec 6.4, 6.5)."""
 
 import asyncio
+import getpass
 import io
 import os
 import pty
@@ -48,6 +49,17 @@ def test_a_question_is_shown_with_its_detail_and_its_keys():
 def test_a_line_chooses_by_key_or_label(line):
     answer, _ = at_pipe(f"{line}\n")
     assert (answer.selected_option, answer.answered_by) == (CHOICE.options[0], signed_here("console"))
+
+
+@pytest.mark.parametrize("error", [ImportError, KeyError, OSError], ids=["no pwd", "before 3.13", "since 3.13"])
+def test_a_person_without_a_name_on_this_machine_answers_all_the_same(error, monkeypatch):
+    def unnamed():
+        raise error("no user 4711")
+
+    monkeypatch.delenv("JUPYTERHUB_USER", raising=False)
+    monkeypatch.setattr(getpass, "getuser", unnamed)
+    answer, _ = at_pipe("a\n")
+    assert (answer.selected_option, answer.answered_by) == (CHOICE.options[0], "console")
 
 
 def test_a_wrong_answer_is_asked_again_with_the_choices():

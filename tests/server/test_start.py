@@ -5,12 +5,24 @@ import contextlib
 import socket
 import sys
 
+import pytest
+
+from attractor_nb.errors import OptionError
+from attractor_nb.server import serve
 from attractor_nb.server.serving import listen
 
 
 def test_what_a_run_needs_is_loaded_by_the_time_somebody_posts_a_source(client, sources):
     assert client.ended(client.submit(sources.plain))["outcome"] == "success"
     assert "attractor_nb.pipeline.pipeline" in sys.modules
+
+
+def test_a_server_names_the_extra_that_it_needs_before_it_makes_anything(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(OptionError, match="the server needs uvicorn, which is not installed") as refused:
+        serve(tmp_path / "runs")
+    assert refused.value.hint == "pip install 'attractor-nb[server]'"
+    assert not (tmp_path / "runs").exists()
 
 
 def test_no_piece_of_an_answer_waits_for_the_acknowledgement_of_the_one_before():

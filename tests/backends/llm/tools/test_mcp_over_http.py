@@ -388,6 +388,21 @@ def test_a_server_that_asks_to_be_polled_without_a_pause_is_asked_with_one_and_n
     assert 1 <= server.methods.count("GET") <= 8
 
 
+def test_a_stream_that_ended_at_once_for_the_whole_time_is_not_asked_for_again():
+    import httpx2
+
+    from attractor_nb.backends.llm.tools import mcp_http
+
+    async def ask_twice():
+        polls, request = mcp_http._Polls(0), httpx2.Request("GET", "http://127.0.0.1/mcp")
+        await polls.space(request)
+        with pytest.raises(httpx2.StreamError, match="the server ended each stream at once, for 0 s"):
+            await polls.space(request)
+        await polls.space(httpx2.Request("POST", "http://127.0.0.1/mcp"))
+
+    asyncio.run(ask_twice())
+
+
 def test_an_answer_that_is_polled_for_is_taken(small, tool_user):
     server = small()
     answer = json.dumps({"jsonrpc": "2.0", "id": 3, "result": {"content": [{"type": "text", "text": "late"}]}})
