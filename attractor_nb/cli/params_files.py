@@ -92,6 +92,8 @@ def _toml_value(source: SourceText) -> Any:
         at = re.search(r"at line (\d+)", str(error))
         line = _line_span(source, int(at[1])) if at else None
         raise ParamsSyntaxError(f"{source.name} is not TOML: {error}", line, hint='a line: ticket = "42"') from None
+    except RecursionError:
+        raise ParamsSyntaxError(f"{source.name} is nested too deep", hint="put less into one another") from None
 
 
 _VALUES: Final[Mapping[str, Callable[[SourceText], Any]]] = {".json": _json_value, ".toml": _toml_value}

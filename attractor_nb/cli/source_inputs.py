@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import OptionError
 from attractor_nb.runtime.prepare.sources import read_source
 from attractor_nb.source import SourceText
+from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 from attractor_nb.storage.log.lock import LOCK_NAME
 
 if TYPE_CHECKING:
@@ -149,8 +149,6 @@ def text_of(path: Path) -> str:
 
 def _read_json(key: str, text: str, option: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError as error:
-        raise OptionError(
-            f"{option} {key}:= is not JSON: {error}", hint=f"{option} {key}=… takes the value as text"
-        ) from None
+        return read_json(text)
+    except JsonProblem as problem:
+        raise OptionError(f"{option} {key}:= {problem}", hint=f"{option} {key}=… takes the value as text") from None

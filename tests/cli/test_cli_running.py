@@ -109,10 +109,12 @@ def test_params_are_text_or_json(command, sources):
     [
         ("ticket", "is not a key and a value"),
         ("=42", "is not a key and a value"),
-        ("tries:=three", "is not JSON"),
+        ("tries:=three", "--param tries:= is not JSON: expecting value at 1:1"),
+        ("tries:=" + "[" * 5000, "--param tries:= is nested deeper than 100 levels"),
+        ('tries:={"a": 1, "a": 2}', "--param tries:= says the key 'a' twice"),
         ("text=@nowhere.md", "nowhere.md cannot be read: No such file or directory"),
     ],
-    ids=["no value", "no key", "bad JSON", "no file"],
+    ids=["no value", "no key", "bad JSON", "too deep", "twice", "no file"],
 )
 def test_a_wrong_param_ends_with_2(command, sources, param, message):
     ended = command("run", "straight.dot", "--param", param)
@@ -162,6 +164,7 @@ def test_params_of_a_file_are_replaced_by_those_of_the_command_line(command, sou
         ("p.json", '{"a": 1, "a": 2}', "p.json "),
         ("p.json", "[{}]", "p.json is an array, not an object"),
         ("p.toml", "a = 1\nb =\n", "--> p.toml:2:1"),
+        ("p.toml", f"a = {'[' * 5000}{']' * 5000}", "p.toml is nested too deep"),
         ("p.toml", "day = 2026-01-01", "context key 'day' cannot keep this value"),
         ("p.csv", "a\n1\n", "attractor-nb map runs a pipeline over the rows of a file"),
         ("p.yaml", "a: 1", "read from .json and .toml files"),
