@@ -73,16 +73,16 @@ def spending_reached(plan: Plan, state: RunState, node_id: str, moment: str) -> 
 
 def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: Outcome) -> RunWarning | None:
     """A warning, once a session, that a bound is blind: a model stage did not say what it consumed."""
-    bounds = plan.bounds
+    bounds, whose = (plan.bounds, "") if planned.bounds is None else (planned.bounds, f" of {planned.id}")
     if bounds.max_budget_usd is None and bounds.max_tokens_total is None:
         return None
     usage = outcome.usage
     if state.whole.is_blindness_reported or (usage is None and not planned.asks_model):
         return None
     if bounds.max_budget_usd is not None and (usage is None or usage.cost_usd is None or usage.unpriced_calls):
-        what = f"max_budget_usd={bounds.max_budget_usd:g} counts known prices only"
+        what = f"max_budget_usd={bounds.max_budget_usd:g}{whose} counts known prices only"
     elif bounds.max_tokens_total is not None and usage is None:
-        what = f"max_tokens_total={bounds.max_tokens_total} counts known tokens only"
+        what = f"max_tokens_total={bounds.max_tokens_total}{whose} counts known tokens only"
     else:
         return None
     state.whole.is_blindness_reported = True

@@ -31,27 +31,52 @@ class Spending:
 
     Attributes:
         usage: What they consumed; None while there was none.
-        over: The bound that stopped it; None while none did.
+        is_bounded: A bound on money or tokens holds for it.
+        over: The bound of the run that stopped it; None while none did.
+        over_own: The bound of its node that stopped it; likewise.
     """
 
-    __slots__ = ("_announce", "_claims", "_funds", "_is_closed", "_node_id", "_whole", "over", "usage")
+    __slots__ = (
+        "_announce",
+        "_claims",
+        "_funds",
+        "_is_closed",
+        "_node_id",
+        "_own",
+        "_whole",
+        "is_bounded",
+        "over",
+        "over_own",
+        "usage",
+    )
 
-    def __init__(self, announce: Callable[[Event], None], node_id: str = "", funds: Funds | None = None) -> None:
+    def __init__(
+        self,
+        announce: Callable[[Event], None],
+        node_id: str = "",
+        funds: Funds | None = None,
+        *,
+        own: Account | None = None,
+    ) -> None:
         """Begin with nothing.
 
         Args:
             announce: Takes the events.
             node_id: The stage.
-            funds: Those of the run; None where nothing bounds its spending.
+            funds: Those of its node, or of the run; None where nothing bounds its spending.
+            own: The account of the node, where it has bounds of its own.
         """
         self._announce = announce
         self._node_id = node_id
         self._funds = None if funds is None else funds.beneath(Account())
+        self._own = own
+        self.is_bounded = funds is not None
         self._whole: Claim | None = None
         self._claims: set[Claim] = set()
         self._is_closed = False
         self.usage: Usage | None = None
         self.over: Reached | None = None
+        self.over_own: Reached | None = None
 
     def check(self) -> None:
         """Stop an attempt that may spend no more.
@@ -149,8 +174,10 @@ class Spending:
         return claim
 
     def _stop(self, end: Reached) -> NoReturn:
-        self.over = end
-        raise BudgetReached(end.reason)
+        self.over_own = None if self._own is None else self._own.reached(self._own.spent, self._node_id)
+        if self.over_own is None:
+            self.over = end
+        raise BudgetReached((self.over_own or end).reason)
 
 
 def _spent(call: ModelCallEnded) -> Usage | None:

@@ -26,6 +26,7 @@ from attractor_nb.engine.attempt_outcomes import (
 from attractor_nb.engine.attempt_spending import Spending
 from attractor_nb.engine.branch_walks import FanOut
 from attractor_nb.engine.conversations import StoredConversation, keep_carried
+from attractor_nb.engine.funds import node_funds
 from attractor_nb.engine.handler_calls import (
     CLOSED_FILES,
     OWN_GRACE_SECONDS,
@@ -40,20 +41,22 @@ from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, T
 from attractor_nb.engine.tracebacks import keep_traceback
 from attractor_nb.engine.walking import RunStops
 from attractor_nb.engine.worktree_commits import keep_changes
-from attractor_nb.errors import CassetteMiss, RunLocked, StorageError, WorkerLost
+from attractor_nb.errors import BudgetReached, CassetteMiss, RunLocked, StorageError, WorkerLost
 from attractor_nb.interrupts import is_from_keyboard
 from attractor_nb.model.calls.cached import CachedStage
 from attractor_nb.model.events import RunWarning
-from attractor_nb.model.outcome import Outcome
+from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.model.vocabulary.repetition import FOR_EACH
 from attractor_nb.stage import StageFiles, StageScope, enter_stage
 from attractor_nb.storage.stages.status_file import StatusText
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from attractor_nb.context import Context
+    from attractor_nb.decisions.limits.bounds import RunBounds
     from attractor_nb.decisions.planning.plan import PlannedNode
+    from attractor_nb.engine.funds import Funds
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.engine.walking import Keeper
     from attractor_nb.model.events import Event
@@ -94,8 +97,12 @@ class Attempts(msgspec.Struct):
         """
         setup = self.setup
         announce = self.announce if self.branch else setup.stream.announce
-        spending = Spending(announce, effect.planned.id, setup.funds)
-        if setup.funds is None:
+        planned, funds, own = effect.planned, setup.funds, None
+        if planned.bounds is not None:
+            funds = self._funds_of(planned.id, planned.bounds)
+            own = funds.account
+        spending = Spending(announce, planned.id, funds, own=own)
+        if funds is None:
             return await self._run(effect, spending)
         try:
             result = await self._run(effect, spending)
@@ -104,6 +111,13 @@ class Attempts(msgspec.Struct):
             return result
         finally:
             spending.close()
+
+    def _funds_of(self, node_id: str, bounds: RunBounds) -> Funds:
+        """The funds of a node with bounds of its own: those that its attempts in other branches have."""
+        setup, spent = self.setup, self.keeper.state.usage_by_node.get(node_id, Usage())
+        if node_id not in setup.node_funds:
+            setup.node_funds[node_id] = node_funds(node_id, bounds, spent, setup.funds)
+        return setup.node_funds[node_id]
 
     async def _run(self, effect: Execute, spending: Spending) -> StageResult:
         """Run it, with the files, the scope and the context that it has while it goes on."""
@@ -191,7 +205,7 @@ class Attempts(msgspec.Struct):
             workplace=setup.workplace,
             read_file=self._read_file,
             check_spending=spending.check,
-            is_bounded=setup.funds is not None,
+            is_bounded=spending.is_bounded,
             paying=spending.paying,
             for_child=spending.for_child,
             failed=partial(self._keep_failure, planned.id, files),
@@ -270,10 +284,8 @@ class Attempts(msgspec.Struct):
             known = self._calls[id(handler)] = handler_call(handler)
         try:
             given = (planned.node, context, setup.plan.graph, self.store.logs_root)
-            if setup.funds is None or not planned.asks_model or known.reserves_requests:
-                work = known.execute(*given)
-            else:
-                work = spending.around(partial(known.execute, *given), planned.node.llm_model)
+            execute = partial(known.execute, *given)
+            work = _paid(execute, planned, known, spending) if spending.is_bounded else execute()
             own = None if known.keeps_own_time else planned.timeout_seconds
             left = None if self.time.bound is None else self.time.left_seconds
             if own is None and left is None:
@@ -293,7 +305,7 @@ class Attempts(msgspec.Struct):
         is_observed = known.observes_failures
         if isinstance(returned, Raised):
             scope.failed(returned.error)
-            returned, is_observed = outcome_of_handler_error(returned.error, planned.id), True
+            returned, is_observed = _outcome_of(returned.error, planned, spending), True
         elif isinstance(returned, Late):
             returned, is_observed = returned.outcome, True
         if task is not None and task.cancelling() > before:
@@ -335,6 +347,28 @@ class Attempts(msgspec.Struct):
             if is_own:
                 return Late(Outcome.retry(f"timeout: {planned.id} took more than {planned.node.timeout}"))
             return _CUT_OFF
+
+
+def _paid(
+    execute: Callable[[], Awaitable[Any]], planned: PlannedNode, known: HandlerCall, spending: Spending
+) -> Awaitable[Any]:
+    """A handler's work where a bound on money or tokens holds.
+
+    Raises:
+        BudgetReached: The node has bounds of its own, and may spend no more.
+    """
+    if planned.bounds is not None:
+        spending.check()
+    if not planned.asks_model or known.reserves_requests:
+        return execute()
+    return spending.around(execute, planned.node.llm_model)
+
+
+def _outcome_of(error: BaseException, planned: PlannedNode, spending: Spending) -> Outcome:
+    """What an exception of a handler means; a bound of the node itself fails the stage for good."""
+    if spending.over_own is not None and isinstance(error, BudgetReached):
+        return Outcome.fail(spending.over_own.reason, is_terminal=True)
+    return outcome_of_handler_error(error, planned.id)
 
 
 _CUT_OFF: Final = object()

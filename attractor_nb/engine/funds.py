@@ -134,3 +134,21 @@ def run_funds(bounds: RunBounds, spent: Usage, above: Funds | None) -> Funds | N
     funds = Funds.of_account(own)
     funds.settle(spent)
     return funds
+
+
+def node_funds(node_id: str, bounds: RunBounds, spent: Usage, above: Funds | None) -> Funds:
+    """Those of a node with bounds of its own, for all its attempts and visits.
+
+    Args:
+        node_id: The node.
+        bounds: Its bounds.
+        spent: What it has spent by what the run has recorded, which those above have counted.
+        above: Those of the run; None where nothing bounds its spending.
+    """
+
+    def reached(usage: Usage, _who: str) -> Reached | None:
+        return used_up(bounds, usage, 0.0, RunPosition((), node_id, f"in all attempts of {node_id}"))
+
+    own = Account(max_usd=bounds.max_budget_usd, max_tokens=bounds.max_tokens_total, reached=reached)
+    own.usd, own.tokens = spent.cost_usd or 0.0, spent.total_tokens
+    return Funds.of_account(own) if above is None else above.beneath(own)

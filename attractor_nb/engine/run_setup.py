@@ -66,6 +66,7 @@ class RunSetup(msgspec.Struct):
         cut_off: For a resume: by node, what attempts had consumed that were cut off with their process; the
             state has it.
         funds: What it may spend, with all who share its bounds; None where nothing bounds it.
+        node_funds: The same of nodes with bounds of their own, by their ids, once they are executed.
         above: Gives the stores of the runs whose child this one is, the nearest first.
         failures: Keeps the latest exceptions of the user's Python.
         walking: Paths of the branches that are being walked.
@@ -102,6 +103,7 @@ class RunSetup(msgspec.Struct):
     cache: StageCache | None = None
     cut_off: Mapping[str, Usage] = {}
     funds: Funds | None = None
+    node_funds: dict[str, Funds] = msgspec.field(default_factory=dict[str, "Funds"])
     above: Callable[[], tuple[RunStore, ...]] = tuple
     failures: Failures = msgspec.field(default_factory=Failures)
     unlisted: tuple[str, ...] = ()

@@ -19,10 +19,12 @@ from attractor_nb.model.vocabulary.duration import Duration, parse_duration
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor_nb.model.graph import Graph
+    from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.outcome import Usage
 
 MAX_CYCLE_NODES: Final = 12
+SPENDING: Final = frozenset({"max_budget_usd", "max_tokens_total"})
+"""The bounds on money and tokens, which nodes may have of their own."""
 NO_OVERRIDES: Final[Mapping[str, object]] = MappingProxyType({})
 _LEAST: Final = {"max_steps": 1, "max_node_visits": 1}
 _NUMBERS: Final = frozenset({"max_budget_usd", "max_duration_seconds"})
@@ -142,6 +144,14 @@ def bounds_of(graph: Graph, overrides: Mapping[str, object] = NO_OVERRIDES) -> R
         if value is not None:
             changes[name] = checked_bound(given, name, value)
     return replace(bounds, **changes) if changes else bounds
+
+
+def node_bounds(node: Node) -> RunBounds | None:
+    """The bounds on spending of a node, over all its attempts and visits; None without one."""
+    bounds = RunBounds(
+        max_budget_usd=node.get("max_budget_usd", float), max_tokens_total=node.get("max_tokens_total", int)
+    )
+    return bounds if bounds.are_spending else None
 
 
 def checked_bound(given: str, name: str, value: object) -> int | float:

@@ -34,6 +34,8 @@ _OF_THE_WHOLE: Final = frozenset(
         "retry_target",
         "fallback_retry_target",
         "class",
+        "max_budget_usd",
+        "max_tokens_total",
     }
 )
 """Node attributes that are about all items together, or whose work is done when the graph is prepared."""

@@ -119,6 +119,7 @@ class PlannedNode(msgspec.Struct, frozen=True):
         is_fan_out: Its edges begin branches.
         asks_model: A model answers its prompt: that of a task, or of a fan-in that has one (spec 4.5, 4.9).
         carry: What its prompt must have whole of the context.
+        bounds: Its own bounds on spending, over all its attempts and visits; None without one.
     """
 
     node: Node
@@ -150,6 +151,7 @@ class PlannedNode(msgspec.Struct, frozen=True):
     asks_model: bool = False
     carry: tuple[str, ...] = ()
     bare_keys: tuple[str, ...] = ()
+    bounds: RunBounds | None = None
 
 
 class Plan(msgspec.Struct, frozen=True):

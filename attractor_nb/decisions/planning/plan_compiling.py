@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE, PARALLEL_TYPE, Join, joins_of, surroundings_of
 from attractor_nb.decisions.fidelity import resolve_fidelity
-from attractor_nb.decisions.limits.bounds import RunBounds, bounds_of
+from attractor_nb.decisions.limits.bounds import SPENDING, RunBounds, bounds_of, node_bounds
 from attractor_nb.decisions.planning.cycles import find_cycles
 from attractor_nb.decisions.planning.plan import CONDITIONAL_TYPE, TOOL_TYPE, OnDemand, Plan, PlannedEdge, PlannedNode
 from attractor_nb.decisions.retries import build_retry_policy
@@ -168,6 +168,7 @@ def _planned_node(
         asks_model=handler_type == DEFAULT_TYPE or (handler_type == FAN_IN_TYPE and bool(node.prompt)),
         carry=comma_list(node.get("carry", str, "")),
         bare_keys=tuple(_bare_keys(conditional)),
+        bounds=None if SPENDING.isdisjoint(node.attrs) else node_bounds(node),
     )
 
 

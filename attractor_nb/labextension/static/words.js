@@ -575,6 +575,12 @@ export const ATTRIBUTES = {
       "value": "number",
       "default": "",
       "meaning": "Cost after which the run is stopped, in USD."
+    },
+    {
+      "of": "a node",
+      "value": "number",
+      "default": "",
+      "meaning": "Cost in USD of all attempts and visits after which it fails."
     }
   ],
   "max_child_depth": [
@@ -655,6 +661,12 @@ export const ATTRIBUTES = {
       "value": "integer",
       "default": "",
       "meaning": "Tokens after which the run is stopped."
+    },
+    {
+      "of": "a node",
+      "value": "integer",
+      "default": "",
+      "meaning": "Tokens of all attempts and visits after which it fails."
     }
   ],
   "mcp.NAME.command": [
@@ -1089,6 +1101,7 @@ export const RULES = {
   "unused_selector": "Every id and shape that the stylesheet selects belongs to a node.",
   "unused_class": "Stylesheet and nodes use the same classes.",
   "attach_unused": "attach stands on a node that asks a model, and names what can be attached.",
+  "bound_unused": "max_budget_usd and max_tokens_total of a node bound what it spends.",
   "tools_known": "allowed_tools names tools that there are.",
   "servers_declared": "mcp.NAME.… of the graph says of an MCP server how it is started or where it is, and nothing that nobody reads.",
   "extra_valid": "llm.extra.* passes on what a provider is known to take, with the type that it has to have.",

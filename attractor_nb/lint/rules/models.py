@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE
+from attractor_nb.decisions.limits.bounds import SPENDING
 from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.lint.source_places import replacing_value, value_span
+from attractor_nb.lint.source_places import name_span, replacing_value, value_span
 from attractor_nb.lint.survey import KnownNames
 from attractor_nb.model.allowed_tools import (
     SERVER_FIELDS,
@@ -29,7 +31,7 @@ from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
 from attractor_nb.model.vocabulary.attributes import literal_text
 from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.duration import parse_duration
-from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, DEFAULT_TYPE
+from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, FUNCTION_TYPE
 from attractor_nb.network import is_local
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from attractor_nb.source import Span
 
 
+_SPENDING_TYPES: Final = frozenset({DEFAULT_TYPE, FUNCTION_TYPE, *CHILD_TYPES})
 _TEXT_ENDINGS: Final = (".txt", ".md", ".csv", ".json", ".html", ".svg", ".gif", ".docx", ".xlsx", ".py")
 _OUTSIDE: Final = re.compile(r"[/\\~]|[A-Za-z]:|(.*[/\\])?\.\.([/\\]|\Z)")
 
@@ -90,6 +93,34 @@ def attach_unused(survey: Survey) -> Iterator[Finding]:
                 message = f'"{node.id}" attaches {name}, but only images and PDFs can be attached'
                 fix = Fix("put text into the prompt, with a variable or as @file")
                 yield Finding(message, span, node.id, fix=fix)
+
+
+@rule(Severity.WARNING)
+def bound_unused(survey: Survey) -> Iterator[Finding]:
+    """`max_budget_usd` and `max_tokens_total` of a node bound what it spends.
+
+    They hold for all attempts and visits of a node that asks a model, calls a function or a handler of your own,
+    or runs child pipelines. Starts, exits, diamonds, tools, human gates and fan-outs spend nothing themselves. The
+    bounds of the whole run are attributes of the graph.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] test [shape=parallelogram, tool_command="make", max_budget_usd=1]
+            exit [shape=Msquare]  start -> test -> exit }
+
+    Good:
+
+        digraph { max_budget_usd=5 start [shape=Mdiamond] plan [prompt="Plan it", max_budget_usd=1]
+            exit [shape=Msquare]  start -> plan -> exit }
+    """
+    for name in sorted(SPENDING):
+        for node in survey.having(name):
+            kind = survey.types[node.id]
+            is_asking = kind == FAN_IN_TYPE and bool(node.prompt)
+            if kind in BUILT_IN_TYPES - _SPENDING_TYPES - survey.options.taken_over and not is_asking:
+                message = f'{name} of "{node.id}" changes nothing: a {kind} stage spends nothing itself'
+                fix = Fix("give it to the stages that spend, or to the graph")
+                yield Finding(message, name_span(node, name), node.id, fix=fix)
 
 
 @rule(Severity.ERROR)
@@ -353,4 +384,12 @@ def first_invalid_entries(survey: Survey, name: str, is_fit: Callable[[str], boo
                 break
 
 
-RULES: Final = (attach_unused, tools_known, servers_declared, extra_valid, cache_files_inside, carry_known)
+RULES: Final = (
+    attach_unused,
+    bound_unused,
+    tools_known,
+    servers_declared,
+    extra_valid,
+    cache_files_inside,
+    carry_known,
+)

@@ -230,6 +230,12 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         AttributeSpec(
             "llm.temperature", _NODE, _F, None, "Sampling temperature of the model; 0 is the least random.", minimum=0
         ),
+        AttributeSpec(
+            "max_budget_usd", _NODE, _F, None, "Cost in USD of all attempts and visits after which it fails.", minimum=0
+        ),
+        AttributeSpec(
+            "max_tokens_total", _NODE, _I, None, "Tokens of all attempts and visits after which it fails.", minimum=0
+        ),
         AttributeSpec("llm.max_tokens", _NODE, _I, None, "Tokens after which a response is cut off.", minimum=1),
         ("llm.system_prompt", _S, "", "System prompt of this node's model; variables as in `prompt`."),
         ("llm.base_url", _S, "", "Address of this model's server, which gets no key; `http://` or `https://`."),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb import backends
-from attractor_nb.decisions.limits.bounds import bounds_of
+from attractor_nb.decisions.limits.bounds import bounds_of, node_bounds
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError
 from attractor_nb.lazy_imports import later
@@ -24,6 +25,7 @@ else:
     transcript = later("attractor_nb.backends.agents.transcript")
     prices = later("attractor_nb.backends.llm.prices")
 
+_HINT: Final = "set max_tokens_total, too: tokens are counted whatever they cost"
 _ONE_EACH = Usage(1, 1, calls=1)
 
 
@@ -39,14 +41,27 @@ def check_budget(graph: Graph, bounds: Mapping[str, Any], backend: CodergenBacke
     Raises:
         OptionError: A model has no known price, and ``max_tokens_total`` bounds nothing either.
     """
+    _check_nodes(graph, backend)
     chosen = bounds_of(graph, bounds)
     if chosen.max_budget_usd is None or chosen.max_tokens_total is not None:
         return
     if why := _unpriced(graph, backend):
-        raise OptionError(
-            f"max_budget_usd={chosen.max_budget_usd:g} cannot hold: {why}",
-            hint="set max_tokens_total, too: tokens are counted whatever they cost",
-        )
+        raise OptionError(f"max_budget_usd={chosen.max_budget_usd:g} cannot hold: {why}", hint=_HINT)
+
+
+def _check_nodes(graph: Graph, backend: CodergenBackend) -> None:
+    """Check the bounds of nodes; of each what it asks itself."""
+    for node in graph.nodes.values():
+        bounds = node_bounds(node)
+        if bounds is None or bounds.max_budget_usd is None or bounds.max_tokens_total is not None:
+            continue
+        children = {node.id: graph.children[node.id]} if node.id in graph.children else {}
+        alone = replace(graph, nodes={node.id: node}, edges=(), children=children)
+        if why := _unpriced(alone, backend):
+            what = f"max_budget_usd={bounds.max_budget_usd:g} of {node.id}"
+            raise OptionError(f"{what} cannot hold: {why}", hint=_HINT)
+    for child in graph.children.values():
+        _check_nodes(child, backend)
 
 
 def _unpriced(graph: Graph, backend: CodergenBackend) -> str:
