@@ -136,13 +136,14 @@ def content_of_attempt(event: StageEnd, read: StageReader) -> dict[str, Any]:
     texts = [_read(read, *node, name) for name in ("prompt.md", "response.md")]
     if not any(texts) or not _is_of(event, _read(read, *node, "status.json")):
         return {}
-    roles = ("user", "assistant")
-    keys = (names.INPUT_MESSAGES, names.OUTPUT_MESSAGES)
-    return {
-        key: json.dumps([_message(role, text)], ensure_ascii=False)
-        for key, role, text in zip(keys, roles, texts, strict=True)
-        if text
-    }
+    sent, got = texts
+    messages: dict[str, dict[str, Any]] = {}
+    if sent:
+        messages[names.INPUT_MESSAGES] = _message("user", sent)
+    if got:  # without a reason it is no message of the conventions
+        reason = "error" if event.outcome.status.is_failure else "stop"
+        messages[names.OUTPUT_MESSAGES] = {**_message("assistant", got), "finish_reason": reason}
+    return {name: json.dumps([message], ensure_ascii=False) for name, message in messages.items()}
 
 
 def content_of_tool_call(event: ToolCallEnded) -> dict[str, Any]:

@@ -274,7 +274,11 @@ def test_with_content_spans_have_prompts_responses_and_what_tools_were_told(trac
     (got,) = json.loads(last.attributes["gen_ai.output.messages"])
     assert sent["role"] == "user"
     assert "Plan the secret" in sent["parts"][0]["content"]
-    assert got == {"role": "assistant", "parts": [{"type": "text", "content": "The secret response"}]}
+    assert got == {
+        "role": "assistant",
+        "parts": [{"type": "text", "content": "The secret response"}],
+        "finish_reason": "stop",
+    }
     (tool, *_) = named(spans, "execute_tool read")
     assert json.loads(tool.attributes["gen_ai.tool.call.arguments"]) == {"path": "secret.txt"}
     assert tool.attributes["gen_ai.tool.call.result"] == "the secret"
