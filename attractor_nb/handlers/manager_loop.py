@@ -69,7 +69,7 @@ class ManagerLoopHandler:
             async with asyncio.timeout(None if timeout is None else timeout.seconds):
                 outcome = await watch.until_done()
             if child.snapshot().status == "failed":
-                scope.check_spending()  # with more money it is taken up again, and has not failed
+                scope.check_spending()  # with a higher budget it resumes, and has not failed
         except TimeoutError:
             outcome = Outcome.retry(f"timeout: {node.id} took more than {timeout}")
         except BaseException:  # cancelled, too: no child outlives its stage

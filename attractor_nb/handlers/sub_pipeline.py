@@ -62,7 +62,7 @@ async def until_over(child: Child, scope: StageScope) -> None:
     """Wait until a child run is over; no child outlives its stage.
 
     Raises:
-        BudgetReached: It failed because nothing more may be spent: with more money it is taken up again.
+        BudgetReached: It failed because nothing more may be spent: with a higher budget it resumes.
     """
     try:
         while not child.snapshot().is_over:

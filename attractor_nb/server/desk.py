@@ -196,7 +196,7 @@ class RunDesk:
         with self.started.held(run_id):
             words = self.words.pop(run_id, "")  # whatever stood against it, a person has decided
             if words and (run := self.live(run_id)) and request == Resumption():
-                return run_id, run  # it was taken up again while the person asked for just that
+                return run_id, run  # it was resumed while the person asked for just that
             return self._go_on(run_id, request)
 
     def take_up(self, run_id: str, *, tries: int, last_id: str) -> None:
@@ -302,7 +302,7 @@ class RunDesk:
                 self._beginning -= 1
 
     def is_awaited(self, run_id: str) -> bool:
-        """Whether a run that a lost server left is about to be taken up again."""
+        """Whether a run that a lost server left is about to be resumed."""
         return self.words.get(run_id) == WAITS
 
     def _refuse_live(self, run_id: str) -> None:

@@ -86,7 +86,7 @@ class Recovery:
                     if self._is_ending.wait(ROOM_SECONDS):
                         return
             except Exception:  # one run that cannot go on keeps no other from it
-                LOGGER.exception("pipeline %s is not taken up again", run_id)
+                LOGGER.exception("pipeline %s is not resumed automatically", run_id)
                 self._desk.words.pop(run_id, None)
 
     def _tries(self, run_id: str) -> int:
@@ -108,7 +108,7 @@ class Recovery:
             if isinstance(refused, Problem) and refused.kind in _PASSING:
                 return False
             message = refused.detail if isinstance(refused, Problem) else refused.message
-            words = f"it is not taken up again: {message}"
+            words = f"not resumed automatically: {message}"
         if words:
             self._desk.words[run_id] = words
             LOGGER.warning("pipeline %s: %s", run_id, words)
@@ -140,10 +140,10 @@ class Recovery:
             return ""
         recorded = EventReader(summary.logs_root).read()
         if why := _why_not(recorded):
-            return f"it is not taken up again: {why}"
+            return f"not resumed automatically: {why}"
         tries = 0 if has_come_to_something(recorded, started.last_id) else started.tries
         if tries >= MAX_TRIES:
-            return f"it is not taken up again: {MAX_TRIES} times the server was lost before anything came of it"
+            return f"not resumed automatically: {MAX_TRIES} times the server was lost before anything came of it"
         desk.take_up(run_id, tries=tries + 1, last_id=recorded[-1].id)
         return f"resumed automatically; the previous server was last seen at {_moment(recorded[-1].event.time)}"
 

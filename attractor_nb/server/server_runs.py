@@ -69,8 +69,8 @@ class Started:
 
     Attributes:
         owners: Who may be its last owner; when it is another, that program's user decides about it.
-        tries: How often it was taken up again since anything came of it.
-        last_id: The last event when it was taken up again; empty when it was not.
+        tries: How often it was resumed since it last made progress.
+        last_id: The last event when it was last resumed; empty when it was not.
     """
 
     owners: tuple[Owner, ...]

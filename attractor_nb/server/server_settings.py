@@ -40,7 +40,7 @@ class ServerSettings:
             and the page may stand in a frame of the proxy's own pages.
         documents: The folder whose DOT files the page shows; None for none.
         is_editing: The page may save them, too.
-        is_recovering: Runs that a lost server of this root left are taken up again at start.
+        is_recovering: Runs that a lost server of this root left are resumed at start.
         max_runs: How many runs may be under way at a time.
         max_streams: How many event streams may be open at a time.
         max_body_bytes: Length of a request's body at most.

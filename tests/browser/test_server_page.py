@@ -288,7 +288,9 @@ def test_what_a_killed_server_left_goes_on_while_the_page_looks(driver, serve, p
         server.kill()
         page.locator(".ap-banner", has_text="The server does not answer.").wait_for()
         server.start()
-        page.locator(f"tr[data-run='{run}']", has_text="taken up again after its server was lost").wait_for()
+        page.locator(
+            f"tr[data-run='{run}']", has_text="resumed automatically; the previous server was last seen"
+        ).wait_for()
         page.screenshot(path=str(pictures / "page_taken_up_light.png"))
         page.locator(".ap-inbox .ag-card").get_by_role("button", name="Approve").click()
         page.locator(f"tr[data-run='{run}']", has_text="success").wait_for()

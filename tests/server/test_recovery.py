@@ -97,13 +97,15 @@ def test_fifty_runs_at_their_gates_go_on_by_themselves(served, sources, root):
         until(lambda: set(waiting(client)) == set(ids))
         lines = lines_of(client)
         assert {lines[run_id]["status"] for run_id in ids} == {"waiting"}
-        assert all("taken up again after its server was lost" in lines[run_id]["note"] for run_id in ids)
+        assert all(
+            "resumed automatically; the previous server was last seen" in lines[run_id]["note"] for run_id in ids
+        )
         for run_id in ids:
             path = f"/pipelines/{run_id}/questions/review/answer"
             assert client.post(path, {"choice": "A"}).status_code == 200
         assert {client.ended(run_id)["outcome"] for run_id in ids} == {"success"}
         kill(client)
-        assert client.process.stderr.read().count("taken up again after its server was lost") == 50
+        assert client.process.stderr.read().count("resumed automatically; the previous server was last seen") == 50
     for run_id in ids:
         completed = [one.name for one in read_log(root / run_id).events if one.type == "StageCompleted"]
         assert completed == ["start", "review", "done"]
@@ -240,7 +242,7 @@ def test_a_run_whose_commands_nobody_trusts_any_more_is_left(served, sources, mo
         kill(client)
     monkeypatch.setenv("ATTRACTOR_STATE_DIR", str(tmp_path / "another"))
     with served() as client:
-        line = until(lambda: "not taken up again" in (line := lines_of(client)[run_id])["note"] and line)
+        line = until(lambda: "not resumed automatically" in (line := lines_of(client)[run_id])["note"] and line)
         assert line["status"] == "abandoned"
         assert client.post(f"/pipelines/{run_id}/resume").status_code == 403
         assert client.post(f"/pipelines/{run_id}/resume", {"trust": refused["surface_hash"]}).status_code == 202
@@ -428,10 +430,10 @@ def recovery_of(root, *ids, **decisions):
     ("error", "words"),
     [
         pytest.param(RunLocked("another process runs it", owner={}), None, id="owned by another process"),
-        pytest.param(RunError("its log is damaged"), "it is not taken up again: its log is damaged", id="damaged"),
+        pytest.param(RunError("its log is damaged"), "not resumed automatically: its log is damaged", id="damaged"),
         pytest.param(
             Problem(409, "locked", "Another process owns the run", "another server is starting or resuming it"),
-            "it is not taken up again: another server is starting or resuming it",
+            "not resumed automatically: another server is starting or resuming it",
             id="decided about elsewhere",
         ),
         pytest.param(ZeroDivisionError("of ours"), None, id="fault of ours"),
@@ -443,7 +445,7 @@ def test_a_run_that_cannot_be_taken_up_keeps_no_other_from_it(root, caplog, erro
     assert recovery.decided == ["a", "b"]
     assert recovery._desk.words == ({} if words is None else {"a": words})
     is_ours = isinstance(error, ZeroDivisionError)
-    assert ("pipeline a is not taken up again" in caplog.text) == is_ours
+    assert ("pipeline a is not resumed automatically" in caplog.text) == is_ours
     assert ("ZeroDivisionError: of ours" in caplog.text) == is_ours
 
 
@@ -490,7 +492,7 @@ def test_a_note_of_a_run_that_cannot_be_read_keeps_no_other_run_waiting(root, ca
     desk.words.update(a=WAITS, b=WAITS)
     recovery._begin(["a", "b"])
     until(lambda: WAITS not in desk.words.values())
-    assert desk.words == {"a": f"it is not taken up again: cannot read {root}/.server/runs/a.json: not a plain file"}
+    assert desk.words == {"a": f"not resumed automatically: cannot read {root}/.server/runs/a.json: not a plain file"}
     assert desk.started.read("b") is None  # its directory contains no run
 
 

@@ -6,7 +6,7 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 8000;
 
 // `onEvent(event)` hears each; `onPause()` is called when the stream has ended or broken, and says by its promise
-// whether it shall be taken up again.
+// whether it is to be resumed.
 export function makeStream(server, id, { onEvent, onPause }) {
   let source = null;
   let last = "";
