@@ -189,7 +189,7 @@ api-fuzz: $(DEVELOPMENT) ## 20,000 hostile requests to a real server, judged by 
 
 .PHONY: prove
 prove: $(DEVELOPMENT) system ## take each protection away and see its test in tests/faults fail
-	$(PY) tests/faults/prove.py
+	$(PY) tests/faults/prove.py --jobs $(JOBS)
 
 .PHONY: binder
 binder: $(DEVELOPMENT) $(MODEL) ## the whole tour in an environment made as Binder makes it

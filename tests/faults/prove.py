@@ -1,6 +1,6 @@
 """Proves that the tests of this folder protect what they say: without its line each of them fails.
 
-Usage: python tests/faults/prove.py [-k WORDS]
+Usage: python tests/faults/prove.py [-k WORDS] [--jobs N]
 
 A test names its line by ``@pytest.mark.protects(path, snippet, instead=…)``. For each such mark a copy of
 the package is made in which the snippet is replaced, and the test is run against the copy. It must fail;
@@ -10,6 +10,7 @@ unchanged it must pass. More than one mark: the test must fail without each of t
 from __future__ import annotations
 
 import argparse
+import compileall
 import contextlib
 import io
 import os
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,7 +76,7 @@ def collect(words: str) -> _Collector:
 
 def mutated_copy(claim: Claim, place: Path) -> None:
     """A copy of the package without the snippet."""
-    shutil.copytree(REPOSITORY / "attractor_nb", place / "attractor_nb", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(REPOSITORY / "attractor_nb", place / "attractor_nb")  # with bytecode: only what changes is compiled
     path = place / claim.path
     text = path.read_text(encoding="utf-8")
     if text.count(claim.snippet) != 1:
@@ -93,25 +95,32 @@ def run(test: str, package: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def prove(claim: Claim) -> tuple[bool, str]:
+    """Whether the test of a claim fails without its snippet, and what pytest printed."""
+    with tempfile.TemporaryDirectory(prefix="attractor-prove-") as folder:
+        mutated_copy(claim, Path(folder))
+        try:
+            ended = run(claim.test, Path(folder))
+        except subprocess.TimeoutExpired:
+            return True, ""
+        return ended.returncode == 1, ended.stdout
+
+
 def main() -> int:
     """Prove all claims; the number of those that do not hold, at most 1 as an exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-k", default="", metavar="WORDS", help="only tests whose name has them, as of pytest")
-    found = collect(parser.parse_args().k)
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="claims to prove at the same time")
+    given = parser.parse_args()
+    found = collect(given.k)
+    compileall.compile_dir(REPOSITORY / "attractor_nb", quiet=1)
     broken = 0
-    for claim in found.claims:
-        with tempfile.TemporaryDirectory(prefix="attractor-prove-") as folder:
-            mutated_copy(claim, Path(folder))
-            try:
-                ended = run(claim.test, Path(folder))
-                has_failed = ended.returncode == 1
-                output = ended.stdout
-            except subprocess.TimeoutExpired:
-                has_failed, output = True, ""
-        print(f"{'fails' if has_failed else 'DOES NOT FAIL':14} {claim}", flush=True)
-        if not has_failed:
-            broken += 1
-            print(textwrap.indent(output[-2000:], "    "))
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for claim, (has_failed, output) in zip(found.claims, pool.map(prove, found.claims), strict=True):
+            print(f"{'fails' if has_failed else 'DOES NOT FAIL':14} {claim}", flush=True)
+            if not has_failed:
+                broken += 1
+                print(textwrap.indent(output[-2000:], "    "))
     for test in found.unmarked:
         print(f"{'NO CLAIM':14} {test.removeprefix('tests/faults/')}")
     print(f"{len(found.claims) - broken} of {len(found.claims)} claims hold; {len(found.unmarked)} tests make none")
