@@ -7,7 +7,7 @@ through ``apply``, so what can be decided live can be decided again from the log
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 from msgspec import structs
@@ -44,7 +44,7 @@ from attractor_nb.model.events import (
 from attractor_nb.model.outcome import StageStatus, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from attractor_nb.decisions.preambles.preamble_past import StageSummary
 
@@ -197,22 +197,16 @@ class RunState(msgspec.Struct, eq=False):
             self._apply_in_branch(event, is_passed_through=is_passed_through)
         elif isinstance(event, StageEnd):
             self._end(event, is_passed_through=is_passed_through)
-            if isinstance(event, StageFailed):
-                self.notes = with_note(self.notes, event)
-        elif isinstance(event, StageStarted):
-            self._start(event)
-        elif isinstance(event, OBSERVED):
-            self.notes = with_note(self.notes, event)
-        elif isinstance(event, GoalGateUnsatisfied):
-            self.notes = with_note(self.notes, event)
-            self.next_node, self.redirects, self.incoming_edge = event.target, event.redirects, None
-            self.stale_gates.update(event.passed_over)
-        elif isinstance(event, PipelineCompleted | PipelineFailed | PipelineInterrupted):
-            self._stop(event)
-        elif isinstance(event, SESSION_STARTS):
-            self._go_on(event)
-        elif isinstance(event, DebuggerChanged):
-            self._amend(event)
+        elif (change := self._changes.get(type(event))) is not None:
+            change(self, event)
+
+    def _note(self, event: Event) -> None:
+        self.notes = with_note(self.notes, event)
+
+    def _go_back(self, event: GoalGateUnsatisfied) -> None:
+        self._note(event)
+        self.next_node, self.redirects, self.incoming_edge = event.target, event.redirects, None
+        self.stale_gates.update(event.passed_over)
 
     def _amend(self, event: DebuggerChanged) -> None:
         """Take in values that somebody set by hand; other changes of a debugger are no part of a state."""
@@ -254,6 +248,8 @@ class RunState(msgspec.Struct, eq=False):
             if event.outcome.complaint or event.outcome.status is not StageStatus.RETRY:
                 self.in_flight.complaint = event.outcome.complaint  # a request that failed hides none
             self.retries[event.name] = self.in_flight.failures
+        if isinstance(event, StageFailed):
+            self._note(event)
 
     def _apply_in_branch(self, event: Event, *, is_passed_through: bool) -> None:
         """Take in what happened in a branch."""
@@ -440,3 +436,13 @@ class RunState(msgspec.Struct, eq=False):
         """Fold the events of a log that count; ``diamonds`` are the nodes that pass the outcome through."""
         for event in counted_events(events):
             self.apply(event, is_passed_through=bool(diamonds) and event.node_id in diamonds)
+
+    # What each kind of event changes, besides the end of a stage, which also depends on its node.
+    _changes: ClassVar[dict[type[Event], Callable[[RunState, Any], None]]] = {
+        StageStarted: _start,
+        GoalGateUnsatisfied: _go_back,
+        DebuggerChanged: _amend,
+        **dict.fromkeys(OBSERVED, _note),
+        **dict.fromkeys((PipelineCompleted, PipelineFailed, PipelineInterrupted), _stop),
+        **dict.fromkeys(SESSION_STARTS, _go_on),
+    }
