@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.errors import StatusFileError
+from attractor_nb.model.inputs import is_engine_key
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.storage.stages.status_file import StatusText, read_status_file, redacted_status
 
 MAX_STATUS_BYTES = 1024 * 1024
 
 TARGETS = ["deploy", "rollback"]
-KEYS = st.text(min_size=1).filter(lambda key: not key.startswith(("internal.", "graph.")))
+KEYS = st.text(min_size=1).filter(lambda key: not is_engine_key(key, ()))
 VALUES = (
     st.none()
     | st.booleans()
