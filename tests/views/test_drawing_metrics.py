@@ -15,7 +15,7 @@ import pytest
 
 from attractor_nb import parse_dot
 from attractor_nb.decisions.fan_outs.joins import branch_edges, joins_of
-from attractor_nb.views.drawings.branch_stacks import branches_of
+from attractor_nb.views.drawings.branch_stacks import BranchWalk
 from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.layout import MARGIN
 from attractor_nb.views.layout.skeleton import skeleton_of
@@ -257,7 +257,7 @@ def off_the_middle(graph, drawing: Drawing, fan_out: str, join: str) -> float | 
     """
     is_down = draw_scene(graph).direction.is_vertical
     axis = 0 if is_down else 1
-    branches = [lane.members for lane in branches_of(graph, fan_out)]
+    branches = [lane.members for lane in BranchWalk(graph).lanes(fan_out, joins_of(graph)[fan_out])]
     begins = [drawing.centre(edge.target)[axis] for edge in branch_edges(graph, fan_out)]
     boxes = [drawing.boxes[name] for members in branches for name in members]
     low, high = min(box[axis] for box in boxes), max(box[axis + 2] for box in boxes)

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
 
 MAX_LANES: Final = 16
+_MOST_WALKED: Final = 20_000
+"""Nodes that are met on the way from all fan-outs to their joins, those within one another counted each time: there
+the search ends, and later fan-outs have neither lanes nor stacks."""
+_SHARED: Final = -1
 
 WIDEST: Final = 1000.0
 """A picture of this width has texts of 9 px in a cell of 900 px."""
@@ -62,50 +66,62 @@ class Lane:
 def lanes_of(graph: Graph) -> list[Lane]:
     """The lanes of all fan-outs, outer ones before those within them; no two overlap but by nesting."""
     found: list[Lane] = []
+    walk = BranchWalk(graph)
     for node_id, join in joins_of(graph).items():
-        starts = _starts(graph, node_id)
-        if len(starts) <= MAX_LANES:
-            found += _lanes(graph, node_id, join, starts)
+        if len(_starts(graph, node_id)) <= MAX_LANES:
+            found += walk.lanes(node_id, join)
     found.sort(key=lambda lane: -len(lane.members))
     kept: list[Lane] = []
+    innermost: dict[str, Lane] = {}
     for lane in found:
-        if all(lane.members < other.members or not lane.members & other.members for other in kept):
+        around = {innermost.get(name) for name in lane.members}
+        outer = around.pop()
+        if not around and (outer is None or lane.members < outer.members):
             kept.append(lane)
+            innermost.update(dict.fromkeys(lane.members, lane))
     return kept
-
-
-def branches_of(graph: Graph, fan_out: str) -> list[Lane]:
-    """What each branch of one fan-out alone leads to, however many they are."""
-    return _lanes(graph, fan_out, joins_of(graph)[fan_out], _starts(graph, fan_out))
 
 
 def _starts(graph: Graph, fan_out: str) -> list[str]:
     return [edge.target for edge in branch_edges(graph, fan_out) if edge.target in graph.nodes]
 
 
-def _lanes(graph: Graph, fan_out: str, join: Join, starts: list[str]) -> list[Lane]:
-    reached = [_reached(graph, start, {fan_out, join.node_id}) for start in starts]
-    lanes: list[Lane] = []
-    for number, (branch_id, nodes) in enumerate(zip(branch_ids(starts), reached, strict=True)):
-        others = {name for other in (*reached[:number], *reached[number + 1 :]) for name in other}
-        members = {name for name in nodes - others if graph.handler_types[name] not in {"start", "exit"}}
-        if members:
-            lanes.append(Lane(fan_out, branch_id, frozenset(members)))
-    return lanes
+class BranchWalk:
+    """What the branches of fan-outs lead to, until ``_MOST_WALKED`` nodes have been met."""
 
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._left = _MOST_WALKED
 
-def _reached(graph: Graph, start: str, ends: set[str]) -> set[str]:
-    """What can be reached from a node without passing an end; an exit is outside of all branches."""
-    if start in ends:
-        return set()
-    found, ahead = {start}, [start]
-    while ahead:
-        for edge in graph.outgoing_edges(ahead.pop()):
-            target = edge.target
-            if target not in ends and target not in found and target in graph.nodes:
-                found.add(target)
-                ahead.append(target)
-    return found
+    def lanes(self, fan_out: str, join: Join) -> list[Lane]:
+        """What each branch of a fan-out alone leads to, however many they are; an exit is outside of all branches."""
+        if self._left <= 0:
+            return []
+        starts = _starts(self._graph, fan_out)
+        members: dict[int, set[str]] = {number: set() for number in range(len(starts))}
+        for name, owner in self._owners(starts, {fan_out, join.node_id}).items():
+            if owner != _SHARED and self._graph.handler_types[name] not in {"start", "exit"}:
+                members[owner].add(name)
+        return [
+            Lane(fan_out, branch_id, frozenset(members[number]))
+            for number, branch_id in enumerate(branch_ids(starts))
+            if members[number]
+        ]
+
+    def _owners(self, starts: Sequence[str], ends: set[str]) -> dict[str, int]:
+        """The one branch that comes to each node, or that several do, without passing an end."""
+        owners: dict[str, int] = {}
+        ahead = [(start, number) for number, start in enumerate(starts)]
+        while ahead:
+            name, number = ahead.pop()
+            before = owners.get(name, number)
+            # Met a second time by the same, or by any once it is shared, a node leads to nothing new.
+            if name in ends or name not in self._graph.nodes or (name in owners and before in {number, _SHARED}):
+                continue
+            owners[name] = number if before == number else _SHARED
+            ahead += [(edge.target, owners[name]) for edge in self._graph.outgoing_edges(name)]
+        self._left -= len(owners)
+        return owners
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,20 +184,10 @@ def in_words(statuses: Iterable[NodeStatus], fits: Callable[[str], bool] = lambd
 
 def with_stacks(scene: Scene, graph: Graph) -> tuple[Scene, dict[str, Stack]]:
     """The scene with those branches stacked that make it too wide to be read; the stacks by box id."""
-    stacks: dict[str, Stack] = {}
     if not scene.direction.is_vertical:
-        return scene, stacks
-    hidden: frozenset[str] = frozenset()
-    for fan_out in joins_of(graph):
-        if fan_out in hidden:
-            continue
-        stack = _stack_of(scene, graph, fan_out, hidden)
-        if stack is not None:
-            box_id = f"{fan_out}+"
-            scene = _stacked(scene, stack, box_id)
-            stacks[box_id] = stack
-            hidden |= stack.members
-    return scene, stacks
+        return scene, {}
+    stacks = {f"{stack.fan_out}+": stack for stack in _stacks(scene, graph)}
+    return _stacked(scene, stacks) if stacks else scene, stacks
 
 
 def with_stack_lanes(scene: Scene, graph: Graph) -> Scene:
@@ -192,26 +198,37 @@ def with_stack_lanes(scene: Scene, graph: Graph) -> Scene:
     if not scene.direction.is_vertical or any(panel.is_lane for panel in scene.panels):
         return scene
     positions = {box.node_id: place for place, box in enumerate(scene.boxes)}
-    panels = list(scene.panels)
-    taken: frozenset[str] = frozenset()
-    for fan_out in joins_of(graph):
-        stack = _stack_of(scene, graph, fan_out, taken)
-        if stack is None or fan_out in taken:
-            continue
-        taken |= stack.members
+    panels, groups = list(scene.panels), _groups_around(scene)
+    for stack in _stacks(scene, graph):
         members = tuple(sorted(positions[name] for name in stack.members))
-        groups = _groups_around(scene, next(iter(stack.members)))
-        around = groups[-1] if groups else None
-        panels.append(Panel(_label(len(stack.branches)), members, around, is_lane=True, is_stack=True))
+        around = groups[next(iter(stack.members))]
+        panels.append(
+            Panel(_label(len(stack.branches)), members, around[-1] if around else None, is_lane=True, is_stack=True)
+        )
     return replace(scene, panels=tuple(panels))
 
 
-def _stack_of(scene: Scene, graph: Graph, fan_out: str, hidden: frozenset[str]) -> Stack | None:
+def _stacks(scene: Scene, graph: Graph) -> list[Stack]:
+    """The branches that find no room beside the first ones of their fan-outs."""
+    widths, groups = {box.node_id: box.width for box in scene.boxes}, _groups_around(scene)
+    stacks: list[Stack] = []
+    hidden = set[str]()
+    walk = BranchWalk(graph)
+    for fan_out, join in joins_of(graph).items():
+        if fan_out in hidden:
+            continue
+        branches = [lane.members for lane in walk.lanes(fan_out, join) if hidden.isdisjoint(lane.members)]
+        stack = _stack_of(fan_out, branches, widths, groups)
+        if stack is not None:
+            stacks.append(stack)
+            hidden |= stack.members
+    return stacks
+
+
+def _stack_of(
+    fan_out: str, branches: Sequence[frozenset[str]], widths: Mapping[str, float], groups: Mapping[str, tuple[int, ...]]
+) -> Stack | None:
     """The branches of a fan-out that find no room beside its first ones."""
-    widths = {box.node_id: box.width for box in scene.boxes}
-    branches = [lane.members for lane in branches_of(graph, fan_out) if not lane.members & hidden]
-    if any(name not in widths for members in branches for name in members):
-        return None
     taken = [max(widths[name] for name in members) + _GAP for members in branches]
     if sum(taken) <= WIDEST - _MARGINS:
         return None
@@ -222,8 +239,8 @@ def _stack_of(scene: Scene, graph: Graph, fan_out: str, hidden: frozenset[str]) 
         if shown == len(branches):
             return None
     rest = branches[shown:]
-    groups = {_groups_around(scene, name) for members in rest for name in members}
-    return Stack(fan_out, tuple(rest)) if len(rest) > 1 and len(groups) == 1 else None
+    around = {groups[name] for members in rest for name in members}
+    return Stack(fan_out, tuple(rest)) if len(rest) > 1 and len(around) == 1 else None
 
 
 def _label(count: int) -> str:
@@ -235,35 +252,45 @@ def _stack_width(count: int) -> float:
     return 2.0 * ceil(text_width(_label(count), 12) / 2) + 2 * _GUTTER + _BEHIND
 
 
-def _groups_around(scene: Scene, node_id: str) -> tuple[int, ...]:
-    position = next(place for place, box in enumerate(scene.boxes) if box.node_id == node_id)
-    return tuple(number for number, panel in enumerate(scene.panels) if not panel.is_lane and position in panel.members)
+def _groups_around(scene: Scene) -> dict[str, tuple[int, ...]]:
+    """The subgraphs around each node, outer ones first."""
+    groups: list[tuple[int, ...]] = [()] * len(scene.boxes)
+    for number, panel in enumerate(scene.panels):
+        for member in () if panel.is_lane else panel.members:
+            groups[member] += (number,)
+    return {box.node_id: found for box, found in zip(scene.boxes, groups, strict=True)}
 
 
-def _stacked(scene: Scene, stack: Stack, box_id: str) -> Scene:
-    """The scene with one box in place of the branches."""
-    members, count = stack.members, len(stack.branches)
-    kept = [place for place, box in enumerate(scene.boxes) if box.node_id not in members]
+def _stacked(scene: Scene, stacks: Mapping[str, Stack]) -> Scene:
+    """The scene with one box in place of the branches of each stack."""
+    stack_of = {name: number for number, stack in enumerate(stacks.values()) for name in stack.members}
+    kept = [place for place, box in enumerate(scene.boxes) if box.node_id not in stack_of]
     moved = {old: new for new, old in enumerate(kept)}
-    moved.update((old, len(kept)) for old in range(len(scene.boxes)) if old not in moved)
-    box = Box(box_id, Shape.STACK, (_label(count),), "branches", _stack_width(count), _STACK_HEIGHT)
+    moved.update(
+        (place, len(kept) + stack_of[box.node_id]) for place, box in enumerate(scene.boxes) if place not in moved
+    )
+    counts = {box_id: len(stack.branches) for box_id, stack in stacks.items()}
+    boxes = [
+        Box(box_id, Shape.STACK, (_label(count),), "branches", _stack_width(count), _STACK_HEIGHT)
+        for box_id, count in counts.items()
+    ]
     panels, parents = _kept_panels(scene.panels, moved, len(kept))
     return replace(
         scene,
-        boxes=(*(scene.boxes[place] for place in kept), box),
+        boxes=(*(scene.boxes[place] for place in kept), *boxes),
         links=_kept_links(scene.links, moved, len(kept)),
         panels=tuple(replace(panel, parent=parents.get(panel.parent)) for panel in panels),
     )
 
 
-def _kept_links(links: Sequence[Link], moved: Mapping[int, int], stack: int) -> tuple[Link, ...]:
-    """Links with their new ends; those that join the stack to one box are one link that stands for all."""
+def _kept_links(links: Sequence[Link], moved: Mapping[int, int], first_stack: int) -> tuple[Link, ...]:
+    """Links with their new ends; those that join a stack to one box are one link that stands for all."""
     kept: dict[object, Link] = {}
     for link in links:
         source, target = moved[link.source], moved[link.target]
-        if source == target == stack:
+        is_of_stack = max(source, target) >= first_stack
+        if is_of_stack and source == target:
             continue
-        is_of_stack = stack in {source, target}
         key: object = (source, target) if is_of_stack else link.index
         if before := kept.get(key):
             kept[key] = replace(before, others=(*before.others, link.index))
@@ -275,14 +302,14 @@ def _kept_links(links: Sequence[Link], moved: Mapping[int, int], stack: int) -> 
 
 
 def _kept_panels(
-    panels: Sequence[Panel], moved: Mapping[int, int], stack: int
+    panels: Sequence[Panel], moved: Mapping[int, int], first_stack: int
 ) -> tuple[list[Panel], dict[int | None, int | None]]:
     """Panels with their new members, without lanes of what is stacked; where each panel stands now."""
     kept: list[Panel] = []
     places: dict[int | None, int | None] = {None: None}
     for number, panel in enumerate(panels):
         members = tuple(dict.fromkeys(moved[member] for member in panel.members))
-        if panel.is_lane and members == (stack,):
+        if panel.is_lane and len(members) == 1 and members[0] >= first_stack:
             places[number] = places[panel.parent]
             continue
         places[number] = len(kept)

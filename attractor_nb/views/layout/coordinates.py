@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
+from attractor_nb.views.layout.ordering import Segments
+
 Separation = Callable[[int, int], float]
 
 _MANY_SEGMENTS: Final = 400
@@ -52,10 +54,11 @@ def assign_positions(
         upper[b].append(a)
         lower[a].append(b)
     blocked = _conflicts(layers, upper, priorities)
+    place = {vertex: number for row in layers for number, vertex in enumerate(row)}
     for above, below in fans:
         has_branches_only = len(lower[above]) == len(upper[below])
-        blocked |= _outer_edges(above, lower, layers, has_middle=has_branches_only)
-        blocked |= _outer_edges(below, upper, layers, has_middle=True)
+        blocked |= _outer_edges(above, lower, place, has_middle=has_branches_only)
+        blocked |= _outer_edges(below, upper, place, has_middle=True)
     # Four times the same: from above or from below, pushed to the left or to the right. Mirrored and reversed layers
     # make one rule of all four. Each assignment leans to its corner; the middle of the four leans to none.
     kept = [pair for pair, priority in priorities.items() if priority >= MAIN]
@@ -101,27 +104,40 @@ def settled(
 
 
 def _outer_edges(
-    box: int, neighbours: Mapping[int, list[int]], layers: Sequence[Sequence[int]], *, has_middle: bool
+    box: int, neighbours: Mapping[int, list[int]], place: Mapping[int, int], *, has_middle: bool
 ) -> set[tuple[int, int]]:
     """The edges between a box and its neighbours, except the middle one or two."""
     near = neighbours.get(box, [])
     if len(near) < 3:
         return set()
-    row = next(row for row in layers if near[0] in row)
-    near = sorted(near, key=row.index)
+    near = sorted(near, key=place.__getitem__)
     middle = {near[(len(near) - 1) // 2], near[len(near) // 2]} if has_middle else set[int]()
     return {pair for other in near if other not in middle for pair in ((box, other), (other, box))}
 
 
 def _joined(rows: list[list[int]], root: dict[int, int], fans: Sequence[tuple[int, int]]) -> dict[int, int]:
     """The blocks, those of each pair of a fan as one unless they stand side by side."""
-    joined = dict(root)
+    if not fans:
+        return root
+    ranks: dict[int, set[int]] = defaultdict(set)
+    for rank, row in enumerate(rows):
+        for vertex in row:
+            ranks[root[vertex]].add(rank)
+    into: dict[int, int] = {}
+
+    def joined(block: int) -> int:
+        while block in into:
+            into[block] = block = into.get(into[block], into[block])
+        return block
+
     for pair in fans:
-        a, b = (joined[vertex] for vertex in pair)
-        rows_of = [{rank for rank, row in enumerate(rows) if any(joined[v] == c for v in row)} for c in (a, b)]
-        if a != b and rows_of[0].isdisjoint(rows_of[1]):
-            joined = {vertex: a if block == b else block for vertex, block in joined.items()}
-    return joined
+        a, b = (joined(root[vertex]) for vertex in pair)
+        if a != b and ranks[a].isdisjoint(ranks[b]):
+            into[b] = a
+            less, more = sorted((ranks.pop(a), ranks.pop(b)), key=len)
+            more |= less
+            ranks[a] = more
+    return {vertex: joined(block) for vertex, block in root.items()}
 
 
 def _mirrored(separation: Separation) -> Separation:
@@ -141,13 +157,14 @@ def _conflicts(
             for a in upper.get(b, ())
         ]
         least = LONG if len(segments) <= _MANY_SEGMENTS else MAIN
-        # Two edges cross when their upper and their lower ends stand in opposite orders: the product of the
-        # differences is negative. The one that counts less gives way.
-        for high in (segment for segment in segments if segment[4] >= least):
+        # Two edges cross when their upper and their lower ends stand in opposite orders. The one that counts less gives
+        # way: each is compared with all that count more.
+        for level in {segment[4] for segment in segments} - {BORDER}:
+            above_level = max(least, level + 1)
+            higher = Segments((a_place, b_place) for a_place, b_place, *_, other in segments if other >= above_level)
             for a_place, b_place, a, b, priority in segments:
-                if priority < high[4] and (a_place - high[0]) * (b_place - high[1]) < 0:
-                    blocked.add((a, b))
-                    blocked.add((b, a))
+                if priority == level and higher.is_crossed(a_place, b_place):
+                    blocked |= {(a, b), (b, a)}
     return blocked
 
 

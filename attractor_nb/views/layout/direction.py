@@ -9,7 +9,7 @@ being counted along the longest paths.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import lru_cache
 from graphlib import TopologicalSorter
@@ -119,12 +119,18 @@ def _layers(scene: Scene) -> list[_Layer]:
         link = scene.links[position]
         if upper != lower and link.lines:
             layers[ranks[upper] + 1].sizes.append((link.width, link.height))
+    # At each layer: how many lines, and panels, begin less those that end.
+    lines, panels = Counter[int](), Counter[int]()
     for upper, lower in skeleton.ends:
-        for rank in range(ranks[upper], ranks[lower]):
-            layers[rank].lines += 1
+        lines[ranks[upper]] += 1
+        lines[ranks[lower]] -= 1
     for panel in scene.panels:
         inside = [ranks[member] for member in panel.members]
-        for rank in range(min(inside), max(inside)):
-            layers[rank].is_within = True
+        panels[min(inside)] += 1
+        panels[max(inside)] -= 1
         layers[min(inside)].room = layers[max(inside) + 1].room = _PANEL_ENDS
+    line_count = panel_count = 0
+    for rank in sorted(layers):
+        line_count, panel_count = line_count + lines[rank], panel_count + panels[rank]
+        layers[rank].lines, layers[rank].is_within = line_count, panel_count > 0
     return [layers[rank] for rank in sorted(layers) if layers[rank].sizes]

@@ -74,6 +74,7 @@ class _Drawing(Places):
     def __init__(self, skeleton: Skeleton, layered: Layered, turns: Sequence[int] = ()) -> None:
         super().__init__(skeleton, layered, turns)
         self.free = self._free_rooms()
+        self.turn_ranks = frozenset(self.turns)
         self.row_of_rank = [bisect_left(self.turns, rank) for rank in range(len(layered.layers))]
 
     def _free_rooms(self) -> dict[int, tuple[_Bound, _Bound]]:
@@ -156,7 +157,7 @@ class _Drawing(Places):
         if not self.turns:
             return pieces[0].path
         chain = self.layered.chains[position]
-        places = [self.places_in_row[vertex] for vertex in chain if self.layered.ranks[vertex] in self.turns]
+        places = [self.places_in_row[vertex] for vertex in chain if self.layered.ranks[vertex] in self.turn_ranks]
         path: list[Cubic] = []
         for row, piece in enumerate(pieces, self._row(chain[0])):
             moved = moved_path(piece.path, partial(_shifted, strip.shifts[row]))
@@ -203,7 +204,7 @@ class _Drawing(Places):
         pieces: list[Course] = []
         doors: list[Door] = []
         for vertex in self.layered.chains[position]:
-            if self.layered.ranks[vertex] in self.turns:
+            if self.layered.ranks[vertex] in self.turn_ranks:
                 place, along = self.across[vertex], self._middle(vertex)
                 pieces.append(course(start, [*doors, Door(along - RUN, place, place)], (place, along)))
                 start, doors = (place, along), [Door(along + RUN, place, place)]

@@ -170,7 +170,7 @@ class _Ranking:
         self.keys: dict[int, float] = {}
         self.edges: list[tuple[int, int]] = []
         self._ranks: dict[int, int] = {}
-        self._below: dict[int, list[int]] = defaultdict(list)
+        below: dict[int, list[int]] = defaultdict(list)
         inner = sorted({vertex for leg in legs for vertex in leg})
         self._first_dummy = max([box_count - 1, *inner]) + 1
         self._dummy_count = 0
@@ -183,6 +183,15 @@ class _Ranking:
                 self.keys[vertex] = x - leftmost + shift
                 self._ranks[vertex] = rank
             shift = max(self.keys[vertex] for vertex, _, _ in part) + 2 * _SPACING
+        for upper, lower in self.edges:
+            below[upper].append(lower)
+        self._runs: dict[tuple[int, int], list[int]] = {}
+        for upper in inner:
+            for vertex in below[upper]:
+                run = [upper, vertex]
+                while run[-1] >= self._first_dummy:
+                    run += below[run[-1]]
+                self._runs[upper, run[-1]] = run
 
     def _library_part(self, legs: list[tuple[int, int]]) -> list[tuple[int, float, int]]:
         """(vertex, x, rank) of all vertices of one connected part; adds to ``edges``.
@@ -207,21 +216,13 @@ class _Ranking:
                 names[number] = self._first_dummy + self._dummy_count
                 self._dummy_count += 1
         for a, b in short_edges or ():
-            upper, lower = names[int(a)], names[int(b)]
-            self.edges.append((upper, lower))
-            self._below[upper].append(lower)
+            self.edges.append((names[int(a)], names[int(b)]))
         lowest = max(y for _, (_, y) in positions)
         return [(names[int(n)], float(x), round((lowest - y) / _SPACING)) for n, (x, y) in positions]
 
     def run(self, upper: int, lower: int) -> list[int]:
         """The vertices along a leg, its ends included."""
-        for vertex in self._below[upper]:
-            run = [upper, vertex]
-            while run[-1] >= self._first_dummy:
-                run += self._below[run[-1]]
-            if run[-1] == lower:
-                return run
-        raise AssertionError("the library lost an edge")
+        return self._runs[upper, lower]
 
     def layers(self) -> list[list[int]]:
         """The vertices of each layer from left to right."""

@@ -10,7 +10,7 @@ pixels.
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
@@ -26,6 +26,9 @@ _MANY_VERTICES: Final = 700
 """From here on a start has few sweeps: each takes many milliseconds, and the first ones gain most."""
 _TOO_WIDE: Final = 150_000
 """Of the squares of all layers' widths: beyond, orders stay as they are; all is black with lines."""
+
+_FEW_PAIRS: Final = 64
+"""So many pairs of edges are compared one by one; more are counted by a search in sorted ends."""
 
 
 class Neighbours:
@@ -51,7 +54,27 @@ class Neighbours:
         return total
 
 
-def _turned(numbers: list[int]) -> int:
+class Segments:
+    """Edges between two layers by the places of their ends; finds who crosses them without a look at each pair."""
+
+    def __init__(self, ends: Iterable[tuple[int, int]]) -> None:
+        ordered = sorted(ends)
+        lower = [end for _, end in ordered]
+        self._upper = [end for end, _ in ordered]
+        self._furthest: list[float] = list(accumulate(lower, max, initial=float("-inf")))
+        self._nearest: list[float] = list(accumulate(reversed(lower), min, initial=float("inf")))[::-1]
+
+    def split(self, place: int) -> tuple[float, float]:
+        """The furthest lower end of the edges that begin before a place, and the nearest one of the others."""
+        count = bisect_left(self._upper, place)
+        return self._furthest[count], self._nearest[count]
+
+    def is_crossed(self, upper: int, lower: int) -> bool:
+        """Whether an edge between two places crosses one of these."""
+        return self.split(upper)[0] > lower or self.split(upper + 1)[1] < lower
+
+
+def _turned(numbers: Sequence[int]) -> int:
     """How many pairs of numbers stand in the wrong order."""
     if numbers == sorted(numbers):
         return 0
@@ -180,7 +203,10 @@ def _saved(left: list[int], right: list[int]) -> int:
         return (left[0] > right[0]) - (left[0] < right[0])
     if not left or not right:
         return 0
-    return sum((a > b) - (a < b) for a in left for b in right)
+    if len(left) * len(right) <= _FEW_PAIRS:
+        return sum((a > b) - (a < b) for a in left for b in right)
+    right = sorted(right)
+    return sum(bisect_left(right, a) + bisect_right(right, a) - len(right) for a in left)
 
 
 def move_chains(rows: Rows, neighbours: Neighbours, chains: Sequence[Sequence[int]]) -> None:
@@ -324,9 +350,11 @@ def text_keys(roots: Iterable[int], children: Mapping[int, Sequence[int]], verti
 def turned_branches(rows: Rows, branches: Iterable[Sequence[int]]) -> int:
     """How many pairs of first steps from one box, given in the text's order, stand the other way round."""
     place = {vertex: (rank, number) for rank, row in enumerate(rows) for number, vertex in enumerate(row)}
-    return sum(
-        place[a][0] == place[b][0] and place[a][1] > place[b][1]
-        for steps in branches
-        for number, b in enumerate(steps)
-        for a in steps[:number]
-    )
+    total = 0
+    for steps in branches:
+        numbers: dict[int, list[int]] = defaultdict(list)
+        for step in steps:
+            rank, number = place[step]
+            numbers[rank].append(number)
+        total += sum(map(_turned, numbers.values()))
+    return total

@@ -168,8 +168,11 @@ def with_turns(layered: Layered, breaks: Sequence[int]) -> list[int]:
     fresh = 1 + max(layered.ranks)
     turn_of: dict[tuple[int, int], int] = {}
     turns: dict[int, list[int]] = {}
-    for rank in breaks:
-        pairs = [(a, b) for a, b in layered.edges if layered.ranks[a] == rank]
+    leaving: dict[int, list[tuple[int, int]]] = {rank: [] for rank in breaks}
+    for pair in layered.edges:
+        if (rank := layered.ranks[pair[0]]) in leaving:
+            leaving[rank].append(pair)
+    for rank, pairs in leaving.items():
         pairs.sort(key=lambda pair: (place[pair[0]] + place[pair[1]], place[pair[0]]))
         turns[rank] = list(range(fresh, fresh + len(pairs)))
         turn_of.update(zip(pairs, turns[rank], strict=True))

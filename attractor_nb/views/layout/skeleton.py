@@ -122,6 +122,7 @@ class Skeleton:
         directions: Source and target of all links.
         spine: The links of the main path, in its order.
         fans: Each fan-out and the box where its branches meet.
+        loop_starts: How far from the centre of its box each loop begins, across the flow.
     """
 
     scene: Scene
@@ -131,6 +132,7 @@ class Skeleton:
     directions: frozenset[tuple[int, int]]
     spine: tuple[int, ...]
     fans: tuple[tuple[int, int], ...]
+    loop_starts: Mapping[int, float]
 
     def is_loop(self, position: int) -> bool:
         """Whether a link joins a box to itself."""
@@ -165,16 +167,11 @@ class Skeleton:
         """
         link = self.scene.links[position]
         box = self.scene.boxes[link.source]
-        across, along = self.turned(box.width, box.height)
+        along = self.turned(box.width, box.height)[1]
         u, v = centre
-        inner = across / 2
-        for other in range(position):
-            before = self.scene.links[other]
-            if self.is_loop(other) and before.source == link.source:
-                inner += _LOOP_REACH + self.turned(before.width, before.height)[0]
-        reach = u + inner + _LOOP_REACH - 4
+        side = u + self.loop_starts[position]
+        reach = side + _LOOP_REACH - 4
         rise = min(along / 2 - 2, 13.0)
-        side = u + inner
         bend, lift = (reach - side) * 0.6, rise * 0.5
         path: list[Cubic] = [
             straight((u, v - rise), (side, v - rise)),
@@ -201,7 +198,20 @@ def skeleton_of(scene: Scene) -> Skeleton:
         tuple(pairs[frozenset((link.source, link.target))] > 1 for link in scene.links),
         frozenset((link.source, link.target) for link in scene.links),
         *main_path(scene, is_forward),
+        _loop_starts(scene),
     )
+
+
+def _loop_starts(scene: Scene) -> dict[int, float]:
+    """How far from the centre of its box each loop begins: outside of the loops before it."""
+    ends: dict[int, float] = {}
+    starts: dict[int, float] = {}
+    for position, link in enumerate(scene.links):
+        if link.source == link.target:
+            box, is_vertical = scene.boxes[link.source], scene.direction.is_vertical
+            starts[position] = ends.get(link.source, (box.width if is_vertical else box.height) / 2)
+            ends[link.source] = starts[position] + _LOOP_REACH + (link.width if is_vertical else link.height)
+    return starts
 
 
 def _orientation(scene: Scene) -> list[bool]:

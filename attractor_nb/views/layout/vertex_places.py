@@ -11,16 +11,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.layout.coordinates import BORDER, LONG, MAIN, assign_positions, settled
+from attractor_nb.views.layout.ordering import Segments
 from attractor_nb.views.layout.rows import approach
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.scene import Direction
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from attractor_nb.views.layout.layers import Layered
     from attractor_nb.views.layout.skeleton import Skeleton
-    from attractor_nb.views.scene import Scene
+    from attractor_nb.views.scene import Panel
 
 _BOX_GAP: Final = 24.0
 _EDGE_GAP: Final = 16.0
@@ -61,6 +62,7 @@ class Places:
         self.borders = {v: side for rows in layered.borders for pair in rows for side, v in enumerate(pair)}
         self.panel_of_border = {v: panel for panel, rows in enumerate(layered.borders) for pair in rows for v in pair}
         self.lane_borders = {v for v, panel in self.panel_of_border.items() if self.scene.panels[panel].is_lane}
+        self.panel_depths = _depths(self.scene.panels)
         self.places_in_row = {vertex: number for layer in layered.layers for number, vertex in enumerate(layer)}
         self.label_sides = self._label_sides()
         self.extents = self._extents()
@@ -107,34 +109,19 @@ class Places:
 
     def _make_room_for_titles(self, extents: dict[int, tuple[float, float, float]]) -> None:
         """Widen the panels beside whose middle, where edges come in, their titles have no room."""
+        spine = {pair for position in self.skeleton.spine for pair in pairwise(self.layered.chains[position])}
+        steps = _Steps(self.layered, self.places_in_row, spine)
         for panel, rows in zip(self.scene.panels, self.layered.borders, strict=True):
             if not rows or not panel.title:
                 continue
-            layer = next(layer for layer in self.layered.layers if rows[0][0] in layer)
-            inside = layer[layer.index(rows[0][0]) + 1 : layer.index(rows[0][1])]
+            layer, (left, right) = self.layered.layers[self.layered.ranks[rows[0][0]]], rows[0]
+            inside = layer[self.places_in_row[left] + 1 : self.places_in_row[right]]
             width = sum(sum(extents.get(vertex, (0.0, 0.0, 0.0))[:2]) + _EDGE_GAP for vertex in inside)
             missing = 2 * (text_width(panel.title, 11) + 18) + _EDGE_GAP - width - 2 * _PANEL_PADDING
             if missing > 0:
                 room = min(missing, _MOST_MISSING) / 2
-                for side in self._free_sides(inside):
+                for side in steps.free_sides(inside):
                     extents[rows[0][side]] = (0.0, room, 0.0) if side == 0 else (room, 0.0, 0.0)
-
-    def _free_sides(self, inside: Sequence[int]) -> tuple[int, ...]:
-        """Where the title of a panel has room beside the line into it: left (0), else right (1), else both.
-
-        A side is free when no other line runs there from the layer before to the panel's first one.
-        """
-        ranks, places = self.layered.ranks, self.places_in_row
-        steps = [(a, b) for a, b in self.layered.edges if ranks[b] == ranks[inside[0]]]
-        spine = {pair for position in self.skeleton.spine for pair in pairwise(self.layered.chains[position])}
-        into = sorted((pair for pair in steps if pair[1] in inside), key=lambda pair: pair not in spine)
-        if not into:
-            return (0,)
-        above, below = (places[vertex] for vertex in into[0])
-        others = [(places[a] - above, places[b] - below) for a, b in steps if (a, b) != into[0]]
-        is_left_free = not any(min(a, b) < 0 <= max(a, b) for a, b in others)
-        is_right_free = not any(min(a, b) <= 0 < max(a, b) for a, b in others)
-        return (0,) if is_left_free else (1,) if is_right_free else (0, 1)
 
     def _priorities(self) -> dict[tuple[int, int], int]:
         """How much it counts that each edge between two layers is straight."""
@@ -220,7 +207,7 @@ class Places:
 
     def _panel_depths(self, panel: int) -> tuple[float, float]:
         """How far a panel reaches before its first layer and behind its last one."""
-        depth, titles = _depth_below(self.scene, panel)
+        depth, titles = self.panel_depths[panel]
         padding, title = depth * _PANEL_PADDING, titles * _PANEL_TITLE
         direction = self.scene.direction
         return padding + title * (direction is Direction.DOWN), padding + title * (direction is Direction.UP)
@@ -236,9 +223,42 @@ class Places:
         return (self.tops[rank] + self.bottoms[rank]) / 2
 
 
-def _depth_below(scene: Scene, panel: int) -> tuple[int, int]:
-    """How many levels of panels there are from a panel on inwards, and how many of them have a title."""
-    inner = [position for position, other in enumerate(scene.panels) if other.parent == panel]
-    depths = [_depth_below(scene, position) for position in inner]
-    depth, titles = max((deep for deep, _ in depths), default=0), max((deep for _, deep in depths), default=0)
-    return depth + 1, titles + bool(scene.panels[panel].title)
+class _Steps:
+    """The edges between each two layers."""
+
+    def __init__(self, layered: Layered, places: Mapping[int, int], spine: Container[tuple[int, int]]) -> None:
+        ends: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self._first_into: dict[int, tuple[bool, int, tuple[int, int]]] = {}
+        for number, (a, b) in enumerate(layered.edges):
+            ends[layered.ranks[b]].append((places[a], places[b]))
+            step = (a, b) not in spine, number, (places[a], places[b])
+            self._first_into[b] = min(step, self._first_into.get(b, step))
+        self._ranks = layered.ranks
+        self._segments = {rank: Segments(pairs) for rank, pairs in ends.items()}
+
+    def free_sides(self, inside: Sequence[int]) -> tuple[int, ...]:
+        """Where the title of a panel has room beside the line into it: left (0), else right (1), else both.
+
+        A side is free when no other line runs there from the layer before to the panel's first one.
+        """
+        into = min((self._first_into[vertex] for vertex in inside if vertex in self._first_into), default=None)
+        if into is None:
+            return (0,)
+        above, below = into[2]
+        segments = self._segments[self._ranks[inside[0]]]
+        (furthest, nearest), (furthest_with, nearest_behind) = segments.split(above), segments.split(above + 1)
+        is_left_free = furthest < below <= nearest
+        is_right_free = furthest_with <= below < nearest_behind
+        return (0,) if is_left_free else (1,) if is_right_free else (0, 1)
+
+
+def _depths(panels: Sequence[Panel]) -> list[tuple[int, int]]:
+    """How many levels of panels there are from each panel on inwards, and how many of them have a title."""
+    depths = [(0, 0)] * len(panels)
+    for position in reversed(range(len(panels))):
+        panel, (depth, titles) = panels[position], depths[position]
+        depths[position] = depth, titles = depth + 1, titles + bool(panel.title)
+        if panel.parent is not None:
+            deep, titled = depths[panel.parent]
+            depths[panel.parent] = max(deep, depth), max(titled, titles)
+    return depths
