@@ -14,7 +14,7 @@ from attractor_nb.decisions.limits.bounds import Reached, RunPosition, counted, 
 from attractor_nb.decisions.routing import JUMPS
 from attractor_nb.model.events import GoalGateUnsatisfied, RunWarning
 from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.vocabulary.shapes import HUMAN_TYPE
+from attractor_nb.model.vocabulary.shapes import CONDITIONAL_TYPE, HUMAN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -127,6 +127,12 @@ def branch_refused(plan: Plan, state: RunState, planned: PlannedNode) -> RunEnd 
         return None
     reason = f"the branch came to the fan-in {planned.id}, where the branches of its fan-out do not meet"
     return RunEnd(is_success=False, reason=reason, veto=reason)
+
+
+def is_idle(plan: Plan, state: RunState) -> bool:
+    """Whether each stage that a branch came to was skipped; what only leads on is none (rulings 16, 17a)."""
+    leads_on = {CONDITIONAL_TYPE, FAN_IN_TYPE}
+    return bool(state.skipped) and all(plan.handler_types[name] in leads_on for name in state.outcomes)
 
 
 def unanswered_gate(plan: Plan, state: RunState, fan_out: str) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from attractor_nb.decisions.effects import RunEnd
-from attractor_nb.decisions.run_endings import unanswered_gate
+from attractor_nb.decisions.run_endings import is_idle, unanswered_gate
 from attractor_nb.decisions.traversal import traverse_branch
 from attractor_nb.engine.walking import RunStops, walk
 from attractor_nb.errors import TerminalError
@@ -237,4 +237,5 @@ class FanOut(msgspec.Struct):
             veto=end.veto,
             return_target=end.return_target,
             is_unmeasured=status.is_failure and state.failure is not None and state.failure.is_unmeasured,
+            is_idle=is_idle(self.attempts.setup.plan, state),
         )

@@ -35,6 +35,7 @@ class BranchResult(msgspec.Struct, frozen=True):
         veto: Why the fan-out fails whatever its policies say, or empty.
         return_target: Where the fan-out is to go on, then, or empty (ruling 36).
         is_unmeasured: Its last stage could not be executed for a reason outside the pipeline (ruling 51).
+        is_idle: Each of its stages was skipped, and it has no other (ruling 17a).
     """
 
     id: str
@@ -48,11 +49,17 @@ class BranchResult(msgspec.Struct, frozen=True):
     veto: str = ""
     return_target: str = ""
     is_unmeasured: bool = False
+    is_idle: bool = False
 
     @property
     def is_success(self) -> bool:
         """Whether it counts as a success."""
         return self.status.is_success
+
+    @property
+    def has_worked(self) -> bool:
+        """Whether it is a success of stages that were executed."""
+        return self.is_success and not self.is_idle
 
     @property
     def is_cancelled(self) -> bool:

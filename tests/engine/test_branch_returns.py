@@ -273,3 +273,67 @@ def test_ruling_35_a_partial_success_is_a_success_to_edges_that_do_not_name_it(t
     world = World({"plan": Outcome(StageStatus.PARTIAL_SUCCESS)})
     result = Pipeline(text, handlers={"work": world.work}, runs_dir=tmp_path).run(wait=True, durability="none")
     assert result.completed_nodes == ("start", "plan", way, "done")
+
+
+SKIPPED = Outcome(StageStatus.SKIPPED, notes="nothing to do")
+NOTHING_DONE = {"i1": SKIPPED, "i2": SKIPPED, "t1": SKIPPED}
+
+
+@pytest.mark.parametrize(
+    "fan", ["", ", join_policy=first_success", ", join_policy=k_of_n, join_k=2", ", error_policy=ignore"]
+)
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_ruling_17a_a_fan_out_as_a_goal_gate_is_skipped_when_each_stage_of_its_branches_was(make, fan, is_strict):
+    strict = "graph [strict_gates=true]" if is_strict else ""
+    pipeline, _, events = make(NOTHING_DONE, nodes=strict, fan=f"goal_gate=true{fan}")
+    result = pipeline.run(wait=True, durability="none")
+    assert result.status == ("fail" if is_strict else "success")
+    assert "p" not in result.node_outcomes
+    if is_strict:
+        assert "goal_gate_unsatisfied: p has not succeeded" in result.reason
+    else:
+        assert [each.message for each in events if isinstance(each, RunWarning)] == ["goal gate p was skipped"]
+
+
+@pytest.mark.parametrize("done", ["i1", "i2", "t1"])
+def test_ruling_17a_a_fan_out_of_which_one_branch_did_something_is_as_its_policy_says(make, done):
+    replies = {**NOTHING_DONE, done: Outcome.success()}
+    pipeline, _, _ = make(replies, nodes="graph [strict_gates=true]", fan="goal_gate=true")
+    result = pipeline.run(wait=True, durability="none")
+    assert (result.status, result.node_outcomes["p"]) == ("success", "success")
+
+
+@pytest.mark.parametrize(
+    "fan", ["", ", error_policy=ignore", ", join_policy=first_success", ", join_policy=k_of_n, join_k=1"]
+)
+def test_ruling_17a_skipped_branches_beside_a_failed_one_are_no_success(make, fan):
+    pipeline, _, _ = make({**NOTHING_DONE, "i2": BROKEN}, fan=f"goal_gate=true{fan}")
+    result = pipeline.run(wait=True, durability="none")
+    assert (result.status, result.node_outcomes["p"]) == ("fail", "fail")
+    assert result.reason.startswith("0 of 2 branches succeeded, 1 skipped")
+    assert result.reason.endswith("(i2: the tests are red)")
+
+
+def test_ruling_17a_a_skipped_branch_is_not_the_first_success(make):
+    pipeline, world, _ = make({"i1": SKIPPED, "t1": SKIPPED}, fan="join_policy=first_success, max_parallel=1")
+    assert pipeline.run(wait=True, durability="none").node_outcomes["p"] == "success"
+    assert "i2" in world.visited
+
+
+def test_ruling_17a_a_diamond_is_nothing_that_a_branch_did(make):
+    edges = "p -> i1 -> d -> j p -> i2 -> j"
+    pipeline, _, _ = make(
+        NOTHING_DONE,
+        nodes="graph [strict_gates=true] d [shape=diamond] t1 -> j i2 -> t1",
+        edges=edges,
+        fan="goal_gate=true",
+    )
+    assert "p has not succeeded" in pipeline.run(wait=True, durability="none").reason
+
+
+def test_ruling_17a_a_fan_out_within_a_skipped_one_is_skipped_with_it(make):
+    nodes = """graph [strict_gates=true] q [shape=component] k [shape=tripleoctagon] x [type=work] y [type=work]"""
+    edges = "p -> q q -> x -> k q -> y -> k k -> j p -> i2 -> t1 -> j i1 -> j i2 -> i1"
+    replies = {**NOTHING_DONE, "x": SKIPPED, "y": SKIPPED}
+    pipeline, _, _ = make(replies, nodes=nodes, edges=edges, fan="goal_gate=true")
+    assert "p has not succeeded" in pipeline.run(wait=True, durability="none").reason

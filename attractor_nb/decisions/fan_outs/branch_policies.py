@@ -1,6 +1,7 @@
 """What becomes of a fan-out: join policy, error policy, and when the rest need not run (spec 4.8; ruling 22).
 
-A branch that was cancelled is neither a success nor a failure. Branches are counted, never weighed.
+A branch that was cancelled is neither a success nor a failure. Branches are counted, never weighed. One whose stages
+were all skipped counts as its stages route, like a success (ruling 20), but no success is made of such branches alone.
 """
 
 from __future__ import annotations
@@ -126,9 +127,9 @@ def settled(policy: FanOutPolicy, results: Sequence[BranchResult]) -> str:
     if stopper := next((result for result in results if result.veto), None):
         what = f"leads back to {stopper.return_target}" if stopper.return_target else "fails the fan-out"
         return f"cancelled: {stopper.id} {what}"
-    if policy.join == FIRST_SUCCESS and (winner := _first(results, is_success=True)):
+    if policy.join == FIRST_SUCCESS and (winner := next((each for each in results if each.has_worked), None)):
         return f"cancelled: {winner.id} succeeded first"
-    if policy.error == FAIL_FAST and (failed := _first(results, is_success=False)):
+    if policy.error == FAIL_FAST and (failed := next((each for each in results if _has_failed(each)), None)):
         return f"cancelled: {failed.id} failed"
     return ""
 
@@ -149,8 +150,8 @@ class Settling(msgspec.Struct):
         return settled(self.policy, new)
 
 
-def _first(results: Sequence[BranchResult], *, is_success: bool) -> BranchResult | None:
-    return next((r for r in results if r.is_success is is_success and not r.is_cancelled), None)
+def _has_failed(result: BranchResult) -> bool:
+    return not result.is_success and not result.is_cancelled
 
 
 def judged(policy: FanOutPolicy, results: Sequence[BranchResult]) -> Outcome:
@@ -159,7 +160,7 @@ def judged(policy: FanOutPolicy, results: Sequence[BranchResult]) -> Outcome:
     A failure is unmeasured when the policy would be met if its unmeasured branches had succeeded (ruling 51).
     """
     succeeded = [result for result in results if result.is_success]
-    failed = [result for result in results if not result.is_success and not result.is_cancelled]
+    failed = [result for result in results if _has_failed(result)]
     exits = tuple(dict.fromkeys(result.exit_id for result in results if result.exit_id))
     unmeasured = [result for result in failed if result.is_unmeasured]
     count = len(succeeded)
@@ -167,17 +168,24 @@ def judged(policy: FanOutPolicy, results: Sequence[BranchResult]) -> Outcome:
     if stopper := next((result for result in results if result.veto), None):
         return _vetoed(stopper, notes)
     status = _status(policy, count, len(failed))
+    is_idle = bool(succeeded) and not any(result.has_worked for result in succeeded)
+    if is_idle:
+        if not status.is_failure and not failed:
+            notes = f"each stage of {policy.counted} was skipped"
+            return Outcome(StageStatus.SKIPPED, suggested_next_ids=exits, notes=notes)
+        notes, status = f"0 of {policy.counted} succeeded, {count} skipped", StageStatus.FAIL
     if not status.is_failure:
         return Outcome(status, suggested_next_ids=exits, notes=notes)
     wanted = "" if policy.join == WAIT_ALL else f"; {policy.join} needs {policy.needed}"
     why = "; ".join(f"{result.id}: {result.failure_reason}" for result in failed[:3])
     more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""
+    is_met_with_them = not _status(policy, count + len(unmeasured), len(failed) - len(unmeasured)).is_failure
     return Outcome(
         status,
         suggested_next_ids=exits,
         notes=notes,
         failure_reason=f"{notes}{wanted}" + (f" ({why}{more})" if why else ""),
-        is_unmeasured=not _status(policy, count + len(unmeasured), len(failed) - len(unmeasured)).is_failure,
+        is_unmeasured=is_met_with_them and (bool(unmeasured) or not is_idle),
     )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 HUMAN_TYPE: Final = "wait.human"
+CONDITIONAL_TYPE: Final = "conditional"
 SHAPE_TO_TYPE: Final = {
     "Mdiamond": "start",
     "Msquare": "exit",
     "box": "codergen",
     "hexagon": HUMAN_TYPE,
-    "diamond": "conditional",
+    "diamond": CONDITIONAL_TYPE,
     "component": "parallel",
     "tripleoctagon": "parallel.fan_in",
     "parallelogram": "tool",
