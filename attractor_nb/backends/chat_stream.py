@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import RetryableError, TerminalError
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.outcome import Usage, usage_problem
 from attractor_nb.model.surrogates import whole
 
@@ -174,8 +175,8 @@ async def _page(response: httpx2.Response) -> Any:
         if len(content) > LINE_LIMIT_BYTES:
             return None
     try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
+        return read_bounded_json(content)
+    except ValueError:
         return None
 
 

@@ -20,6 +20,7 @@ from attractor_nb.backends.chat_stream import CONNECT_SECONDS, READ_SECONDS, com
 from attractor_nb.backends.model_file import check_model, check_server, find_model
 from attractor_nb.decisions.answers.response_schemas import native_schema
 from attractor_nb.errors import AttractorError, RetryableError, TerminalError
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.calls.messages import message_tokens, messages_of, with_prompt_before
 from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.model.calls.reasoning import part_reasoning
@@ -307,7 +308,8 @@ def free_threads() -> int:
 
 def _messages(prompt: str) -> list[dict[str, str]]:
     """The chat for a small model, which takes for its task whatever stands beside the task."""
-    context, task = split_context(prompt)
+    scope = stage_or_none()
+    context, task = split_context(prompt, scope.preamble if scope is not None else "")
     system = f"{SYSTEM_PROMPT}\n\nWhat happened so far:\n{context}" if context else SYSTEM_PROMPT
     return [{"role": "system", "content": system}, {"role": "user", "content": task}]
 
@@ -321,7 +323,7 @@ def _response_schema(node: Node) -> Any:
     if not text:
         return VERDICT_SCHEMA if is_verdict else None
     try:
-        return native_schema(node) if is_verdict else json.loads(text)
+        return native_schema(node) if is_verdict else read_bounded_json(text)
     except ValueError:
         return None  # reported when the response is read
 

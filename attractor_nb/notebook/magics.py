@@ -12,7 +12,6 @@ import inspect
 # IPython's magic decorators have no types.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedFunctionDecorator=false
 # pyright: reportUntypedClassDecorator=false, reportIncompatibleVariableOverride=false
-import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -21,6 +20,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 from IPython.core.magic_arguments import argument, magic_arguments
 
 from attractor_nb.errors import OptionError
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.vocabulary.option_meanings import OF_A_RUN
 from attractor_nb.source import SourceText
@@ -221,7 +221,7 @@ def read_params(texts: Iterable[str]) -> dict[str, Any]:
         if not sign or not key.strip():
             raise OptionError(f"--param {text} is not of the form name=value", hint="for example --param goal=ship")
         try:
-            values[key.strip()] = json.loads(value)
+            values[key.strip()] = read_bounded_json(value)
         except ValueError:
             values[key.strip()] = value
     return values

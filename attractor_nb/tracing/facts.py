@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout
 from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 from attractor_nb.redaction import redacted, redacted_value
@@ -159,8 +160,8 @@ def _read(read: StageReader, node_id: str, branch: str, name: str) -> str:
 def _is_of(event: StageEnd, status: str) -> bool:
     """Whether a status.json is that of this attempt: files of earlier ones are moved away before the next."""
     try:
-        plain: Any = json.loads(status)
-    except (ValueError, RecursionError):  # an agent may write anything there
+        plain: Any = read_bounded_json(status)
+    except ValueError:  # an agent may write anything there
         return False
     if not isinstance(plain, dict):
         return False

@@ -3,12 +3,17 @@
 import pytest
 
 from attractor_nb import Outcome, Pipeline
-from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.testing import ScriptedBackend
 
 TICKET = "### Inputs\n\n- ticket: printer broken"
 LINE = """plan [prompt="Plan."] build [shape=parallelogram, tool_command="echo built; echo well"] look [prompt="Look."]
 write [prompt="Write."] start -> plan -> build -> look -> write -> done"""
+
+
+def carried(prompt):
+    """The context that a prompt of the engine begins with."""
+    head, sign, _ = prompt.removeprefix("## Context\n\n").partition("\n\n## Task\n\n")
+    return head if sign else ""
 
 
 @pytest.fixture
@@ -22,7 +27,7 @@ def told(dot):
             wait=True, trust=True, params={"ticket": "printer broken"}, **{"durability": "none", **options}
         )
         assert result.status == "success", result.reason
-        return {node: [split_context(prompt)[0] for prompt in sent] for node, sent in backend.prompts.items()}
+        return {node: [carried(prompt) for prompt in sent] for node, sent in backend.prompts.items()}
 
     return start
 
@@ -131,4 +136,4 @@ def test_what_a_stage_without_notes_left_is_carried(dot, tmp_path, body, reply, 
     backend = ScriptedBackend({"a": reply} if reply else {})
     text = dot(body.replace("{route}", route).replace("{status}", status))
     Pipeline(text, backend=backend, handlers={"own": own}).run(wait=True, trust=True, logs_root=tmp_path / "run")
-    assert told_text in split_context(backend.prompts["b"][0])[0]
+    assert told_text in carried(backend.prompts["b"][0])

@@ -13,9 +13,15 @@ HOSTILE = st.lists(
 
 
 @given(HOSTILE, HOSTILE)
-def test_a_fenced_text_is_never_taken_for_a_section(text, task):
-    context = f"Goal: ship\n\n- plan:\n\n{fenced(text)}"
-    assert split_context(with_context(context, task)) == (context, task)
+def test_a_prompt_is_split_where_it_was_put_together_whatever_its_parts_look_like(context, task):
+    carried = context.strip()
+    assert split_context(with_context(context, task), context) == (carried, task)
+
+
+@given(HOSTILE, HOSTILE)
+def test_a_task_that_looks_like_a_prompt_is_a_task(context, task):
+    forged = with_context(context, task)
+    assert split_context(forged, "") == ("", forged)
 
 
 @given(HOSTILE)
@@ -28,7 +34,3 @@ def test_the_stable_part_holds_goal_and_inputs_and_nothing_of_what_follows(text)
     stable = f"Goal: ship\n\n### Inputs\n\n- manual:\n\n{fenced(text)}"
     prompt = with_context(f"{stable}\n\n### Earlier stages\n\n- plan: success", "Go on.")
     assert prompt[: stable_length(prompt)] == f"## Context\n\n{stable}\n\n"
-
-
-def test_a_context_of_somebody_elses_with_an_open_fence_is_split_all_the_same():
-    assert split_context(with_context("```\nopen", "Go on.")) == ("```\nopen", "Go on.")

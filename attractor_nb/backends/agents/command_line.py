@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
@@ -13,6 +12,7 @@ from attractor_nb.backends.agents.agent_events import AgentEvent, Ended, TextWri
 from attractor_nb.backends.agents.output_reader import Listener
 from attractor_nb.backends.agents.transcript import MAX_ANSWER_CHARACTERS
 from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.calls.call_content import AGENT_TASK_FILE
 from attractor_nb.model.outcome import Usage
 
@@ -207,8 +207,8 @@ def _answer_in(text: str, path: tuple[str, ...]) -> tuple[str | None, str]:
     """
     for candidate in (text, *reversed(re.split(r"[\r\n]+", text))):
         try:
-            value: Any = json.loads(candidate)
-        except (ValueError, RecursionError):
+            value: Any = read_bounded_json(candidate)
+        except ValueError:
             continue
         error = ""
         for name in path:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.backends.agents.agent_events import AgentEvent, TextWritten, plain_text
 from attractor_nb.backends.agents.answer_grace import ANSWER_GRACE_SECONDS, WORK_GRACE_SECONDS
 from attractor_nb.backends.agents.transcript import ToolCall, Transcript
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.events import ModelCallEnded, ToolCallEnded
 
 if TYPE_CHECKING:
@@ -230,8 +230,8 @@ def _object(line: str) -> Mapping[str, Any] | None:
         return found
 
     try:
-        value: Any = json.loads(line, object_pairs_hook=made)
-    except (ValueError, RecursionError):
+        value: Any = read_bounded_json(line, object_pairs_hook=made)
+    except ValueError:
         return None
     is_clear = isinstance(value, dict) and sizes[0] == sizes[1]
     return cast("Mapping[str, Any]", value) if is_clear else None

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from attractor_nb.backends.agents.agent_events import Tokens, count_at, is_session
 from attractor_nb.errors import TerminalError
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.outcome import Usage
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class SavedSession:
         if not text:
             return cls(agent)
         try:
-            value: Any = json.loads(text)
+            value: Any = read_bounded_json(text)
         except ValueError:
             value = None
         kept = cast("dict[str, Any]", value) if isinstance(value, dict) else {}

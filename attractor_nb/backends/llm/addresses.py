@@ -124,7 +124,7 @@ def users_endpoints() -> dict[str, Endpoint]:
         if file.stat().st_size > MAX_BYTES:
             raise OptionError(f"{file} is over {MAX_BYTES} bytes", hint="keep only endpoints in it")
         tables = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, ValueError) as error:  # of TOML and of UTF-8, too
+    except (OSError, ValueError, RecursionError) as error:  # of TOML and of UTF-8, too
         raise OptionError(f"{file} cannot be read: {error}", hint="correct the file, or remove it") from None
     return endpoints_from(tables, str(file))
 

@@ -12,6 +12,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.outcome import MAX_COUNT
 
 if TYPE_CHECKING:
@@ -120,11 +121,11 @@ def _is_counted(usage: dict[str, Any]) -> bool:
 def _objects(text: bytes) -> Iterator[dict[str, Any]]:
     """The JSON objects in a text, which is one or has one on each line; none of one that has anything else."""
     try:
-        found = [json.loads(text)]
-    except (ValueError, RecursionError):
+        found = [read_bounded_json(text)]
+    except ValueError:
         try:
-            found = [json.loads(line) for line in text.split(b"\n") if line.strip()]
-        except (ValueError, RecursionError):
+            found = [read_bounded_json(line) for line in text.split(b"\n") if line.strip()]
+        except ValueError:
             return
     if all(isinstance(each, dict) for each in found):
         yield from cast("list[dict[str, Any]]", found)

@@ -18,6 +18,7 @@ from attractor_nb.decisions.answers.schema_work import (
     referred,
     work_of,
 )
+from attractor_nb.model.bounded_json import read_bounded_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,8 +63,8 @@ def field_keys(text: str, key: str, within: Sequence[str] = ()) -> Iterator[str]
         within: The names that lead to the part of the value that the key stands for.
     """
     try:
-        schema: object = json.loads(text)
-    except (ValueError, RecursionError):
+        schema: object = read_bounded_json(text)
+    except ValueError:
         return
     for name in within:
         properties = _inside(schema, "properties")
@@ -89,8 +90,8 @@ def native_schema(node: Node) -> dict[str, Any] | None:
     nothing.
     """
     try:
-        found: Any = json.loads(node.get("response_schema", str, "") or "null")
-    except (ValueError, RecursionError):
+        found: Any = read_bounded_json(node.get("response_schema", str, "") or "null")
+    except ValueError:
         return None  # reported when the response is read
     if not isinstance(found, dict):
         return None

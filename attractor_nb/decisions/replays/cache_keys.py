@@ -14,7 +14,7 @@ import msgspec
 from attractor_nb.decisions.preambles.preamble import without_incidents
 from attractor_nb.model.calls.attachment import without_bytes
 from attractor_nb.model.calls.call_content import COMMAND_CALL, HANDLER_CALL, MODEL_CALL, CallInputs
-from attractor_nb.model.calls.prompt_sections import with_context
+from attractor_nb.model.calls.prompt_sections import split_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -85,10 +85,7 @@ def model_call(
     >>> model_call("plan", sent, {"model": "m"}, place=PlaceOfCall("k7f3"), preamble=carried).values
     {'prompt': 'Plan.', 'carried': 'Goal: ship', 'model': 'm'}
     """
-    beginning = with_context(preamble, "")
-    carried, task = "", prompt
-    if beginning and prompt.startswith(beginning):
-        carried, task = preamble.strip(), prompt.removeprefix(beginning)
+    carried, task = split_context(prompt, preamble)
     values: dict[str, Any] = {"prompt": place.without(task)}
     if carried:
         values["carried"] = place.without(without_incidents(carried))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.calls.tokens import estimated_tokens
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def message_tokens(messages: Iterable[Message]) -> int:
 def messages_of(text: str) -> list[Message] | None:
     """The messages of a conversation that is kept as a JSON list of them; None when it is something else."""
     try:
-        found: Any = json.loads(text)
+        found: Any = read_bounded_json(text)
     except ValueError:
         return None
     is_list = isinstance(found, list) and all(isinstance(item, dict) for item in cast("list[Any]", found))

@@ -7,9 +7,9 @@ other instructions than the run records and prices (ruling 43).
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.nearest_name import did_you_mean
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def read_option(name: str, value: object) -> Any:
     read: Any = value
     if isinstance(value, str):
         try:
-            read = json.loads(value)
-        except (ValueError, RecursionError):
+            read = read_bounded_json(value)
+        except ValueError:
             read = value
     if name == "stop" and not _is_one_of(read, (list,)):
         return [str(value)]

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _CONTEXT = "## Context\n\n"
-_TASK_HEADING = "## Task"
-_TASK = f"\n\n{_TASK_HEADING}\n\n"
+_TASK = "\n\n## Task\n\n"
 _INSTRUCTION = "\n\n## Instruction from the supervisor\n\n"
 _MESSAGE = "\n\n## Message from a person, given while the run was under way\n\n"
 _COMPLAINT = "\n\n## Your last answer was not accepted\n\n"
@@ -58,19 +57,23 @@ def with_complaint(prompt: str, complaint: str) -> str:
     return f"{prompt}{_COMPLAINT}{complaint}" if complaint else prompt
 
 
-def split_context(prompt: str) -> tuple[str, str]:
-    """The context and the task of a prompt; the inverse of ``with_context``.
+def split_context(prompt: str, context: str) -> tuple[str, str]:
+    """The context and the task of a prompt that ``with_context`` made; a text that only looks like one is all task.
 
-    >>> split_context(with_context("Earlier: a plan.", "Go on.")), split_context("Go on.")
+    Args:
+        prompt: The prompt.
+        context: What the engine put before the task (``StageScope.preamble``): no text can say that of itself.
+
+    >>> prompt = with_context("Earlier: a plan.", "Go on.")
+    >>> split_context(prompt, "Earlier: a plan."), split_context("Go on.", "")
     (('Earlier: a plan.', 'Go on.'), ('', 'Go on.'))
+    >>> split_context(prompt, "") == ("", prompt)
+    True
     """
-    if not prompt.startswith(_CONTEXT):
+    beginning = with_context(context, "")
+    if not beginning or not prompt.startswith(beginning):
         return "", prompt
-    for line, start in outside_fences(prompt):
-        if line == _TASK_HEADING and prompt.startswith(_TASK, start - 2):
-            return prompt[len(_CONTEXT) : start - 2], prompt[start - 2 + len(_TASK) :]
-    context, mark, task = prompt.removeprefix(_CONTEXT).partition(_TASK)  # somebody's own, with an open fence
-    return (context, task) if mark else ("", prompt)
+    return context.strip(), prompt.removeprefix(beginning)
 
 
 def stable_length(prompt: str) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from attractor_nb.decisions.replays.cache_rules import UNCACHED_TYPES
 from attractor_nb.errors import OptionError
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.calls.cached import INPUTS_FILE, CacheLook
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.states import NodeStatus
@@ -91,7 +91,7 @@ def _look(text: str | None) -> CacheLook | None:
     if text is None:
         return None
     try:
-        return CacheLook.from_plain(json.loads(text))
+        return CacheLook.from_plain(read_bounded_json(text))
     except ValueError:
         return None
 

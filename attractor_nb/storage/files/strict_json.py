@@ -7,16 +7,16 @@ texts without end are refused, with the place. It must not know what the JSON is
 from __future__ import annotations
 
 import json
-import re
 from math import isinf
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
+from attractor_nb.model.bounded_json import MAX_DEPTH, is_too_deep
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAX_DEPTH = 100
 MAX_BYTES = 256 * 1024 * 1024
 
 
@@ -36,7 +36,8 @@ def read_json(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
     text = _decoded(data, max_bytes) if isinstance(data, bytes) else data
     if len(text) > max_bytes:
         raise JsonProblem(f"is larger than {_size(max_bytes)}")
-    _check_depth(text)
+    if is_too_deep(text):
+        raise JsonProblem(f"is nested deeper than {MAX_DEPTH} levels")
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -110,23 +111,6 @@ def _decoded(data: bytes, max_bytes: int) -> str:
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise JsonProblem(f"is not UTF-8 text (byte {error.start})") from None
-
-
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
-
-
-def _check_depth(text: str) -> None:
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return
-    depth = 0
-    for found in _BRACKETS.finditer(text):
-        bracket = found[0]
-        if bracket in "[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise JsonProblem(f"is nested deeper than {MAX_DEPTH} levels")
-        elif bracket in "]}":
-            depth -= 1
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -16,12 +16,13 @@ import msgspec
 from msgspec.structs import replace
 
 from attractor_nb.errors import CheckpointCorrupt
+from attractor_nb.model.bounded_json import MAX_DEPTH
 from attractor_nb.model.events import LOG_FORM, PipelineStarted, StageEnd, UnknownEvent, event_from_plain, read_event
 from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.model.record import encode
 from attractor_nb.model.redacted import redact_event
 from attractor_nb.redaction import may_hold
-from attractor_nb.storage.files.strict_json import MAX_DEPTH, json_bytes, read_json
+from attractor_nb.storage.files.strict_json import json_bytes, read_json
 
 if TYPE_CHECKING:
     from attractor_nb.model.events import Event

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from attractor_nb.decisions.overrides import is_of_the_engine
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.handlers.codergen import task_of
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.vocabulary.variables import lookup_in, rendered
 from attractor_nb.redaction import redacted_value
 from attractor_nb.views.texts.prose import prose_of
@@ -114,7 +115,7 @@ def _row(key: str, value: Any) -> dict[str, Any]:
 def _read(text: str) -> Any:
     """A value as somebody writes it: JSON, or else the text itself."""
     try:
-        return json.loads(text)
+        return read_bounded_json(text)
     except ValueError:
         return text
 

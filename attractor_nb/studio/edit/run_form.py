@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.runtime.launch import options_for, start_run
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ def _value(declared: Input | None, given: object) -> Any:
     if not isinstance(given, str) or declared is None or declared.type not in {"array", "object"}:
         return given
     try:
-        return json.loads(given)
-    except (ValueError, RecursionError):
+        return read_bounded_json(given)
+    except ValueError:
         raise OptionError(
             f"{declared.name} is not a JSON {declared.type}: {given[:80]}",
             hint='for example ["a", "b"]' if declared.type == "array" else 'for example {"a": 1}',

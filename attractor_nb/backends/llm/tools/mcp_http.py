@@ -26,6 +26,7 @@ from attractor_nb.backends.llm.clients import UnusableNetwork, http_client
 from attractor_nb.backends.llm.tools.mcp_stdio import MAX_MESSAGE_BYTES
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.allowed_tools import header_variables, read_headers
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.network import is_local, proxy_variables
 from attractor_nb.redaction import learn
 
@@ -289,8 +290,8 @@ def _own_words(body: bytes) -> str:
     """What a refusal says: the message of its JSON, or its text; nothing of a page for people."""
     text = body.decode("utf-8", "replace").strip()
     try:
-        said: Any = json.loads(text)
-    except (ValueError, RecursionError):
+        said: Any = read_bounded_json(text)
+    except ValueError:
         return "" if text.startswith("<") else " ".join(text[:_MAX_WORDS].split())
     for name in ("error", "message", "error_description", "detail"):
         if isinstance(said, dict) and name in said:
