@@ -183,6 +183,37 @@ def test_a_function_that_is_not_registered_is_an_error_before_the_run():
     assert pipeline.run(wait=True).status == "success"
 
 
+@pytest.mark.parametrize(
+    ("attributes", "place"),
+    [("type=function", "function"), ('type=function, function=""', '""'), ('function=" "', '" "')],
+    ids=["absent", "empty", "blank"],
+)
+@pytest.mark.parametrize("functions", [{}, {"work": lambda: True}], ids=["none registered", "one registered"])
+def test_a_stage_that_names_no_function_is_an_error_before_the_run(functions, attributes, place):
+    pipeline = Pipeline(TEXT.replace("function=work", attributes), functions=functions)
+    (finding,) = [found for found in pipeline.diagnostics if found.is_error]
+    assert (finding.rule, finding.node_id, finding.span.text) == ("function_known", "work", place)
+    assert finding.message == 'the function stage "work" names no function'
+    assert finding.fix.title == "add function=NAME"
+    with pytest.raises(ValidationError):
+        pipeline.run()
+
+
+def test_a_handler_of_the_callers_own_for_the_type_needs_no_function():
+    def handler(node, context, graph, logs_root):
+        del node, context, graph, logs_root
+        return Outcome.success()
+
+    pipeline = Pipeline(TEXT.replace("function=work", "type=function"), handlers={"function": handler})
+    assert not [found for found in pipeline.diagnostics if found.is_error]
+    assert pipeline.run(wait=True).status == "success"
+
+
+def test_each_item_of_a_list_names_a_function_too():
+    text = TEXT.replace("function=work", 'type=function, for_each="item in files"')
+    assert [found.rule for found in Pipeline(text).diagnostics if found.is_error] == ["function_known"]
+
+
 def test_a_type_of_its_own_makes_the_function_a_finding():
     pipeline = Pipeline(TEXT.replace("rank=3", "type=codergen"), functions={"work": lambda: True})
     messages = [found.message for found in pipeline.diagnostics if found.rule == "function_known"]

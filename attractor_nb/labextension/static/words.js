@@ -1061,7 +1061,7 @@ export const RULES = {
   "shape_alias": "Start and exit have the shapes of the specification.",
   "type_known": "A node's type names a handler.",
   "handler_missing": "Every node has a handler here.",
-  "function_known": "A function is one that was registered, and the node calls it.",
+  "function_known": "A function stage names a function that was registered, and a node that names one calls it.",
   "prompt_on_llm_nodes": "A model stage has a prompt.",
   "tool_without_command": "A tool stage has a command.",
   "pipe_hides_failure": "A goal gate's command fails when its check fails.",

@@ -193,11 +193,12 @@ def handler_missing(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def function_known(survey: Survey) -> Iterator[Finding]:
-    """A `function` is one that was registered, and the node calls it.
+    """A function stage names a `function` that was registered, and a node that names one calls it.
 
     The caller registers functions in Python: `Pipeline(…, functions={"count": count})`. The command line and the
     server have none, so a pipeline with functions runs from a notebook or a script. A node with another `type` calls
-    its handler and not the function.
+    its handler and not the function. A node with `type=function` alone has nothing to call, and its stage would fail
+    after everything before it was paid for.
 
     Bad, where no function `count` is registered:
 
@@ -209,13 +210,19 @@ def function_known(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] lines [shape=parallelogram, tool_command="wc -l notes.md"]
             exit [shape=Msquare]  start -> lines -> exit }
     """
-    known = survey.options.functions
+    known, is_ours = survey.options.functions, FUNCTION_TYPE not in survey.options.taken_over
+    for node_id in survey.of_type(FUNCTION_TYPE) if is_ours else ():
+        node = survey.graph.nodes[node_id]
+        if not node.get("function", str, "").strip():
+            span = value_span(node, "function" if "function" in node.attrs else "type")
+            message = f'the function stage "{node_id}" names no function'
+            yield Finding(message, span, node_id, fix=Fix("add function=NAME"))
     for node in survey.having("function"):
         name, kind = node.get("function", str, "").strip(), survey.types[node.id]
         if kind in BUILT_IN_TYPES:
             message = f'"{node.id}" has the type "{kind}", so its function "{name}" is not called'
             yield Finding(message, value_span(node, "function"), node.id, fix=Fix("remove the type, or the function"))
-        elif known is not None and kind == FUNCTION_TYPE and name not in known:
+        elif is_ours and known is not None and name and name not in known and kind == FUNCTION_TYPE:
             yield unregistered(node, "function", f'"{node.id}" calls the function', name, "functions", known)
 
 
