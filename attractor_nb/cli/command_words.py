@@ -48,8 +48,8 @@ _CALLS: Final = tuple(
             "give --auto-approve",
         ),
         (r'interviewer="(auto|console)"', r"--gates \1"),
-        (r": Pipeline\(…, ", " in Python: Pipeline(…, "),
-        (r"^Pipeline\(…, ", "in Python: Pipeline(…, "),
+        (r": +(Pipeline\(…, |ProviderBackend\()", r" in Python: \1"),
+        (r"^(?=Pipeline\(…, )", "in Python: "),
     )
 )
 """Python as remedies have it, and what the command line has for it, applied in this order."""
@@ -85,6 +85,22 @@ def message_in_options(message: str) -> str:
     """
     found = _SUBJECT.match(message)
     return message if found is None else _flag(found[1]) + message[found.end() :]
+
+
+def reason_in_options(reason: str) -> str:
+    """Why a stage failed: the remedies at its end, in brackets, as ``in_options``; what went wrong stays.
+
+    >>> reason_in_options('max_steps=3 reached; x calls "y", which is not registered (Pipeline(…, functions={"y": y}))')
+    'max_steps=3 reached; x calls "y", which is not registered (in Python: Pipeline(…, functions={"y": y}))'
+    """
+    if not reason.endswith(")"):
+        return reason
+    depth = 0
+    for place in range(len(reason) - 1, 0, -1):
+        depth += (reason[place] == ")") - (reason[place] == "(")
+        if not depth:
+            return reason[: place + 1] + in_options(reason[place + 1 : -1]) + ")"
+    return reason
 
 
 def report_in_options(lines: Iterable[str]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from rich.console import Group
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
+from attractor_nb.cli.command_words import reason_in_options
 from attractor_nb.cli.console_questions import recorded_by, settled_trust
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import GateMode
@@ -336,7 +337,7 @@ class MapProgress:
         """Write a row's line; at a terminal the bar says what succeeds."""
         if self._terminal.is_live and result.is_success:
             return
-        words = result.reason or ("read, had ended before" if result.was_finished else "")
+        words = reason_in_options(result.reason) or ("read, had ended before" if result.was_finished else "")
         words = first_words(one_line("; ".join(filter(None, (result.mark, words)))), REASON_CHARS)
         time = duration_text(result.duration)
         tone = Tone.of(result.status)

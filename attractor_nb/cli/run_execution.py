@@ -109,6 +109,7 @@ def resume_directory(
             rewind_to=rewind_to,
             visit=visit,
             take_over=take_over,
+            wait=False,
             **given,
         )
         changed = changed_source(pipeline, logs_root / SOURCE_NAME, read_facts(logs_root))
@@ -142,7 +143,7 @@ def fork_directory(
 
     def start(given: dict[str, Any]) -> Run:
         other = pipeline if graph else None
-        return parent.fork(node, visit, **changes, pipeline=other, logs_root=fork_root, **given)
+        return parent.fork(node, visit, **changes, pipeline=other, logs_root=fork_root, wait=False, **given)
 
     return _watch(pipeline, settings, start, logs_root, backend=_kept_backend(settings, logs_root))
 

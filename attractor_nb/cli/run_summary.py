@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.cli.command_words import reason_in_options
 from attractor_nb.model.states import RunStatus
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.summary_line import cached_words, duration_text, usage_words
@@ -29,7 +30,7 @@ def in_words(result: RunResult) -> str:
         parts.append(cached_words(result.view))
     lines = ["   ".join([*parts, *usage_words(result.usage)])]
     if (result.status == "fail" and result.reason) or result.is_unmeasured:
-        lines.append(f"  reason  {one_line(result.reason)}")
+        lines.append(f"  reason  {one_line(reason_in_options(result.reason))}")
     if result.logs_root.is_dir():
         lines.append(f"  run directory  {shown_path(result.logs_root)}")
     if result.branch:

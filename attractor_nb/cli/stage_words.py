@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.cli.command_words import reason_in_options
 from attractor_nb.model.branch import parts_of
 from attractor_nb.model.events import StageEnd, StageFailed
 from attractor_nb.model.outcome import StageStatus
@@ -40,7 +41,7 @@ class StageWords:
         outcome = event.outcome
         if isinstance(event, StageFailed) or outcome.status is StageStatus.RETRY:
             error = event.error if isinstance(event, StageFailed) else ""
-            parts = [first_words(error or outcome.failure_reason, REASON_CHARS)]
+            parts = [first_words(reason_in_options(error or outcome.failure_reason), REASON_CHARS)]
         else:
             parts = [self.label(event.name)]
         if fan_out := self._view.fan_outs.get((event.branch, event.name)):

@@ -58,5 +58,5 @@ def load_pipeline(
         RunNotFound: There is no run, or it does not hold its source.
     """
     own = {name: value for name, value in locals().items() if name in OF_A_PIPELINE}
-    options = given_options({**own, **unknown})
+    options = given_options({**own, "name": name or None, **unknown})  # else the recorded one
     return read_definition(as_path(logs_root), Pipeline, options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from msgspec import Struct, field
 
@@ -32,6 +32,7 @@ from attractor_nb.storage.run_store import DirectoryRunStore
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
+    from attractor_nb.backends.llm.provider_backend import ProviderBackend
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.events import Event, PipelineRewound
     from attractor_nb.model.graph import Graph
@@ -162,7 +163,15 @@ def begin(
 
 
 def describe_backend(backend: BackendSpec) -> str:
-    """What the manifest says of a backend: its name, or a description of the caller's own object."""
+    """What the manifest says of a backend: its name, or a description of the caller's own object.
+
+    Models of providers have the name of all, and their options in ``backend_facts``.
+    """
+    return "llm" if _is_of_providers(backend) else name_of_backend(backend)
+
+
+def name_of_backend(backend: BackendSpec) -> str:
+    """The name that makes a backend without options, or a description of the caller's own object."""
     if backend is None or type(backend) is SimulatedBackend:
         return SIMULATED
     if isinstance(backend, str):
@@ -170,12 +179,17 @@ def describe_backend(backend: BackendSpec) -> str:
     return f"{getattr(backend, '__qualname__', type(backend).__qualname__)} (own)"
 
 
+def _is_of_providers(backend: BackendSpec) -> TypeGuard[ProviderBackend]:
+    """Whether it is exactly ours: what a class of somebody's own is made of is not known."""
+    return backends.is_provider(backend) and type(backend) is backends.ProviderBackend
+
+
 def backend_facts(backend: BackendSpec, graph: Graph) -> dict[str, Any]:
     """What the manifest says of models of providers, under a key of its own; nothing of other backends."""
     if backend == "llm":
         backend = backends.ProviderBackend()
-    if not backends.is_provider(backend) or type(backend) is not backends.ProviderBackend:
-        return {}  # what a class of somebody's own is made of is not known
+    if not _is_of_providers(backend):
+        return {}
     return {"backend_facts": backend.recorded(graph)}
 
 

@@ -23,7 +23,7 @@ from attractor_nb.runtime.execution import kept_options
 from attractor_nb.runtime.handles.hosts import check_host
 from attractor_nb.runtime.handles.recorded_state import recorded_commit, restored_state
 from attractor_nb.runtime.latest_state import read_latest
-from attractor_nb.runtime.launch import resume_run
+from attractor_nb.runtime.launch import refuse_own_loop, resume_run
 from attractor_nb.runtime.pins import read_pins
 from attractor_nb.runtime.prepare.declared_inputs import later_inputs
 from attractor_nb.runtime.prepare.known_secrets import learn_for_run, stored_source
@@ -89,6 +89,7 @@ def fork_run(
     prompt: str | None = None,
     pipeline: Definition | None = None,
     on_graph_change: str | None = None,
+    is_waited_for: bool = False,
     **options: Any,
 ) -> Execution:
     """Begin a run that goes another way from just before a visit, and start it; see ``Run.fork``."""
@@ -102,10 +103,12 @@ def fork_run(
     has_own_backend = chosen is not run.pipeline and chosen.run_defaults.get("backend") is not None
     options.update(kept_options(run).added_to(options, has_own_backend=has_own_backend))
     with held_interrupts():
+        if is_waited_for:
+            refuse_own_loop(read_options(chosen.run_defaults, **options).host)
         logs_root = _make_fork(chosen, run.logs_root, rewind, change, options)
     for name in ("logs_root", "runs_dir"):
         options.pop(name, None)
-    return resume_run(chosen, logs_root, on_graph_change=change, **options)
+    return resume_run(chosen, logs_root, on_graph_change=change, is_waited_for=is_waited_for, **options)
 
 
 def _keys_of(events: Iterable[Event]) -> Iterator[str]:

@@ -99,6 +99,7 @@ def resume_run(
     kept: KeptOptions | None = None,
     on_graph_change: str = "error",
     rewind: Rewind | None = None,
+    is_waited_for: bool = False,
     **given: Any,
 ) -> Execution:
     """Go on with what a run directory holds, by the options of a call; see ``Pipeline.resume``."""
@@ -106,9 +107,17 @@ def resume_run(
         given.update(kept.added_to(given))
     recorded_options.check_own(logs_root, given)
     chosen = options_for(pipeline, **given)
+    if is_waited_for:
+        refuse_own_loop(chosen.host)
     with held_interrupts() as interrupt:
         return go_on(
-            pipeline, logs_root, chosen, interrupt, on_graph_change=on_graph_change, is_waited_for=False, rewind=rewind
+            pipeline,
+            logs_root,
+            chosen,
+            interrupt,
+            on_graph_change=on_graph_change,
+            is_waited_for=is_waited_for,
+            rewind=rewind,
         )
 
 

@@ -37,7 +37,7 @@ from attractor_nb.runtime.result_making import result_of
 from attractor_nb.source import SourceText
 from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.log.event_log import log_size
-from attractor_nb.storage.map_directory import is_map, read_map_source
+from attractor_nb.storage.map_directory import is_map, read_map, read_map_source
 from attractor_nb.storage.run_directory import SOURCE_NAME, first_directory
 from attractor_nb.storage.stored_run import StoredRun, read_run
 
@@ -70,7 +70,11 @@ def read_definition(
     """
     if is_map(path):
         origin = path.absolute() / SOURCE_NAME
-        return kind(SourceText(read_map_source(path), str(origin)), origin=origin, **options)
+        source = SourceText(read_map_source(path), str(origin))
+        named = dict(options)
+        with contextlib.suppress(RunError):  # a manifest that is damaged; the source is whole
+            named.setdefault("name", str(read_map(path).get("pipeline_name", "")))
+        return kind(source, origin=origin, **named)
     return _definition(read_run(path), kind, options)
 
 

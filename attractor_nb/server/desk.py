@@ -218,6 +218,7 @@ class RunDesk:
             run = Run.load(place).resume(
                 on_graph_change=request.on_graph_change,
                 session=place if (place / ".founder-mode").is_dir() else False,
+                wait=False,
                 **request.given(*names),
                 **_own_place(place),
                 **_HOW,
@@ -245,7 +246,7 @@ class RunDesk:
             note(name)
             with self.started.noted(name):
                 given |= _own_place(parent.logs_root)
-            run = parent.fork(request.node, request.visit, logs_root=self.root / name, **given, **_HOW)
+            run = parent.fork(request.node, request.visit, logs_root=self.root / name, wait=False, **given, **_HOW)
             return self._keep(name, run)
 
     def cancel(self, run_id: str) -> None:

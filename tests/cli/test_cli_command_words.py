@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from attractor_nb.cli.command_words import in_options, report_in_options
+from attractor_nb import Pipeline, Run
+from attractor_nb.cli.command_words import in_options, reason_in_options, report_in_options
 
 PYTHON = re.compile(r'\b(?:run|pipeline|Run|Pipeline)\b\.?\w*\(|\w+=(?:True|\[|\{|…|"[^"]*")|ProviderBackend')
 
@@ -46,10 +47,40 @@ def test_a_remedy_in_python_has_its_command(python, words):
     [
         ('register it: Pipeline(…, functions={"count": count})', "register it in Python: Pipeline(…, functions="),
         ('Pipeline(…, guards={"sprint": …})', "in Python: Pipeline(…, guards="),
+        ("wait longer: ProviderBackend(read_timeout_seconds=…)", "wait longer in Python: ProviderBackend("),
     ],
 )
 def test_what_the_command_line_has_no_option_for_is_said_to_be_python(python, words):
     assert in_options(python).startswith(words)
+
+
+REASON = 'a calls the function "count", which is not registered (Pipeline(…, functions={"count": count}))'
+
+
+def test_the_reason_of_a_stage_that_failed_says_what_is_python(command, sources):
+    (sources / "own.dot").write_text(
+        "digraph { start [shape=Mdiamond] a [function=count] done [shape=Msquare] start -> a -> done }"
+    )
+    Pipeline((sources / "own.dot"), severity={"function_known": "warning"}).run(
+        wait=True, trust=True, logs_root=sources / "kept"
+    )
+    assert Run.load(sources / "kept").result().reason == REASON
+    shown = command("watch", "kept", "--once").out
+    assert "not registered (in" in shown  # the line is cut behind it
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        (REASON, REASON.replace("(Pipeline", "(in Python: Pipeline")),
+        ("max_steps=3 reached; the last failure: a: no", "max_steps=3 reached; the last failure: a: no"),
+        ("the log says max_steps=3 (run.resume())", "the log says max_steps=3 (`attractor-nb resume DIR`)"),
+        (") unbalanced )", ") unbalanced )"),
+        ("", ""),
+    ],
+)
+def test_a_reason_keeps_its_words_and_its_remedy_is_said_in_options(reason, shown):
+    assert reason_in_options(reason) == shown
 
 
 def test_what_is_quoted_from_a_source_stays():

@@ -1,8 +1,10 @@
 """A resumed run is answered as it was before; it never goes on with simulated answers by accident."""
 
+import asyncio
+
 import pytest
 
-from attractor_nb import Pipeline, ProviderBackend, Run
+from attractor_nb import Pipeline, ProviderBackend, Run, RunResult, load_pipeline, runs
 from attractor_nb.backends.llm.addresses import FILE_NAME, VARIABLE
 from attractor_nb.errors import OptionError
 from attractor_nb.storage.stored_run import read_facts
@@ -95,3 +97,50 @@ def test_a_settings_file_that_cannot_be_read_is_named_by_a_replay_too(tmp_path, 
         Pipeline(SOURCE).run(wait=True, backend="llm", logs_root=tmp_path / "run", **place)
     assert told.value.hint == "correct the file, or remove it"
     assert not (tmp_path / "run").exists()
+
+
+def test_models_of_providers_are_listed_as_what_they_are(tmp_path):
+    backend = ProviderBackend("gpt-5.2", base_url="http://127.0.0.1:9/v1")
+    Pipeline(SOURCE).run(wait=True, logs_root=tmp_path / "run", backend=backend, stop_after=1)
+    facts = read_facts(tmp_path / "run")
+    assert (facts["backend"], facts["backend_facts"]["options"]["model"]) == ("llm", "gpt-5.2")
+    assert "own" not in (tmp_path / "run" / "events.jsonl").read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize("given", ["run", "map"])
+def test_a_loaded_pipeline_has_the_name_that_was_recorded(tmp_path, given):
+    pipeline = Pipeline(SOURCE.replace(" G ", " "), name="weekly")
+    if given == "run":
+        pipeline.run(wait=True, logs_root=tmp_path / "it")
+    else:
+        pipeline.map([{}], wait=True, map_dir=tmp_path / "it")
+    assert load_pipeline(tmp_path / "it").name == "weekly"
+    assert load_pipeline(tmp_path / "it", name="daily").name == "daily"
+
+
+WAYS_ON = {
+    "Pipeline.resume": lambda root, **options: Pipeline(SOURCE).resume(root, **options),
+    "Run.resume": lambda root, **options: Run.load(root).resume(**options),
+    "Run.rewind": lambda root, **options: Run.load(root).rewind("a", **options),
+    "Run.fork": lambda root, **options: Run.load(root).fork("a", **options),
+    "RunRow.resume": lambda root, **options: runs(root.parent)[0].resume(**options),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_ON)
+def test_every_way_to_go_on_takes_wait(tmp_path, way):
+    result = WAYS_ON[way](_stopped(tmp_path, None), wait=True)
+    assert isinstance(result, RunResult)
+    assert result.status == "success"
+
+
+@pytest.mark.parametrize("way", WAYS_ON)
+def test_no_way_to_go_on_blocks_the_loop_in_which_it_would_work(tmp_path, way):
+    root = _stopped(tmp_path, None)
+
+    async def go_on():
+        WAYS_ON[way](root, wait=True, host="kernel")
+
+    with pytest.raises(OptionError, match="a blocking call would stop it"):
+        asyncio.run(go_on())
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir() and not path.name.startswith(".")] == ["run"]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
+from attractor_nb.cli.command_words import reason_in_options
 from attractor_nb.cli.terminal import fitted
 from attractor_nb.cli.tones import Tone
 from attractor_nb.model.diagnostic import Severity
@@ -74,7 +75,7 @@ def run_headline(run: WatchedRun, now: float, columns: int = 0) -> str:
         parts.append(one_line(redacted(run.mark)))
     parts += usage_words(so_far(view))
     if view.reason:
-        parts.append(first_words(one_line(redacted(view.reason)), REASON_CHARS))
+        parts.append(first_words(one_line(redacted(reason_in_options(view.reason))), REASON_CHARS))
     parts = [part for part in parts if part]
     while columns and len(parts) > 1 and cells(_GAP.join(parts)) > columns:
         parts.pop()
@@ -175,7 +176,7 @@ def _words(run: WatchedRun, name: str, state: NodeState) -> str:
     node = run.graph.nodes.get(name)
     label = node.label if node and normalize_label(node.label) != normalize_label(name) else ""
     progress = state.progress if state.status.is_active else ""
-    parts = [first_words(one_line(state.reason or label), REASON_CHARS), progress, state.note]
+    parts = [first_words(one_line(reason_in_options(state.reason) or label), REASON_CHARS), progress, state.note]
     if state.attempt > 1:
         parts.append(f"{TIMES}{state.attempt}")
     if state.visits > 1:

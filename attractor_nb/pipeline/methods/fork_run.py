@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, Unpack
+import typing  # ``typing.overload`` by its long name: see ``start_run``
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
+from attractor_nb.interrupts import held_interrupts
 from attractor_nb.runtime.execution import Execution, of_kind
 from attractor_nb.runtime.prepare.run_options import ResumeKeywords, takes
 
@@ -11,11 +13,38 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.handles.run_result import RunResult
 
 
 class Forking(Execution):
     """Going another way from a visit of a run, as a run of its own."""
 
+    @typing.overload
+    def fork(
+        self,
+        node: str,
+        visit: int | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        prompt: str | None = None,
+        pipeline: Definition | None = None,
+        on_graph_change: str | None = None,
+        wait: Literal[False] = False,
+        **options: Unpack[ResumeKeywords],
+    ) -> Self: ...
+    @typing.overload
+    def fork(
+        self,
+        node: str,
+        visit: int | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        prompt: str | None = None,
+        pipeline: Definition | None = None,
+        on_graph_change: str | None = None,
+        wait: Literal[True],
+        **options: Unpack[ResumeKeywords],
+    ) -> RunResult: ...
     @takes(ResumeKeywords)
     def fork(
         self,
@@ -26,8 +55,9 @@ class Forking(Execution):
         prompt: str | None = None,
         pipeline: Definition | None = None,
         on_graph_change: str | None = None,
+        wait: bool = False,
         **options: Unpack[ResumeKeywords],
-    ) -> Self:
+    ) -> Self | RunResult:
         """Begin a run of its own that goes another way from just before a visit of a node, and start it.
 
         It is made beside this run, and bounds and backend are this run's, unless others are given.
@@ -39,6 +69,7 @@ class Forking(Execution):
             prompt: The prompt of that node in the fork.
             pipeline: What goes on in place of what this run ran.
             on_graph_change: As of ``Pipeline.resume``; with a pipeline given the change is accepted.
+            wait: Block until the end, and return the result in place of the handle.
 
         Raises:
             RunNotFound, GraphChanged, CheckpointCorrupt, RunError: It cannot begin there, and why.
@@ -48,14 +79,16 @@ class Forking(Execution):
         """
         from attractor_nb.runtime.fork import fork_run  # noqa: PLC0415 - loads an engine
 
-        fork = fork_run(
-            self,
-            node,
-            visit,
-            context=context,
-            prompt=prompt,
-            pipeline=pipeline,
-            on_graph_change=on_graph_change,
-            **options,
-        )
-        return of_kind(fork, type(self))
+        with held_interrupts():
+            fork = fork_run(
+                self,
+                node,
+                visit,
+                context=context,
+                prompt=prompt,
+                pipeline=pipeline,
+                on_graph_change=on_graph_change,
+                is_waited_for=wait,
+                **options,
+            )
+            return fork.result() if wait else of_kind(fork, type(self))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+import typing  # ``typing.overload`` by its long name: see ``start_run``
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from attractor_nb.errors import RunError
 from attractor_nb.runtime.prepare.run_options import ResumeKeywords, takes
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.pipeline.run import Run
+    from attractor_nb.runtime.handles.run_result import RunResult
 
 
 class Resumable(RunSummary):
@@ -19,6 +21,30 @@ class Resumable(RunSummary):
 
     __slots__ = ()
 
+    @typing.overload
+    def resume(
+        self,
+        *,
+        on_graph_change: str = "error",
+        rewind_to: str | None = None,
+        visit: int | None = None,
+        context: Mapping[str, Any] | None = None,
+        prompt: str | None = None,
+        wait: Literal[False] = False,
+        **options: Unpack[ResumeKeywords],
+    ) -> Run: ...
+    @typing.overload
+    def resume(
+        self,
+        *,
+        on_graph_change: str = "error",
+        rewind_to: str | None = None,
+        visit: int | None = None,
+        context: Mapping[str, Any] | None = None,
+        prompt: str | None = None,
+        wait: Literal[True],
+        **options: Unpack[ResumeKeywords],
+    ) -> RunResult: ...
     @takes(ResumeKeywords)
     def resume(
         self,
@@ -28,8 +54,9 @@ class Resumable(RunSummary):
         visit: int | None = None,
         context: Mapping[str, Any] | None = None,
         prompt: str | None = None,
+        wait: bool = False,
         **options: Unpack[ResumeKeywords],
-    ) -> Run:
+    ) -> Run | RunResult:
         """Go on with it; see ``Pipeline.resume``.
 
         Args:
@@ -38,6 +65,7 @@ class Resumable(RunSummary):
             visit: Before which of its visits, by number; the latest by default.
             context: With ``rewind_to``: values of the context that are others from there on.
             prompt: With ``rewind_to``: the prompt of that node from there on, in this run.
+            wait: Block until the end, and return the result in place of the handle.
 
         Raises:
             RunError: It is a map, it runs, or it has ended.
@@ -46,6 +74,5 @@ class Resumable(RunSummary):
 
         if self.kind == "map":
             raise RunError(f"{self.logs_root} is a map", hint="pipeline.resume_map(directory) goes on with it")
-        return Run.load(self.logs_root).resume(
-            on_graph_change=on_graph_change, rewind_to=rewind_to, visit=visit, context=context, prompt=prompt, **options
-        )
+        target: dict[str, Any] = {"rewind_to": rewind_to, "visit": visit, "context": context, "prompt": prompt}
+        return Run.load(self.logs_root).resume(on_graph_change=on_graph_change, wait=wait, **target, **options)

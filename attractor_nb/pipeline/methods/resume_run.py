@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, Unpack
+import typing  # ``typing.overload`` by its long name: see ``start_run``
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from attractor_nb.errors import RunError
+from attractor_nb.interrupts import held_interrupts
 from attractor_nb.runtime.execution import Execution, of_kind
 from attractor_nb.runtime.prepare.run_options import ResumeKeywords, takes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from attractor_nb.runtime.handles.run_result import RunResult
+
 
 class ResumingRun(Execution):
     """Going on with a run: from where it stopped, or from an earlier visit."""
 
+    @typing.overload
+    def resume(
+        self,
+        *,
+        on_graph_change: str = "error",
+        rewind_to: str | None = None,
+        visit: int | None = None,
+        context: Mapping[str, Any] | None = None,
+        prompt: str | None = None,
+        wait: Literal[False] = False,
+        **options: Unpack[ResumeKeywords],
+    ) -> Self: ...
+    @typing.overload
+    def resume(
+        self,
+        *,
+        on_graph_change: str = "error",
+        rewind_to: str | None = None,
+        visit: int | None = None,
+        context: Mapping[str, Any] | None = None,
+        prompt: str | None = None,
+        wait: Literal[True],
+        **options: Unpack[ResumeKeywords],
+    ) -> RunResult: ...
     @takes(ResumeKeywords)
     def resume(
         self,
@@ -24,8 +52,9 @@ class ResumingRun(Execution):
         visit: int | None = None,
         context: Mapping[str, Any] | None = None,
         prompt: str | None = None,
+        wait: bool = False,
         **options: Unpack[ResumeKeywords],
-    ) -> Self:
+    ) -> Self | RunResult:
         """Go on with this run where it stopped, or from before a visit; see ``Pipeline.resume``.
 
         Args:
@@ -34,6 +63,7 @@ class ResumingRun(Execution):
             visit: Before which of its visits, by number; the latest by default.
             context: With ``rewind_to``: values of the context that are others from there on.
             prompt: With ``rewind_to``: the prompt of that node from there on, in this run.
+            wait: Block until the end, and return the result in place of the handle.
 
         Raises:
             RunError: It goes on; or as of ``Pipeline.resume``.
@@ -42,16 +72,42 @@ class ResumingRun(Execution):
         from attractor_nb.runtime.rewind import read_rewind  # noqa: PLC0415 - as above
 
         self._check_resumable(is_taken_over=options.get("take_over", False))
-        resumed = resume_run(
-            self.pipeline,
-            self.logs_root,
-            kept=self._kept,
-            on_graph_change=on_graph_change,
-            rewind=read_rewind(rewind_to, visit, context, prompt),
-            **options,
-        )
-        return of_kind(resumed, type(self))
+        with held_interrupts():
+            resumed = resume_run(
+                self.pipeline,
+                self.logs_root,
+                kept=self._kept,
+                on_graph_change=on_graph_change,
+                rewind=read_rewind(rewind_to, visit, context, prompt),
+                is_waited_for=wait,
+                **options,
+            )
+            return resumed.result() if wait else of_kind(resumed, type(self))
 
+    @typing.overload
+    def rewind(
+        self,
+        node: str,
+        visit: int | None = None,
+        *,
+        on_graph_change: str = "error",
+        context: Mapping[str, Any] | None = None,
+        prompt: str | None = None,
+        wait: Literal[False] = False,
+        **options: Unpack[ResumeKeywords],
+    ) -> Self: ...
+    @typing.overload
+    def rewind(
+        self,
+        node: str,
+        visit: int | None = None,
+        *,
+        on_graph_change: str = "error",
+        context: Mapping[str, Any] | None = None,
+        prompt: str | None = None,
+        wait: Literal[True],
+        **options: Unpack[ResumeKeywords],
+    ) -> RunResult: ...
     @takes(ResumeKeywords)
     def rewind(
         self,
@@ -61,8 +117,9 @@ class ResumingRun(Execution):
         on_graph_change: str = "error",
         context: Mapping[str, Any] | None = None,
         prompt: str | None = None,
+        wait: bool = False,
         **options: Unpack[ResumeKeywords],
-    ) -> Self:
+    ) -> Self | RunResult:
         """Go on from just before a visit of a node; what came after is set aside and stays in the log.
 
         Args:
@@ -71,13 +128,13 @@ class ResumingRun(Execution):
             on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
             context: Values of the context that are others from there on.
             prompt: The prompt of that node from there on, in this run.
+            wait: Block until the end, and return the result in place of the handle.
 
         Raises:
             RunError: It goes on, or has no such visit; or as of ``Pipeline.resume``.
         """
-        return self.resume(
-            on_graph_change=on_graph_change, rewind_to=node, visit=visit, context=context, prompt=prompt, **options
-        )
+        target: dict[str, Any] = {"rewind_to": node, "visit": visit, "context": context, "prompt": prompt}
+        return self.resume(on_graph_change=on_graph_change, wait=wait, **target, **options)
 
     def _check_resumable(self, *, is_taken_over: bool) -> None:
         """Refuse to go on with a run that goes on, unless it is taken from an owner elsewhere."""

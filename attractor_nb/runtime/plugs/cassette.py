@@ -12,7 +12,7 @@ from attractor_nb import cassettes
 from attractor_nb.backends import AGENTS, NAMED, UNINSTALLED, resolve_backend
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.interviewers import RefusingInterviewer
-from attractor_nb.runtime.begin import describe_backend
+from attractor_nb.runtime.begin import name_of_backend
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.disk import Disk
 
@@ -55,7 +55,7 @@ def with_cassette(options: RunOptions, *, is_resume: bool = False) -> tuple[RunO
     if tape.is_replay:
         options = replace(options, processes=cassettes.NoProcesses(), executor=None, cassette_mode=tape.mode)
     elif not tape.backend or tape.mode == cassettes.RECORD:
-        tape.name_backend(describe_backend(options.backend))
+        tape.name_backend(name_of_backend(options.backend))
     return options, tape
 
 
