@@ -19,18 +19,20 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from filelock import FileLock, Timeout
 
 from attractor_nb.errors import AttractorError
+from attractor_nb.server.own_place import made_own_place
 from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.storage.files.atomic import read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
-from attractor_nb.storage.run_directory import make_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from pathlib import Path
 
 KEPT_SECONDS: Final = 24 * 3600.0
-KEYS_PLACE: Final = ".server/keys"
+_KEYS: Final = "keys"
+KEYS_PLACE: Final = f".server/{_KEYS}"
+_RECORD: Final = re.compile(r"\.?[0-9a-f]{64}\..*")
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}\Z")
 MAX_KEPT_BYTES: Final = 1024 * 1024
 """A longer answer is not kept: only what lint finds can be so long, and that is found again."""
@@ -60,6 +62,7 @@ class Ledger:
     """The keys that were used, and what came of them."""
 
     def __init__(self, root: Path) -> None:
+        self._root = root
         self._place = root / KEYS_PLACE
         self._uses = 0
 
@@ -114,7 +117,7 @@ class Ledger:
 
     @contextlib.contextmanager
     def _held(self, name: str) -> Generator[None]:
-        make_directory(Disk(), self._place, is_synced=True)
+        made_own_place(self._root, _KEYS, is_synced=True)
         self._uses += 1
         if self._uses % _SWEEP_EVERY == 1:
             self._sweep()
@@ -142,7 +145,8 @@ class Ledger:
         with contextlib.suppress(OSError), os.scandir(self._place) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):
-                    if entry.stat(follow_symlinks=False).st_mtime < oldest:
+                    is_record = _RECORD.fullmatch(entry.name) is not None
+                    if is_record and entry.stat(follow_symlinks=False).st_mtime < oldest:
                         os.unlink(entry.path)  # noqa: PTH108 - an entry is no Path
 
     def _read(self, name: str) -> dict[str, Any]:

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filelock import FileLock, Timeout
 
-from attractor_nb.errors import RunLocked, RunNotFound
+from attractor_nb.errors import RunLocked, RunNotFound, StorageError
+from attractor_nb.server.own_place import is_own_place, made_own_place
 from attractor_nb.server.replies import Problem
 from attractor_nb.server.requests import RUN_ID
 from attractor_nb.storage.files.atomic import read_plain_file, write_whole
 from attractor_nb.storage.files.disk import FILE_MODE, Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
 from attractor_nb.storage.log.lock import process_of, read_owner
-from attractor_nb.storage.run_directory import make_directory
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 _ID: Final = re.compile(RUN_ID)
 
-STARTED_PLACE: Final = ".server/runs"
+_RUNS: Final = "runs"
+STARTED_PLACE: Final = f".server/{_RUNS}"
 _SUFFIX: Final = ".json"
 _MAX_BYTES: Final = 64 * 1024
 _PATIENCE_SECONDS: Final = 5.0
@@ -87,16 +88,24 @@ class StartedRuns:
 
     def ids(self) -> list[str]:
         """The runs, by name: the oldest first."""
+        if not is_own_place(self._root, _RUNS):
+            return []  # no server of this root has begun one
         try:
             with os.scandir(self._place) as entries:
-                names = [entry.name for entry in entries]
-        except OSError:  # no server of this root has begun one
+                names = [entry.name for entry in entries if entry.name.endswith(_SUFFIX)]
+        except OSError:
             return []
-        return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
+        return sorted(run_id for name in names if _ID.fullmatch(run_id := name.removesuffix(_SUFFIX)))
 
     def read(self, run_id: str) -> Started | None:
-        """What is known of a run; None when no server of this root has begun it."""
-        data = read_plain_file(self._place / f"{run_id}{_SUFFIX}", max_bytes=_MAX_BYTES)
+        """What is known of a run; None when no server of this root has begun it.
+
+        Raises:
+            StorageError: It cannot be read, or was written by another user.
+        """
+        if not self._is_known_place(run_id):
+            return None
+        data = read_plain_file(self._place / f"{run_id}{_SUFFIX}", max_bytes=_MAX_BYTES, must_be_own=True)
         try:
             plain: Any = read_json(data) if data else None
         except JsonProblem:
@@ -116,7 +125,9 @@ class StartedRuns:
         Raises:
             StorageError: It cannot be noted.
         """
-        before = self.read(run_id)
+        before = None
+        with contextlib.suppress(StorageError):  # what cannot be read is replaced
+            before = self.read(run_id)
         owner = _owner(read_owner(self._root / run_id))  # until it is ours
         me = os.getpid(), socket.gethostname()
         self._write(run_id, Started(tuple(filter(None, (owner, me))), tries, last_id))
@@ -131,6 +142,8 @@ class StartedRuns:
 
     def forget(self, run_id: str) -> None:
         """There is nothing to be gone on with."""
+        if not self._is_known_place(run_id):
+            return
         for suffix in (_SUFFIX, ".lock"):
             with contextlib.suppress(OSError):
                 (self._place / f"{run_id}{suffix}").unlink(missing_ok=True)
@@ -143,8 +156,7 @@ class StartedRuns:
             Problem: Another server does.
             StorageError: The disk refused.
         """
-        make_directory(Disk(), self._place, is_synced=False)
-        path = self._place / f"{run_id}.lock"
+        path = made_own_place(self._root, _RUNS, is_synced=False) / f"{run_id}.lock"
         lock = FileLock(path, timeout=_PATIENCE_SECONDS, mode=FILE_MODE, thread_local=False)
         try:
             lock.acquire(poll_interval=0.01)
@@ -159,12 +171,16 @@ class StartedRuns:
         finally:
             lock.release()
 
+    def _is_known_place(self, run_id: str) -> bool:
+        """Whether an id is one, so that it leads nowhere else, and our folder is ours."""
+        return _ID.fullmatch(run_id) is not None and is_own_place(self._root, _RUNS)
+
     def _identity(self) -> list[Any]:
         return [os.path.realpath(self._root), self._root.stat().st_ino]
 
     def _write(self, run_id: str, started: Started) -> None:
         disk = Disk()
-        make_directory(disk, self._place, is_synced=True)
+        made_own_place(self._root, _RUNS, is_synced=True)
         try:
             parent = disk.open_directory(self._place)
         except OSError as error:
