@@ -44,7 +44,7 @@ from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import RenderableType
@@ -219,22 +219,33 @@ def _as_json_lines(result: MapResult) -> str:
 
 
 def _as_csv(result: MapResult) -> str:
-    """The columns of ``MapResult.to_frame``; what is no text is JSON, and nothing where a row has no value."""
+    """The columns of ``MapResult.to_frame``; what is no text is JSON, and nothing where a row has no value.
+
+    A text that a spreadsheet would execute as a formula begins with an apostrophe: models, tools and rows wrote it.
+    """
     lines = [{"row": number, **redacted_value(line)} for number, line in enumerate(result.lines())]
     columns = list(dict.fromkeys(name for line in lines for name in line))
+    rows = ([_cell(line.get(name)) for name in columns] for line in lines)
+    return "".join(map(_csv_line, [list(map(_cell, columns)), *rows]))
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    """A line of CSV. Python before 3.13 quotes only the line breaks that it writes itself, and any ends a row."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_cell(line.get(name)) for name in columns] for line in lines)
-    return text.getvalue()
+    csv.writer(text, lineterminator="\r\n").writerow(cells)
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return f"'{value}" if value[:1] in _FORMULA_SIGNS and not _NUMBER.fullmatch(value) else value
 
 
+_FORMULA_SIGNS: Final = frozenset("=+-@\t\r＝＋－＠")  # noqa: RUF001 - spreadsheets read the wide signs so, too
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _RESULTS: Final[Mapping[str, Callable[[MapResult], str]]] = {
     ".jsonl": _as_json_lines,
     ".ndjson": _as_json_lines,

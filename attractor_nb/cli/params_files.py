@@ -166,12 +166,13 @@ def _csv_rows(source: SourceText) -> Iterator[dict[str, Any]]:
     before = 0
     try:
         for values in reader:
-            line, before = _line_span(source, before + 1), reader.line_num
+            number, before = before + 1, reader.line_num
             if not any(value.strip() for value in values):
                 continue
             if header is None:
-                header = _header(values, line)
+                header = _header(values, _line_span(source, number))
             elif len(values) != len(header):
+                line = _line_span(source, number)  # for errors alone: it counts lines from the beginning
                 raise ParamsSyntaxError(
                     f"line {line.line} has {len(values)} values, and the first line names {len(header)}",
                     line,

