@@ -54,11 +54,13 @@ def serve_runs(runs_dir: Path, *, is_json: bool, host: str, **options: Any) -> E
             print(json.dumps({"url": url, "server": address.url, "token": address.token}), flush=True)
             return
         address = read_address(url)
-        print(url)
-        print(f"curl -H 'Authorization: Bearer {address.token}' {address.url}/pipelines", flush=True)
-        place = shown_path(runs_dir)
-        words = f"serving the runs in {place}: open that address, or give it to --server; Ctrl-C stops"
-        print("\n".join([words, *_from_elsewhere(host, address.url)]), file=sys.stderr, flush=True)
+        print(url, flush=True)  # all of stdout: a script reads it as a whole
+        hints = [
+            f"serving the runs in {shown_path(runs_dir)}: open that address, or give it to --server; Ctrl-C stops",
+            f"curl -H 'Authorization: Bearer {address.token}' {address.url}/pipelines",
+            *_from_elsewhere(host, address.url),
+        ]
+        print("\n".join(hints), file=sys.stderr, flush=True)
 
     try:
         given = {name: value for name, value in options.items() if value is not None}

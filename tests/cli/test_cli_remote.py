@@ -88,15 +88,15 @@ def asking(served, command, sources):
     return run_id
 
 
-def test_the_first_line_is_the_whole_address_with_the_token(started, sources):
+def test_stdout_is_the_whole_address_with_the_token_and_nothing_else(started, sources):
     process = started("serve", "--port", "0", "--runs-dir", "runs")
     url = process.stdout.readline().decode().strip()
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/#token=[\w-]{43}", url)
-    curl = process.stdout.readline().decode()
-    address, _, token = url.partition("/#token=")
-    assert curl == f"curl -H 'Authorization: Bearer {token}' {address}/pipelines\n"
     said = process.stderr.readline().decode()
     assert said == "serving the runs in runs: open that address, or give it to --server; Ctrl-C stops\n"
+    curl = process.stderr.readline().decode()
+    address, _, token = url.partition("/#token=")
+    assert curl == f"curl -H 'Authorization: Bearer {token}' {address}/pipelines\n"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, b"")
@@ -107,7 +107,8 @@ def test_the_first_line_is_the_whole_address_with_the_token(started, sources):
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_the_printed_curl_command_works_and_curl_with_the_url_says_what_to_send(started, sources):
     process = started("serve", "--port", "0", "--runs-dir", "runs")
-    url, curl = (process.stdout.readline().decode().strip() for _ in range(2))
+    url = process.stdout.readline().decode().strip()
+    curl = next(line for line in process.stderr if line.startswith(b"curl")).decode()
     answer = subprocess.run(curl, shell=True, capture_output=True, text=True, timeout=60)
     assert json.loads(answer.stdout)["pipelines"] == []
     page = subprocess.run(["curl", "-s", url], capture_output=True, text=True, timeout=60)
