@@ -57,7 +57,8 @@ def serve_runs(runs_dir: Path, *, is_json: bool, host: str, **options: Any) -> E
         print(url, flush=True)  # all of stdout: a script reads it as a whole
         hints = [
             f"serving the runs in {shown_path(runs_dir)}: open that address, or give it to --server; Ctrl-C stops",
-            f"curl -H 'Authorization: Bearer {address.token}' {address.url}/pipelines",
+            # the token is on stdout alone: stderr ends in logs
+            f'with that address in URL: curl -H "Authorization: Bearer ${{URL#*=}}" {address.url}/pipelines',
             *_from_elsewhere(host, address.url),
         ]
         print("\n".join(hints), file=sys.stderr, flush=True)

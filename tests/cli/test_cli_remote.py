@@ -94,9 +94,9 @@ def test_stdout_is_the_whole_address_with_the_token_and_nothing_else(started, so
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/#token=[\w-]{43}", url)
     said = process.stderr.readline().decode()
     assert said == "serving the runs in runs: open that address, or give it to --server; Ctrl-C stops\n"
-    curl = process.stderr.readline().decode()
-    address, _, token = url.partition("/#token=")
-    assert curl == f"curl -H 'Authorization: Bearer {token}' {address}/pipelines\n"
+    address = url.partition("/#token=")[0]
+    curl = f'curl -H "Authorization: Bearer ${{URL#*=}}" {address}/pipelines'
+    assert process.stderr.readline().decode() == f"with that address in URL: {curl}\n"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, b"")
@@ -108,8 +108,11 @@ def test_stdout_is_the_whole_address_with_the_token_and_nothing_else(started, so
 def test_the_printed_curl_command_works_and_curl_with_the_url_says_what_to_send(started, sources):
     process = started("serve", "--port", "0", "--runs-dir", "runs")
     url = process.stdout.readline().decode().strip()
-    curl = next(line for line in process.stderr if line.startswith(b"curl")).decode()
-    answer = subprocess.run(curl, shell=True, capture_output=True, text=True, timeout=60)
+    hint = next(line for line in process.stderr if b"curl" in line).decode()
+    curl = hint.partition("URL: ")[2]
+    answer = subprocess.run(
+        curl, shell=True, capture_output=True, text=True, timeout=60, env={**os.environ, "URL": url}
+    )
     assert json.loads(answer.stdout)["pipelines"] == []
     page = subprocess.run(["curl", "-s", url], capture_output=True, text=True, timeout=60)
     assert "curl -H 'Authorization: Bearer TOKEN' ADDRESS/pipelines" in page.stdout.splitlines()[1]
