@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.answers.response_schemas import field_keys
+from attractor_nb.decisions.answers.response_schemas import field_keys, is_schema_name
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.literals import embed_value
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, parse_inputs
@@ -29,7 +29,7 @@ from attractor_nb.model.vocabulary.variables import GOAL
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 KEYWORDS: Final = ("digraph", "graph", "node", "edge", "subgraph")
 TOKEN: Final = re.compile(
@@ -54,6 +54,11 @@ _LEFT_BY_TYPE: Final = {
 """Context keys that stages of a type leave."""
 
 
+def no_schema(name: str) -> str:  # noqa: ARG001 - the shape of registered schemas
+    """Nothing is registered."""
+    return ""
+
+
 @dataclass(slots=True)
 class CellOutline:
     """What a text mentions.
@@ -62,11 +67,18 @@ class CellOutline:
         graph: Attributes of the graph.
         nodes: Attributes of each node, in order of first mention.
         labels: Labels of edges.
+        registered: Gives the JSON Schema of a registered model by its name; empty for any other text.
     """
 
     graph: dict[str, str] = field(default_factory=dict[str, str])
     nodes: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     labels: list[str] = field(default_factory=list[str])
+    registered: Callable[[str], str] = no_schema
+
+    def schema_of(self, node_id: str) -> str:
+        """The JSON Schema of the answers of a node: that which it holds, or that of the model which it names."""
+        text = self.nodes.get(node_id, {}).get("response_schema", "").strip()
+        return self.registered(text) or text if is_schema_name(text) else text
 
     def type_of(self, node_id: str) -> str:
         """The handler type of a node."""
@@ -92,7 +104,7 @@ class CellOutline:
                 found.setdefault(key, f"left by {node_id}")
             if (kind == DEFAULT_TYPE or kind not in BUILT_IN_TYPES) and FOR_EACH not in attrs:
                 found[f"{node_id}.response"] = f"left by {node_id}"
-            found |= dict.fromkeys(_answer_keys(node_id, attrs), f"left by {node_id}")
+            found |= dict.fromkeys(self._answer_keys(node_id, attrs), f"left by {node_id}")
             if kind in CHILD_TYPES:
                 found[f"{node_id}.run_id"] = f"left by {node_id}"
                 found |= dict.fromkeys(_outputs(attrs), f"left by {node_id}")
@@ -106,11 +118,18 @@ class CellOutline:
 
     def _item_keys(self, attrs: dict[str, str]) -> Iterator[str]:
         yield from ITEM_KEYS
-        for node_id, held in self.nodes.items():
+        for node_id in self.nodes:
             below, of_list = f"{node_id}.verdict.", list_key(attrs[FOR_EACH])
             if of_list.startswith(below):
                 names = [*of_list.removeprefix(below).split("."), "0"]
-                yield from field_keys(held.get("response_schema", ""), ITEM, names)
+                yield from islice(field_keys(self.schema_of(node_id), ITEM, names), MOST_FIELDS)
+
+    def _answer_keys(self, node_id: str, attrs: dict[str, str]) -> list[str]:
+        """The keys of a structured answer; those of the items of a list are in lists."""
+        if FOR_EACH in attrs:
+            return [f"{node_id}.{name}" for name in LIST_KEYS]
+        key, schema = f"{node_id}.verdict", self.schema_of(node_id)
+        return [key, *islice(field_keys(schema, key), MOST_FIELDS)] if schema else []
 
     @property
     def servers(self) -> list[str]:
@@ -123,14 +142,6 @@ class CellOutline:
         return list(dict.fromkeys(attrs[name] for attrs in held if attrs.get(name)))
 
 
-def _answer_keys(node_id: str, attrs: dict[str, str]) -> list[str]:
-    """The keys of a structured answer; those of the items of a list are in lists."""
-    if FOR_EACH in attrs:
-        return [f"{node_id}.{name}" for name in LIST_KEYS]
-    key, schema = f"{node_id}.verdict", attrs.get("response_schema", "")
-    return [key, *islice(field_keys(schema, key), MOST_FIELDS)] if schema else []
-
-
 def _outputs(attrs: dict[str, str]) -> list[str]:
     try:
         return [each.name for each in parse_mapping(attrs.get("pipeline.outputs", ""))]
@@ -138,7 +149,7 @@ def _outputs(attrs: dict[str, str]) -> list[str]:
         return []
 
 
-def outline_of(before: str, after: str) -> CellOutline:
+def outline_of(before: str, after: str, registered: Callable[[str], str] = no_schema) -> CellOutline:
     """What a text mentions, without what is being written at the cursor.
 
     A string that is not closed yet would swallow what comes behind it: then the cursor's line is left out.
@@ -146,7 +157,7 @@ def outline_of(before: str, after: str) -> CellOutline:
     text = before + after
     if len([found for found in _QUOTE.findall(text) if found == '"']) % 2:
         text = before[: before.rfind("\n") + 1] + after[max(0, after.find("\n")) :]
-    found = CellOutline()
+    found = CellOutline(registered=registered)
     for statement in _statements(text):
         statement.tell(found)
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.vocabulary.attribute_kinds import Scope
@@ -30,6 +31,7 @@ OPTIONS: Final = {
     "--auto-approve": "answer gates with their first choice",
     "--live": "the live view: auto, on or off",
 }
+_GRAPH: Final = re.compile(r"\bdigraph\s+([A-Za-z_]\w*)")
 _VALUES_OF_OPTION: Final = {"--backend": BACKENDS, "--live": ("auto", "on", "off")}
 
 
@@ -37,13 +39,23 @@ def _no_models(provider: str) -> Sequence[str]:  # noqa: ARG001 - the shape of a
     return ()
 
 
-def suggest(cell: str, cursor: int, listed_models: Callable[[str], Sequence[str]] = _no_models) -> Suggestions:
+def _no_schema(pipeline: str, name: str) -> str:  # noqa: ARG001 - the shape of registered models
+    return ""
+
+
+def suggest(
+    cell: str,
+    cursor: int,
+    listed_models: Callable[[str], Sequence[str]] = _no_models,
+    registered: Callable[[str, str], str] = _no_schema,
+) -> Suggestions:
     """The words that fit at an offset of a cell; nothing for a cell of another kind.
 
     Args:
         cell: The cell, with the line of the magic.
         cursor: The offset.
         listed_models: Gives the models of a provider that a price list names; of all for an empty name.
+        registered: Gives the JSON Schema of the model that a cell's pipeline, by its name, knows by a name.
     """
     first, line_end, _ = cell.partition("\n")
     if not first.startswith(MAGIC):
@@ -51,7 +63,13 @@ def suggest(cell: str, cursor: int, listed_models: Callable[[str], Sequence[str]
     if not line_end or cursor <= len(first):
         return _on_magic_line(cell[:cursor], cell[len(first) :])
     body, at = cell[len(first) + 1 :], cursor - len(first) - 1
-    return _in_body(body[:at], body[at:], listed_models)
+    return _in_body(body[:at], body[at:], listed_models, partial(registered, _pipeline_name(first, body)))
+
+
+def _pipeline_name(line: str, body: str) -> str:
+    """The variable that the pipeline of a cell has: the word behind the magic, else the graph's name."""
+    given = re.match(rf"{MAGIC}[ \t]+([A-Za-z_]\w*)", line) or _GRAPH.search(body)
+    return given[1] if given else ""
 
 
 def _on_magic_line(text: str, body: str) -> Suggestions:
@@ -89,10 +107,12 @@ class _Place:
         return Scope.GRAPH if self.statement == "graph" or not self.is_in_list else Scope.NODE
 
 
-def _in_body(before: str, after: str, listed_models: Callable[[str], Sequence[str]]) -> Suggestions:
+def _in_body(
+    before: str, after: str, listed_models: Callable[[str], Sequence[str]], registered: Callable[[str], str]
+) -> Suggestions:
     place = _scan(before)
     if place.is_value:
-        outline = outline_of(before, after)
+        outline = outline_of(before, after, registered)
         node_id = place.statement if place.scope is Scope.NODE else ""
         return fitting_value(
             Value(place.scope, place.name, place.fragment, after, place.provider, outline, listed_models, node_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from threading import get_ident
 
 # IPython's formatter registry and its matchers have no types.
@@ -57,6 +58,7 @@ def load(shell: InteractiveShell) -> None:
     shell.events.register("post_run_cell", presenter.offer_to_reopen)
     shell.register_magics(AttractorMagics(shell, presenter))
     completer = shell.Completer
+    cell_matcher = cell_matcher_of(shell)
     completer.custom_matchers.append(cell_matcher)
     formatter: Any = shell.display_formatter
     if formatter is not None:
@@ -137,24 +139,44 @@ def _was_stopped(result: Any) -> bool:
     return result is None or isinstance(result.error_in_exec, KeyboardInterrupt | asyncio.CancelledError)
 
 
-@context_matcher(identifier="attractor_nb.cell", priority=200)
-def cell_matcher(context: CompletionContext) -> SimpleMatcherResult:
-    """Options, node ids, attributes and their values; Python names are left out of such cells."""
-    if not context.full_text.startswith("%%"):
-        return {"completions": []}
-    from attractor_nb.notebook.completion import MAGIC, suggest  # noqa: PLC0415 - %load_ext stays light
+def cell_matcher_of(shell: InteractiveShell) -> Callable[[CompletionContext], SimpleMatcherResult]:
+    """The matcher of the cells of a shell."""
 
-    if not context.full_text.startswith(MAGIC):
-        return {"completions": []}
-    lines = context.full_text.split("\n")
-    offset = sum(len(line) + 1 for line in lines[: context.cursor_line]) + context.cursor_position
-    found = suggest(context.full_text, offset, _listed_models)
-    return {
-        "completions": [SimpleCompletion(text=item.text, type=item.kind) for item in found.items],
-        "matched_fragment": found.fragment,
-        "ordered": True,
-        "suppress": context.cursor_line > 0 or bool(found.items),
-    }
+    @context_matcher(identifier="attractor_nb.cell", priority=200)
+    def cell_matcher(context: CompletionContext) -> SimpleMatcherResult:
+        """Options, node ids, attributes and their values; Python names are left out of such cells."""
+        if not context.full_text.startswith("%%"):
+            return {"completions": []}
+        from attractor_nb.notebook.completion import MAGIC, suggest  # noqa: PLC0415 - %load_ext stays light
+
+        if not context.full_text.startswith(MAGIC):
+            return {"completions": []}
+        lines = context.full_text.split("\n")
+        offset = sum(len(line) + 1 for line in lines[: context.cursor_line]) + context.cursor_position
+        found = suggest(context.full_text, offset, _listed_models, partial(_registered, shell))
+        return {
+            "completions": [SimpleCompletion(text=item.text, type=item.kind) for item in found.items],
+            "matched_fragment": found.fragment,
+            "ordered": True,
+            "suppress": context.cursor_line > 0 or bool(found.items),
+        }
+
+    return cell_matcher
+
+
+def _registered(shell: InteractiveShell, pipeline: str, name: str) -> str:
+    """The JSON Schema of the model that a cell knows by a name: that of its pipeline, else of the notebook."""
+    from attractor_nb.handlers.named_models import schema_text  # noqa: PLC0415 - as above
+    from attractor_nb.notebook.surroundings import models_in  # noqa: PLC0415 - as above
+
+    names: dict[str, Any] = shell.user_ns
+    held: Any = getattr(names.get(pipeline), "schemas", None)
+    models: dict[str, Any] = {**models_in(names, [name]), **(held if isinstance(held, dict) else {})}
+    model: Any = models.get(name)
+    try:
+        return schema_text(model) if model is not None else ""
+    except Exception:  # noqa: BLE001 - whatever the model's own hooks raise; nothing is offered then
+        return ""
 
 
 def _listed_models(provider: str) -> Sequence[str]:

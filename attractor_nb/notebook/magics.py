@@ -23,6 +23,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.vocabulary.option_meanings import OF_A_RUN
+from attractor_nb.notebook.surroundings import models_in
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class AttractorMagics(Magics):
             write_file(as_path(options.write, "--write"), cell)
         pipeline = self._make(SourceText(cell, CELL_NAME, first_line=BODY_LINE), options, params)
         self._register_functions(pipeline)
+        self._register_models(pipeline)
         name = options.name or pipeline.name
         if name.isidentifier():
             self.shell.user_ns[name] = pipeline
@@ -176,6 +178,14 @@ class AttractorMagics(Magics):
             found = cast("object", self.shell.user_ns.get(name))
             if inspect.isfunction(found) and found.__module__ == "__main__":
                 pipeline.register_function(name, found)
+
+    def _register_models(self, pipeline: Any) -> None:
+        """Register the pydantic models of the notebook that the cell names (``response_schema=Review``)."""
+        graph = pipeline.graph
+        named = [node.get(name, str, "") for node in graph.nodes.values() for name in ("response_schema", "human.form")]
+        names: dict[str, Any] = self.shell.user_ns
+        for name, model in models_in(names, {*named, graph.get("inputs_schema", str, "")}).items():
+            pipeline.register_schema(name, model)
 
     def _run(self, pipeline: Any, options: Any, params: dict[str, Any]) -> Any:
         given: dict[str, Any] = {

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from IPython.core.interactiveshell import InteractiveShell
+    from pydantic import BaseModel
 
 LIVE_VARIABLE: Final = "ATTRACTOR_LIVE"
 LIVE_MODES: Final = ("auto", "on", "off")
@@ -79,6 +80,12 @@ def is_live(around: Surroundings, mode: str = "", environment: Mapping[str, str]
     if mode == "auto":
         return around.has_kernel and around.is_attended
     return mode == "on" and around.has_kernel
+
+
+def models_in(names: Mapping[str, Any], wanted: Iterable[str]) -> dict[str, type[BaseModel]]:
+    """The pydantic models among the names of a notebook, of those that are wanted."""
+    found = {name: names.get(name) for name in wanted}
+    return {name: one for name, one in found.items() if isinstance(one, type) and hasattr(one, "model_json_schema")}
 
 
 def _version(text: str) -> tuple[int, ...]:

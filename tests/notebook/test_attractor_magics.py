@@ -228,6 +228,14 @@ def test_a_cell_finds_no_function_that_the_notebook_imports(shell):
     assert [found.rule for found in pipeline.diagnostics if found.is_error] == ["function_known"]
 
 
+def test_a_cell_finds_the_pydantic_models_of_the_notebook_that_it_names(shell):
+    shell.run_cell("import pydantic\nclass Review(pydantic.BaseModel):\n    level: str\nclass Other(Review): ...")
+    body = HELLO.replace('prompt="Do this: $goal"', "prompt=x, response_schema=Review")
+    pipeline = shell.run_cell_magic("attractor", "", body)
+    assert not [found for found in pipeline.diagnostics if found.is_error]
+    assert list(pipeline.schemas) == ["Review"]
+
+
 def test_a_loaded_file_finds_no_function_of_the_notebook(shell, tmp_path):
     (tmp_path / "hello.dot").write_text(CALLING)
     run(shell, "def count():\n    return True")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from IPython.core.completer import CompletionContext, provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
+from pydantic import BaseModel
 
+from attractor_nb import Pipeline
 from attractor_nb.backends import NAMED
 from attractor_nb.cli.option_choices import BackendName
 from attractor_nb.notebook import extension
 from attractor_nb.notebook.cell_outline import node_ids
 from attractor_nb.notebook.completion import OPTIONS, suggest
-from attractor_nb.notebook.extension import cell_matcher
+from attractor_nb.notebook.extension import cell_matcher_of
 from attractor_nb.notebook.magics import AttractorMagics
 
 PLAN = '%%attractor\ndigraph g {\n  plan [label="Plan"]\n  build [label="Build"]\n  '
@@ -119,14 +123,14 @@ def test_the_matcher_leaves_python_names_out_of_the_body():
     context = CompletionContext(
         token="goal_g", full_text=text, cursor_position=len(lines[-1]), cursor_line=len(lines) - 1, limit=None
     )
-    result = cell_matcher(context)
+    result = cell_matcher_of(SimpleNamespace(user_ns={}))(context)
     assert [item.text for item in result["completions"]] == ["goal_gate"]
     assert result["suppress"] is True
 
 
 def test_the_matcher_says_nothing_in_other_cells():
     context = CompletionContext(token="pr", full_text="pr", cursor_position=2, cursor_line=0, limit=None)
-    assert cell_matcher(context) == {"completions": []}
+    assert cell_matcher_of(SimpleNamespace(user_ns={}))(context) == {"completions": []}
 
 
 def test_a_backend_has_one_name_everywhere():
@@ -159,6 +163,7 @@ def completed():
             found = list(shell.Completer.completions(text, marked.index("|")))
         return [(each.text, text[each.start : each.end]) for each in found]
 
+    complete.names = shell.user_ns
     yield complete
     extension.unload(shell)
 
@@ -233,3 +238,55 @@ def test_a_file_after_write_is_left_to_the_shell(completed, tmp_path, monkeypatc
 def test_what_is_behind_an_open_string_is_known_too(completed):
     text = '%%attractor x\ndigraph g {\n  sum [prompt="of ${la|\n  last [prompt="p"]\n}'
     assert [text for text, _ in completed(text)] == ["${last.response}", "${last_response}", "${last_stage}"]
+
+
+class Cause(BaseModel):
+    place: str
+
+
+class Review(BaseModel):
+    level: str
+    cause: Cause | None = None
+    files: list[Cause]
+
+
+NAMING = """digraph g {
+  start [shape=Mdiamond] done [shape=Msquare]
+  rate [prompt="Rate", response_schema=Review]
+  start -> rate -> done
+"""
+
+
+@pytest.mark.parametrize("line", ["%%attractor named", "%%attractor"], ids=["its variable", "the graph's name"])
+@pytest.mark.parametrize(
+    ("marked", "expected"),
+    [
+        ('x [prompt="${rate.verdict.|"]', ["${rate.verdict.level}", "${rate.verdict.cause}", "${rate.verdict.cause.place}", "${rate.verdict.files}"]),
+        ('rate -> done [condition="context.rate.verdict.cau|"]', ["context.rate.verdict.cause", "context.rate.verdict.cause.place"]),
+        ('x [for_each="item in rate.verdict.files", prompt="${item.|"]', ["${item.place}"]),
+    ],
+    ids=["a prompt", "a condition", "an item of a list"],
+)  # fmt: skip
+def test_the_fields_of_a_model_that_the_pipeline_has_are_offered(completed, line, marked, expected):
+    pipeline = Pipeline(f"{NAMING}}}", schemas={"Review": Review})
+    names = completed.names
+    names["named"] = names["g"] = pipeline
+    try:
+        assert [word for word, _ in completed(f"{line}\n{NAMING}{marked}")] == expected
+    finally:
+        del names["named"], names["g"]
+
+
+def test_the_fields_of_a_model_of_the_notebook_are_offered_and_a_faulty_one_has_none(completed):
+    class Faulty(BaseModel):
+        @classmethod
+        def model_json_schema(cls, *_, **__):
+            raise OSError
+
+    text = "%%attractor\n" + NAMING + 'x [prompt="${rate.verdict.l|"]'
+    names = completed.names
+    for model, expected in ((Review, ["${rate.verdict.level}"]), (Faulty, []), (7, []), (None, [])):
+        names["Review"] = model
+        assert [word for word, _ in completed(text)] == expected
+    del names["Review"]
+    assert completed(text) == []

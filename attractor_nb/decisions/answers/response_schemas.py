@@ -56,6 +56,9 @@ def field_keys(text: str, key: str, within: Sequence[str] = ()) -> Iterator[str]
     >>> text = '{"properties": {"files": {"items": {"properties": {"name": {}}}}}}'
     >>> list(field_keys(text, "plan.verdict")), list(field_keys(text, "item", ["files", "0"]))
     (['plan.verdict.files'], ['item.name'])
+    >>> text = '{"$defs": {"B": {"properties": {"c": {}}}}, "properties": {"b": {"anyOf": [{"$ref": "#/$defs/B"}]}}}'
+    >>> list(field_keys(text, "a"))
+    ['a.b', 'a.b.c']
 
     Args:
         text: A JSON Schema; any other text has no fields.
@@ -66,21 +69,37 @@ def field_keys(text: str, key: str, within: Sequence[str] = ()) -> Iterator[str]
         schema: object = read_bounded_json(text)
     except ValueError:
         return
+    parts: list[Any] = [schema]
     for name in within:
-        properties = _inside(schema, "properties")
-        schema = properties[name] if name in properties else _inside(schema, "items") if name.isdigit() else None
-    yield from _field_keys(schema, key, MOST_FIELD_LEVELS)
+        wholes = [each for part in parts for each in _with_alternatives(part, schema)]
+        inner = [
+            as_object(each.get("properties"))[name] for each in wholes if name in as_object(each.get("properties"))
+        ]
+        parts = inner or [each["items"] for each in wholes if name.isdigit() and "items" in each]
+    yield from _field_keys(parts, schema, key, MOST_FIELD_LEVELS)
 
 
-def _field_keys(schema: object, key: str, levels: int) -> Iterator[str]:
-    for name, inner in _inside(schema, "properties").items() if levels else ():
+def _field_keys(parts: Sequence[Any], whole: Any, key: str, levels: int) -> Iterator[str]:
+    fields: dict[str, list[Any]] = {}
+    for each in (each for part in parts for each in _with_alternatives(part, whole)) if levels else ():
+        for name, inner in as_object(each.get("properties")).items():
+            fields.setdefault(name, []).append(inner)
+    for name, inner in fields.items():
         yield f"{key}.{name}"
-        yield from _field_keys(inner, f"{key}.{name}", levels - 1)
+        yield from _field_keys(inner, whole, f"{key}.{name}", levels - 1)
 
 
-def _inside(schema: object, keyword: str) -> dict[str, object]:
-    found: object = cast("dict[str, object]", schema).get(keyword) if isinstance(schema, dict) else None
-    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
+def _with_alternatives(part: Any, whole: Any) -> list[dict[str, Any]]:
+    """A part of a schema, and what of the whole it refers to or lets stand in its place, each once."""
+    found: dict[int, dict[str, Any]] = {}
+    pending = [part]
+    while pending:
+        each = as_object(pending.pop(0))
+        if id(each) not in found:
+            found[id(each)] = each
+            pending += [one for keyword in ("allOf", "anyOf", "oneOf") for one in pieces_of(each.get(keyword))]
+            pending += referred(str(each.get("$ref", "-")), whole)
+    return list(found.values())
 
 
 def native_schema(node: Node) -> dict[str, Any] | None:
