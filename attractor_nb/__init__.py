@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.question import Option as Option
     from attractor_nb.model.question import Question as Question
     from attractor_nb.model.question import QuestionType as QuestionType
+    from attractor_nb.pipeline.compare import diff as diff
     from attractor_nb.pipeline.load_pipeline import load_pipeline as load_pipeline
     from attractor_nb.pipeline.pipeline import Pipeline as Pipeline
     from attractor_nb.pipeline.run import Run as Run
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.handles.run_result import RunResult as RunResult
     from attractor_nb.runtime.prepare.known_secrets import redact_also as redact_also
     from attractor_nb.stage import current_stage as current_stage
-    from attractor_nb.studio.compare.compare_runs import diff as diff
     from attractor_nb.studio.history.diagnosis import diagnose_run as diagnose_run
     from attractor_nb.studio.history.lineage import lineage as lineage
     from attractor_nb.studio.history.waiting_gates import gates as gates
@@ -109,7 +109,7 @@ else:
             "Option": "model.question",
             "Question": "model.question",
             "QuestionType": "model.question",
-            "diff": "studio.compare.compare_runs",
+            "diff": "pipeline.compare",
             "diagnose_run": "studio.history.diagnosis",
             "heat": "studio.timeline.heat_map",
             "runs": "pipeline.runs",

@@ -37,7 +37,7 @@ SHOWN_FAILURES: Final = 12
 SHOWN_ROWS: Final = 20
 """All rows of the live table together, failures too."""
 REASON_CHARS: Final = 100
-_WORDS: Final[dict[str, str]] = {
+STATUS_WORDS: Final[dict[str, str]] = {
     "success": "success",
     "fail": "failed",
     "interrupted": "interrupted",
@@ -154,7 +154,7 @@ class ShownRow:
     @property
     def state(self) -> str:
         """Mark and word of its status."""
-        return f"{RunStatus.of(self.status).letter} {_WORDS.get(self.status, self.status)}"
+        return f"{RunStatus.of(self.status).letter} {STATUS_WORDS.get(self.status, self.status)}"
 
 
 def map_headline(view: MapView, *, has_times: bool = True) -> str:
@@ -164,7 +164,7 @@ def map_headline(view: MapView, *, has_times: bool = True) -> str:
         has_times: Show time, tokens and cost, which differ from run to run.
     """
     counts: dict[str, int] = {**view.counts}
-    by_status = ", ".join(f"{counts[status]:,} {word}" for status, word in _WORDS.items() if counts[status])
+    by_status = ", ".join(f"{counts[status]:,} {word}" for status, word in STATUS_WORDS.items() if counts[status])
     parts = [
         f"{RunStatus.of(view.status).letter} {view.status}",
         f"{view.ended_count:,} of {view.row_count:,} rows",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ class StoredMap:
         rows: Its rows that no process works at, in order.
         view: The same with those under way, and in numbers.
         damages: What is damaged, by the name of a file or a row's directory.
+        places: Where each row stands that was begun: its run directory, or a restart in it.
     """
 
     directory: Path
@@ -45,6 +46,7 @@ class StoredMap:
     rows: tuple[RowResult, ...]
     view: MapView
     damages: Mapping[str, str]
+    places: Mapping[int, Path] = field(default_factory=dict[int, "Path"])
 
     @property
     def is_live(self) -> bool:
@@ -89,6 +91,7 @@ def read_stored_map(path: Path) -> StoredMap:
     view.began -= time.time() - begun
     rows: list[RowResult] = []
     damages = _damaged_inputs(path, facts)
+    places: dict[int, Path] = {}
     ends = [_seconds(facts.get("end_time"))]
     for row, entry in enumerate(facts["rows"]):
         summary = found.get(entry["directory"])
@@ -100,6 +103,7 @@ def read_stored_map(path: Path) -> StoredMap:
             damages[entry["directory"]] = redacted(summary.note)
         if summary is not None:
             ends.append(_seconds(summary.end_time))
+            places[row] = summary.current_directory
         rows.append(_row(row, summary))
         view.take(rows[-1])
     if not has_owner:
@@ -107,7 +111,7 @@ def read_stored_map(path: Path) -> StoredMap:
         reason = LOST_OWNER if status in LIVE else redacted(str(facts.get("reason", "")))
         view.end("interrupted" if status in LIVE else as_result(status), reason)
         view.duration = max(0.0, (ends[0] or max(ends)) - begun)
-    return StoredMap(path, str(facts.get("map_id", "")), tuple(rows), view, damages)
+    return StoredMap(path, str(facts.get("map_id", "")), tuple(rows), view, damages, places)
 
 
 def _row(row: int, summary: RunSummary | None) -> RowResult:

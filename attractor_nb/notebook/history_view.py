@@ -16,7 +16,7 @@ import traitlets
 from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.pipeline.runs import RunTable
 from attractor_nb.redaction import redacted
-from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, diff
+from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, run_diff
 from attractor_nb.studio.compare.comparison_page import comparison_values
 from attractor_nb.studio.history.history_table import run_plain
 from attractor_nb.studio.history.waiting_gates import shown_place
@@ -132,14 +132,14 @@ def _opened(row: RunRow) -> dict[str, Any]:
 
 
 def _compared(a: RunRow, b: RunRow) -> dict[str, Any]:
-    both = diff(a.logs_root, b.logs_root)
+    both = run_diff(a.logs_root, b.logs_root)
     places = ", ".join(f'"{redacted(shown_place(row.logs_root))}"' for row in (a, b))
     first = both.first_difference
     words = "No step differs." if first is None else f"They first differ at {first.node}."
     return {
         "title": f"A {a.logs_root.name} · B {b.logs_root.name}",
         "words": f"{both.a.headline}\n{both.b.headline}\n{words}",
-        "call": f"diff({places})",
+        "call": f"run_diff({places})",
         "both": comparison_values(both.compared, text_chars=PLAIN_TEXT_CHARS),
     }
 

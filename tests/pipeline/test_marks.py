@@ -15,9 +15,9 @@ from attractor_nb import (
     load_pipeline,
     runs,
 )
+from attractor_nb.pipeline.compare import diff
 from attractor_nb.storage.run_lists.listing import summarize
 from attractor_nb.storage.run_lists.run_index import forget_lists
-from attractor_nb.studio.compare.compare_runs import diff
 from attractor_nb.studio.timeline.heat_map import heat
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.testing import FakeProcesses

@@ -3,6 +3,7 @@
 No ``from __future__ import annotations`` here: typer reads the annotations at run time.
 """
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -21,11 +22,13 @@ RUNS_HELP = """List runs and maps, newest first. A stopped one has the command t
   attractor-nb runs --server http://127.0.0.1:8765 --token TOKEN
 """
 
-DIFF_HELP = """Compare two runs: path, texts, context, cost.
+DIFF_HELP = """Compare two runs: path, texts, context, cost. Or two maps: outcomes and outputs by inputs, cost.
 
 \b
   attractor-nb diff .attractor/runs/first .attractor/runs/second
   attractor-nb diff first second --json | jq '.steps[] | select(.differs != [])'
+  attractor-nb diff MAP_DIR OTHER_MAP_DIR
+  attractor-nb diff MAP_DIR OTHER_MAP_DIR --json | jq '.rows[] | select(.differs | index("outcome"))'
 """
 
 
@@ -341,20 +344,25 @@ def tell(
 
 def diff(
     first: Annotated[
-        Path, typer.Argument(metavar="A", help="The directory of the first run.", autocompletion=complete_runs)
+        Path, typer.Argument(metavar="A", help="The directory of the first run or map.", autocompletion=complete_runs)
     ],
     second: Annotated[
-        Path, typer.Argument(metavar="B", help="The directory of the second run.", autocompletion=complete_runs)
+        Path, typer.Argument(metavar="B", help="The directory of the second.", autocompletion=complete_runs)
     ],
     is_json: Json = False,
 ) -> int:
-    """Compare two runs."""
+    """Compare two runs, or two maps."""
     from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - commands load what they need
-    from attractor_nb.studio.compare.compare_runs import diff as compare  # noqa: PLC0415 - as above
+    from attractor_nb.maps.compare_maps import MapComparison  # noqa: PLC0415 - as above
+    from attractor_nb.pipeline.compare import diff as compare  # noqa: PLC0415 - as above
 
     found = compare(first, second)
     if is_json:
         print_json(found.to_plain())
+    elif isinstance(found, MapComparison):
+        from attractor_nb.cli.runs_list import is_terminal  # noqa: PLC0415 - as above
+
+        print(found.details(shutil.get_terminal_size().columns if is_terminal() else 0))
     else:
         print(found.details())
     return ExitCode.SUCCESS  # that they differ is no failure

@@ -103,11 +103,11 @@ def get_replay(call: Call) -> Reply:
 
 def get_comparison(call: Call) -> Reply:
     """What two runs did differently, on one drawing."""
-    from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, diff  # noqa: PLC0415 - see serving.py
+    from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, run_diff  # noqa: PLC0415 - see serving.py
     from attractor_nb.studio.compare.comparison_page import comparison_values  # noqa: PLC0415 - as above
 
     desk, run_id, other = call.house.desk, call.path["id"], call.query.other
-    compared = diff(stored_run(desk, run_id), stored_run(desk, other)).compared
+    compared = run_diff(stored_run(desk, run_id), stored_run(desk, other)).compared
     values = comparison_values(compared, text_chars=PLAIN_TEXT_CHARS)
     return Reply(ComparisonState(id=run_id, other=other, **values))
 

@@ -1,4 +1,4 @@
-"""``diff(a, b)``: what two runs did differently, and on what graph."""
+"""``diff(a, b)`` of two runs: what they did differently, and on what graph."""
 
 from __future__ import annotations
 
@@ -139,7 +139,9 @@ class Comparison:
         return {"text/html": self.to_html(), "text/plain": str(self)}
 
 
-def diff(a: Execution | RunResult | str | PathLike[str], b: Execution | RunResult | str | PathLike[str]) -> Comparison:
+def run_diff(
+    a: Execution | RunResult | str | PathLike[str], b: Execution | RunResult | str | PathLike[str]
+) -> Comparison:
     """What two runs did differently: path, outcomes, prompts, responses, context, cost, time.
 
     They may be of the same graph or of two; a run that goes on is compared as far as it has come.
@@ -164,7 +166,7 @@ def diff(a: Execution | RunResult | str | PathLike[str], b: Execution | RunResul
             _side("B", runs[1]),
             align(*paths),
             united,
-            tuple(_graph_changes(*graphs, united)),
+            tuple(graph_changes(*graphs, united)),
             changed_values(*ends),
         )
     )
@@ -217,7 +219,7 @@ def _context(run: Execution) -> dict[str, Any]:
     return without_places(run, journal, clean)
 
 
-def _graph_changes(a: Graph, b: Graph, united: United) -> Iterator[str]:
+def graph_changes(a: Graph, b: Graph, united: United) -> Iterator[str]:
     """What differs between two graphs; where things stand in the source does not count."""
     for word, names in (("A", united.only_a), ("B", united.only_b)):
         yield from (f"node {name} only in {word}" for name in sorted(names))
