@@ -443,3 +443,48 @@ def test_ruling_49_line_ends_that_git_is_told_to_refuse_are_committed(repository
     result = Pipeline(FRAME.format(body=body)).run(wait=True, isolation="worktree")
     assert result.status == "success", result.reason
     assert commits(result.branch) == ["one: success"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cd ..; rm -rf worktree",
+        "cd ..; rm -rf worktree; ln -s /tmp worktree",
+        "cd ..; rm -rf worktree; echo x > worktree",
+    ],
+)
+def test_ruling_49_a_stage_that_removes_its_worktree_is_told_of_and_the_run_goes_on(repository, command):
+    observed = []
+    body = f"""node [shape=parallelogram] n [tool_command="{command}"] m [tool_command="echo k > k.txt"]
+        start -> n -> m -> done"""
+    result = Pipeline(FRAME.format(body=body)).run(wait=True, isolation="worktree", observers=[observed.append])
+    assert result.status == "success", result.reason
+    assert git("ls-tree", "-r", "--name-only", result.branch) == "k.txt"
+    (warning,) = warnings_of(observed)
+    assert "a stage removed the worktree of the run" in warning
+    assert "deleted all files" in warning
+    assert (repository / "gone.txt").read_text() == "old\n"
+
+
+def test_a_worktree_folder_that_a_stage_removes_is_there_for_the_next_one(repository, monkeypatch):
+    (repository / "part").mkdir()
+    (repository / "part" / "a.txt").write_text("a\n")
+    git("add", "-A")
+    git("commit", "--quiet", "-m", "part")
+    monkeypatch.chdir(repository / "part")
+    body = """node [shape=parallelogram] n [tool_command="cd ..; rm -rf part"] m [tool_command="echo k > k.txt"]
+        start -> n -> m -> done"""
+    result = Pipeline(FRAME.format(body=body)).run(wait=True, isolation="worktree")
+    assert result.status == "success", result.reason
+    assert "part/k.txt" in git("ls-tree", "-r", "--name-only", "--full-tree", result.branch)
+
+
+@pytest.mark.parametrize("command", ["rm -f .git", "echo 'gitdir: elsewhere' > .git", "rm .git; ln -s /nowhere .git"])
+def test_ruling_49_without_its_git_file_a_later_command_does_not_change_the_checkout_of_the_user(repository, command):
+    body = f"""node [shape=parallelogram] n [tool_command="{command}"]
+        m [tool_command="echo k > k.txt; git rev-parse --show-toplevel; git rm -q --cached gone.txt"]
+        start -> n -> m -> done"""
+    result = Pipeline(FRAME.format(body=body)).run(wait=True, isolation="worktree")
+    assert result.status == "success", result.reason
+    assert output(result) == str(result.logs_root / "worktree")
+    assert git("status", "--porcelain") == ""

@@ -140,6 +140,8 @@ _WORDS: Final = (
             r"unauthori[sz]ed",
             r"auth method",
             r"token (?:has )?expired",
+            r"refresh[_ ]token",
+            r"(?:sign|log) ?in again",
             r"permission[_ ]denied",
             r"forbidden",
         ),

@@ -22,6 +22,7 @@ from attractor_nb.backends.llm.exchange import agent_of
 from attractor_nb.backends.llm.provider_failures import (
     CallFailed,
     no_interface,
+    unusable_key,
     without_key,
     without_network,
     without_settings,
@@ -175,8 +176,11 @@ def _no_certificates() -> ssl.SSLContext:
 
 def _key_of(target: Target, address: str) -> str:
     if found := set_key(target):
-        learn([found[1]])  # whatever its variable is called
-        return found[1]
+        name, key = found
+        learn([key])  # whatever its variable is called
+        if sign := next((sign for sign in key if not " " <= sign <= "~"), ""):
+            raise CallFailed(unusable_key(target, name, sign))
+        return key
     if needs_key(target, address):
         raise CallFailed(without_key(target, key_variables(target)))
     return NO_KEY

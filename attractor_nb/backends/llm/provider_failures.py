@@ -130,6 +130,15 @@ def without_key(target: Target, names: tuple[str, ...]) -> ProviderFailure:
     )
 
 
+def unusable_key(target: Target, name: str, sign: str) -> ProviderFailure:
+    """A key that no header can carry: nothing was asked, and the key is not shown."""
+    return _terminal(
+        f"{target} cannot be asked: {name} contains the character U+{ord(sign):04X}, which cannot be sent in a key",
+        f"copy the key into {name} again",
+        is_next_asked=True,
+    )
+
+
 def without_settings(target: Target, names: tuple[str, ...]) -> ProviderFailure:
     """What a provider is asked with is not set."""
     return _terminal(

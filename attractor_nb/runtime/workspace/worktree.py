@@ -208,15 +208,38 @@ class Worktree:
             StorageError: git said no.
         """
         with self._lock:
-            git, index = self._inner()
+            git, index, told = self._place_again()
             index.commit_all(message)
             commit = git.ask("rev-parse", "HEAD")
             before, self._last = self._last, commit
             if commit == before:
-                return Kept(commit, warnings=index.take_warnings())
+                return Kept(commit, warnings=(*told, *index.take_warnings()))
             index.look_for_links(before, commit)
             diff = git.ask("diff", *_PLAIN, before, commit, "--")
-            return Kept(commit, changes_view.cut_diff(diff), index.take_warnings())
+            return Kept(commit, changes_view.cut_diff(diff), (*told, *index.take_warnings()))
+
+    def _place_again(self) -> tuple[Git, WorktreeIndex, tuple[str, ...]]:
+        """The worktree stands where the run works, whatever a stage did to it; and what a user must know of that.
+
+        Without its ``.git`` file the next command's git would find the user's own checkout around it.
+        """
+        told: list[str] = []
+        if self.path.is_symlink() or not self.path.is_dir():
+            self.path.unlink(missing_ok=True)
+            self.path.mkdir()
+            told.append(
+                f"a stage removed the worktree of the run, {self.path}. An empty one was made: on the branch "
+                f"{self.branch} the stage has deleted all files"
+            )
+        self.directory.mkdir(parents=True, exist_ok=True)
+        git, index = self._inner()
+        link = self.path / ".git"
+        if link.is_symlink() or not link.is_dir():
+            words = f"gitdir: {index.own}\n"
+            if link.is_symlink() or not link.is_file() or link.read_text(encoding="utf-8", errors="replace") != words:
+                link.unlink(missing_ok=True)
+                link.write_text(words, encoding="utf-8")
+        return git, index, tuple(told)
 
     def stand_at(self, commit: str, *, is_cut_off: bool) -> str:
         """Bring the worktree to where the log says that the run stands; what is lost by that is kept aside.

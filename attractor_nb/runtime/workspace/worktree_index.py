@@ -27,13 +27,13 @@ class WorktreeIndex:
 
     Args:
         git: git in the worktree.
-        own: Git's own directory for it.
+        own: Git's own directory for it; an attribute, too.
         branch: The run's branch, for messages.
     """
 
     def __init__(self, git: Git, own: Path, branch: str) -> None:
         self._git = git
-        self._own = own
+        self.own = own
         self._branch = branch
         self._warnings: list[str] = []
         self._told: set[str] = set()
@@ -68,16 +68,16 @@ class WorktreeIndex:
         else:
             self._stale = lock
         self._warn(
-            f"{self._own / _LOCK_NAME} is there: a git works in the worktree of the run, or was killed there. The "
+            f"{self.own / _LOCK_NAME} is there: a git works in the worktree of the run, or was killed there. The "
             "run commits without it. If no git works there, remove the file"
         )
         with contextlib.suppress(FileNotFoundError):  # git then makes a new one
-            shutil.copyfile(self._own / "index", self._own / _PRIVATE_NAME)
-        return self._commit(self._git.with_index(self._own / _PRIVATE_NAME), message)
+            shutil.copyfile(self.own / "index", self.own / _PRIVATE_NAME)
+        return self._commit(self._git.with_index(self.own / _PRIVATE_NAME), message)
 
     def _lock_facts(self) -> tuple[int, int] | None:
         try:
-            facts = os.lstat(self._own / _LOCK_NAME)
+            facts = os.lstat(self.own / _LOCK_NAME)
         except OSError:
             return None
         return facts.st_ino, facts.st_mtime_ns

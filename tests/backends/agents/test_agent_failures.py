@@ -243,6 +243,13 @@ WORDS = [
     ("request timed out", FailureKind.SERVER),
     ("API Error: 403 forbidden", FailureKind.ACCESS),
     ("OAuth token has expired", FailureKind.ACCESS),
+    (
+        (
+            "Your access token could not be refreshed because your refresh token was already used. "
+            "Please log out and sign in again."
+        ),
+        FailureKind.ACCESS,
+    ),
     ("API Error: 400 credit balance is too low", FailureKind.BILLING),
     ("API Error: 400 messages: text content blocks must be non-empty", FailureKind.REQUEST),
     ("error: unexpected argument '--json' found", FailureKind.FLAGS),

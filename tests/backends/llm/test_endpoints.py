@@ -147,6 +147,19 @@ def test_an_endpoint_without_key_env_gets_none_and_one_whose_key_is_missing_is_n
     assert len(server.asked) == 1
 
 
+@pytest.mark.parametrize(("sign", "name"), [("\xe9", "U+00E9"), ("\u201c", "U+201C"), ("\u2026", "U+2026")])
+def test_a_key_that_cannot_be_sent_names_its_variable_and_is_not_shown(sign, name, serve, reply, asked, monkeypatch):
+    server = serve(reply("Hello"))
+    monkeypatch.setenv("LOCAL_KEY", f"sk-secret{sign}0123456789")
+    with pytest.raises(TerminalError) as caught:
+        asked(
+            ProviderBackend("local:q", endpoints={"local": {"url": server.base_url("openai"), "key_env": "LOCAL_KEY"}})
+        )
+    assert f"LOCAL_KEY contains the character {name}, which cannot be sent in a key" in caught.value.message
+    assert "secret" not in str(caught.value)
+    assert server.asked == []
+
+
 def test_an_endpoint_speaks_what_it_says(serve, reply, asked):
     server = serve(reply(status=503, error="busy"))
     for api in ("chat", "responses"):
