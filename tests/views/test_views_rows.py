@@ -135,3 +135,19 @@ def test_a_flow_in_rows_is_the_same_each_time():
     first = render_svg(parse_dot(directed(FORTY, "LR")))
     lay_out.__globals__["_cached"].cache_clear()
     assert render_svg(parse_dot(directed(FORTY, "LR"))) == first
+
+
+LOOPS = "".join(
+    f"""s{number} -> c{number} c{number} [shape=diamond] c{number} -> s{number + 1} [condition="outcome=success"]
+    c{number} -> s0 [condition="outcome=fail && context.why=transient"]
+    c{number} -> post [condition="outcome=fail && context.why!=transient"]
+    """
+    for number in range(10)
+)
+
+
+@pytest.mark.parametrize("rankdir", ["LR", "RL"])
+def test_a_flow_that_is_crossed_by_many_loops_is_never_much_larger_to_the_side_than_down(rankdir):
+    text = f"digraph g {{ start [shape=Mdiamond] done [shape=Msquare] start -> s0 s10 -> done post -> s0 {LOOPS} }}"
+    aside, down = (lay_out(draw_scene(parse_dot(directed(text, direction)))) for direction in (rankdir, "TB"))
+    assert aside.width * aside.height <= 1.2 * down.width * down.height

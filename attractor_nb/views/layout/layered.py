@@ -35,6 +35,8 @@ _FAN: Final = 4.0
 _SLACK: Final = 4.0
 """How far a line may pass from the middle of its label."""
 _FAR: Final = 1e9
+_MOST_LINES: Final = 8
+"""So many lines may lead from row to row. More make each row so high that all together are larger than one line."""
 
 _Bound = tuple[float, int]
 
@@ -59,9 +61,14 @@ def _led_around(skeleton: Skeleton) -> RawLayout:
     if longest and not skeleton.scene.direction.is_vertical:
         gaps = gaps_between_layers(layered, drawing.across)
         breaks = row_breaks(drawing.tops, drawing.bottoms, gaps, longest)
-        if breaks:
+        if breaks and all(_is_thin(gaps[rank]) for rank in breaks):
             drawing = _Drawing(skeleton, layered, with_turns(layered, breaks))
     return drawing.result()
+
+
+def _is_thin(gap: Gap | None) -> bool:
+    """Whether rows may be broken there."""
+    return gap is not None and gap.lines <= _MOST_LINES
 
 
 def _shifted(shift: Point, point: Point) -> Point:
