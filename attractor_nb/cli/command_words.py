@@ -25,6 +25,7 @@ _CALLS: Final = tuple(
         (r"run\.fork\(node, prompt=…\)", "`attractor-nb fork DIR NODE --prompt FILE`"),
         (r"run\.fork\(node, context=\{[^}]*\}\)", "`attractor-nb fork DIR NODE --set KEY=TEXT`"),
         (r"run\.fork\([^)]*\)", "`attractor-nb fork DIR NODE`"),
+        (r"run\.rewind\([^)]*\) or (?=`attractor-nb resume )", ""),
         (r"run\.rewind\([^)]*\)", "`attractor-nb resume DIR --from NODE`"),
         (r"resume\(…, backend=…\)", "`attractor-nb resume DIR --backend NAME`"),
         (r"(?:Pipeline\([^)]*\)|pipeline)\.resume_map\([^)]*\)", "`attractor-nb map FILE --resume DIR`"),

@@ -58,6 +58,11 @@ def gate_interviewer(mode: GateMode | None, progress: QuietProgress) -> InTurn:
     return InTurn(_Nobody(), progress)
 
 
+def is_asked_here() -> bool:
+    """Whether there is a terminal at which somebody can be asked."""
+    return ConsoleInterviewer().is_terminal
+
+
 class InTurn:
     """Asks when all that happened before the question is on the screen, so that a menu stands alone.
 

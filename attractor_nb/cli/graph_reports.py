@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import sys
 from collections import Counter
 from pathlib import Path
@@ -41,6 +42,23 @@ def show_parsed(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
     for found in document.diagnostics:
         print("\n".join(report_in_options(found.report_lines())), file=sys.stderr)
     return ExitCode.SUCCESS
+
+
+def matched(files: Sequence[str]) -> list[str]:
+    """The files that are meant: a pattern that no shell has expanded stands for what matches it.
+
+    Raises:
+        OptionError: Nothing matches it.
+    """
+    found: list[str] = []
+    for file in files:
+        if not glob.has_magic(file) or Path(file).exists():
+            found.append(file)
+        elif names := sorted(glob.glob(file, recursive=True)):  # noqa: PTH207 - a name is shown as it was given
+            found += names
+        else:
+            raise OptionError(f"no file matches {file}", hint="check the pattern")
+    return found
 
 
 def worst_of(files: Sequence[str], check: Callable[[str], ExitCode]) -> ExitCode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -9,7 +10,7 @@ import re
 import shlex
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +29,7 @@ from attractor_nb.cli.run_summary import shown_path
 from attractor_nb.cli.source_inputs import check_output, read_pipeline
 from attractor_nb.cli.terminal import Line, Terminal, fitted
 from attractor_nb.cli.tones import Tone
-from attractor_nb.errors import OptionError, StorageError
+from attractor_nb.errors import OptionError, RunError, StorageError
 from attractor_nb.maps.map_result import unset_words
 from attractor_nb.maps.map_view import map_headline, rows_table
 from attractor_nb.model.nearest_name import did_you_mean
@@ -39,6 +40,7 @@ from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.storage.map_directory import read_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
+from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
@@ -124,6 +126,8 @@ def resume_map(directory: Path, file: str, params: Path | None, settings: Settin
         logs_root=directory,
         recorded=recorded_by(directory, pipeline, settings),
     )
+    if settings.gates is None and _has_paused_rows(directory):
+        settings = replace(settings, gates=GateMode.PAUSE)  # a gate that fails there would end its row for good
     options = {**_options(settings), **own.options, "trust": trust}
     if params is None and own.common:
         raise OptionError("a map continues with its own inputs", hint="leave --param out")
@@ -133,6 +137,14 @@ def resume_map(directory: Path, file: str, params: Path | None, settings: Settin
     if changed is not None and not settings.is_quiet:
         print(_stored_goes_on(changed, directory), file=sys.stderr)
     return _watch(run, settings, own)
+
+
+def _has_paused_rows(directory: Path) -> bool:
+    for place in directory.glob("row-*"):
+        with contextlib.suppress(RunError):
+            if read_facts(place).get("status") == PAUSED:
+                return True
+    return False
 
 
 def _with_common(rows: list[dict[str, Any]], common: Mapping[str, Any]) -> list[dict[str, Any]]:

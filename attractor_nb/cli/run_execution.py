@@ -7,13 +7,13 @@ import shlex
 import signal
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.cli.console_questions import gate_interviewer, recorded_by, settled_trust
+from attractor_nb.cli.console_questions import gate_interviewer, is_asked_here, recorded_by, settled_trust
 from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.option_choices import BackendName, GraphChange, OnInterrupted
+from attractor_nb.cli.option_choices import BackendName, GateMode, GraphChange, OnInterrupted
 from attractor_nb.cli.quiet_progress import QuietProgress
 from attractor_nb.cli.reporting import print_json, report
 from attractor_nb.cli.run_summary import (
@@ -30,6 +30,7 @@ from attractor_nb.decisions.open_questions import open_questions
 from attractor_nb.decisions.planning.model_choices import is_model_asked
 from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
 from attractor_nb.model.diagnostic import Severity
+from attractor_nb.model.states import PAUSED
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.redaction import redacted
@@ -99,6 +100,8 @@ def resume_directory(
 ) -> ExitCode:
     """Go on with the run of a directory, with its own graph or that of a file; or go back in it."""
     pipeline = read_pipeline(graph) if graph else load_pipeline(logs_root)
+    if settings.gates is None and read_facts(logs_root).get("status") == PAUSED and not is_asked_here():
+        settings = replace(settings, gates=GateMode.PAUSE)  # a gate that fails there would end the run for good
 
     def start(given: dict[str, Any]) -> Run:
         policy = on_interrupted.value if on_interrupted else None

@@ -61,6 +61,8 @@ def check_output(output: Path | None, *inputs: str | Path | None) -> None:
     place = output.resolve()
     if any(place == Path(given).resolve() for given in inputs if given is not None):
         raise OptionError(f"{output} is an input file", hint="name another output file")
+    if not place.parent.is_dir():
+        raise OptionError(f"{output} cannot be written: there is no directory {output.parent}", hint="make it first")
     if (place.parent / LOCK_NAME).exists():
         raise OptionError(f"{output} is in the directory of a run", hint="name a file elsewhere")
 

@@ -28,7 +28,7 @@ from attractor_nb.handlers.fan_out import DEFAULT_MAX_PARALLEL
 from attractor_nb.handlers.sub_pipeline import until_over
 from attractor_nb.model.branch import ItemResult
 from attractor_nb.model.child import ListItem
-from attractor_nb.model.inputs import ENGINE_KEYS, RESERVED_PREFIXES
+from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, RESERVED_PREFIXES, parse_inputs
 from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.model.vocabulary.mappings import parse_mapping
@@ -68,7 +68,7 @@ class ForEachHandler:
         scope = current_stage()
         if scope.children is None:
             return Outcome.fail("there is nothing here that runs child pipelines", is_terminal=True)
-        values = _list_of(node, context)
+        values = _list_of(node, context, graph)
         if isinstance(values, Outcome):
             return values
         if not values:
@@ -148,7 +148,7 @@ class _Items:
         return ItemResult(name, StageStatus.SKIPPED, failure_reason=reason, usage=usage, index=index, run_id=run_id)
 
 
-def _list_of(node: Node, context: Context) -> list[Any] | Outcome:
+def _list_of(node: Node, context: Context, graph: Graph) -> list[Any] | Outcome:
     """The items of a node, or the failure that there is no list of them."""
     written = node.get(FOR_EACH, str, "")
     key = list_key(written)
@@ -161,7 +161,10 @@ def _list_of(node: Node, context: Context) -> list[Any] | Outcome:
     if not isinstance(value, list):
         kind = "null" if value is None else _TYPES[type(value)]
         shown = "" if value is None else f", {_beginning(value)}"
-        reason = f'for_each: "{key}" is no list but {kind}{shown}; ask for one with response_schema, or set one'
+        remedy = "ask for one with response_schema, or set one"
+        if key in {each.name for each in parse_inputs(graph.get(INPUTS, str, ""))}:
+            remedy = f"""give the input as a list: --param '{key}:=["…"]', or params={{"{key}": […]}} in Python"""
+        reason = f'for_each: "{key}" is no list but {kind}{shown}; {remedy}'
         return Outcome.fail(reason, is_terminal=True)
     found = cast("list[Any]", value)
     most = node.get(MAX_ITEMS, int, DEFAULT_MAX_ITEMS)

@@ -41,6 +41,7 @@ SOURCE_FILE: Final = "function.py"
 ARGUMENTS: Final = ("node", "prompt", "context", "inputs", "stage")
 _EXAMPLE: Final = "def count(prompt, context): …"
 _RETURNS: Final = "return a text, a dict of context values, True or False, an Outcome, or None"
+_OF_HANDLERS: Final = ["node", "context", "graph", "logs_root"]
 _NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -109,9 +110,11 @@ def _stage_function(name: object, function: Any) -> StageFunction:
             takes.add(parameter.name)
         elif parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL:
             near = did_you_mean(parameter.name, ARGUMENTS) if parameter.name not in ARGUMENTS else " by position"
+            hint = f"take any of {', '.join(ARGUMENTS)}, by name: {_EXAMPLE}"
+            if [each.name for each in parameters] == _OF_HANDLERS:
+                hint = f'{hint}; or register it as the handler of a type, handlers={{"team.{name}": {name}}}'
             raise OptionError(
-                f"function {name!r} takes {str(parameter)!r}, which a stage does not give{near}",
-                hint=f"take any of {', '.join(ARGUMENTS)}, by name: {_EXAMPLE}",
+                f"function {name!r} takes {str(parameter)!r}, which a stage does not give{near}", hint=hint
             )
     return StageFunction(name, function, frozenset(takes), _source_of(function))
 

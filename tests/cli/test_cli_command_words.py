@@ -21,6 +21,10 @@ PYTHON = re.compile(r'\b(?:run|pipeline|Run|Pipeline)\b\.?\w*\(|\w+=(?:True|\[|\
             "go on from an earlier place: run.rewind(node), or run.fork(node)",
             "`attractor-nb resume DIR --from NODE`, or",
         ),
+        (
+            "go back with run.rewind('fix') or `attractor-nb resume kept --from fix`, or start",
+            "go back with `attractor-nb resume kept --from fix`, or start",
+        ),
         ("resume with your own pipeline, Pipeline(…).resume(directory)", "`attractor-nb resume DIR --graph FILE`"),
         ("your own pipeline, Pipeline(…).resume_map(directory)", "`attractor-nb map FILE --resume DIR`"),
         ('run.answer("review", "Y", form={"score": 7})', "`attractor-nb answer DIR GATE CHOICE`"),

@@ -85,3 +85,23 @@ def test_a_process_that_is_paused_ends_by_itself_and_leaves_the_run_free(started
     assert process.returncode == 3, shown
     assert command("answer", "out", "gate", "a").code == 0
     assert command("resume", "out", "--gates", "refuse").code == 0
+
+
+def test_a_paused_run_is_paused_again_where_nobody_can_be_asked(command, sources):
+    """The command that `answer` and `watch` print must not end the run for good at its next gate."""
+    assert command("run", "review.dot", "--gates", "pause", "--logs-root", "out").code == 3
+    shown = command("watch", "out", "--once")
+    assert shown.out.startswith("‖ paused   "), shown.out
+    assert command("resume", "out").code == 3
+    assert command("answer", "out", "gate", "r").code == 0
+    again = command("resume", "out")
+    assert (again.code, "Stopped at `gate`" in again.err) == (3, True)
+    assert command("resume", "out", "--gates", "refuse").code == 1
+
+
+def test_paused_rows_of_a_map_are_paused_again(command, sources):
+    (sources / "rows.jsonl").write_text('{"a": 1}\n')
+    assert command("map", "review.dot", "--params", "rows.jsonl", "--gates", "pause", "--out", "all").code == 3
+    assert command("map", "--resume", "all").code == 3
+    assert command("answer", sources / "all" / "row-00000", "gate", "a").code == 0
+    assert command("map", "--resume", "all").code == 0

@@ -48,6 +48,19 @@ def test_validate_without_findings_says_so(command, sources):
     assert (ended.code, ended.out) == (0, "✓ review.dot: no findings (4 nodes, 4 edges)\n")
 
 
+def test_validate_expands_a_pattern_that_no_shell_has_expanded(command, sources):
+    ended = command("validate", "stra*.dot", "re?iew.dot")
+    assert ended.code == 0
+    assert [line.split(":")[0] for line in ended.out.splitlines() if line.startswith("✓")] == [
+        "✓ straight.dot",
+        "✓ review.dot",
+    ]
+    ended = command("validate", "nothing*.dot")
+    assert (ended.code, "no file matches nothing*.dot" in ended.err) == (2, True)
+    (sources / "[1].dot").write_text((sources / "review.dot").read_text())
+    assert command("validate", "[1].dot").code == 0
+
+
 def test_validate_shows_place_carets_and_remedy(command, sources):
     ended = command("validate", "broken.dot")
     assert ended.code == 2

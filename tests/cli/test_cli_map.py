@@ -245,6 +245,13 @@ def test_results_in_an_unknown_format_are_refused_before_anything_runs(command, 
     assert sorted(tickets.iterdir()) == before
 
 
+def test_results_in_a_directory_that_is_not_there_are_refused_before_anything_runs(command, tickets):
+    ended = command("map", "review.dot", "--params", "rows.jsonl", "--simulate", "--out", "nowhere/results.csv")
+    assert (ended.code, ended.out) == (2, "")
+    assert "nowhere/results.csv cannot be written: there is no directory nowhere" in ended.err
+    assert not (tickets / ".attractor").exists()
+
+
 def test_the_directory_of_a_map_may_have_a_number_behind_a_dot(command, tickets):
     assert command("map", "straight.dot", "--params", "rows.jsonl", "--out", "v1.2", "-q").code == 0
     assert read_map(tickets / "v1.2")["status"] == "completed"

@@ -139,6 +139,12 @@ def test_a_function_that_cannot_be_called_is_refused_when_the_pipeline_is_made(f
         Pipeline(TEXT).register_function("work", function)
 
 
+def test_a_handler_of_the_specification_is_told_where_it_belongs():
+    with pytest.raises(OptionError) as caught:
+        Pipeline(TEXT, functions={"work": lambda node, context, graph, logs_root: None})
+    assert """as the handler of a type, handlers={"team.work": work}""" in caught.value.hint
+
+
 @pytest.mark.parametrize("name", [3, "", " ", None], ids=repr)
 def test_a_name_of_a_function_that_is_no_text_is_refused(name):
     with pytest.raises(OptionError, match="the name of a function is a text, not") as caught:

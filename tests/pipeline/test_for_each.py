@@ -236,6 +236,12 @@ def test_a_value_that_is_no_list_fails_the_stage_with_what_it_was(value, said):
     assert not backend.asked
 
 
+def test_an_input_that_is_no_list_is_told_how_it_is_given():
+    text = repeated().replace("{", "{ inputs=files ", 1)
+    result = run(text, backend=PerItem(), params={"files": "a.py, b.py"})
+    assert """give the input as a list: --param 'files:=["…"]', or params={"files": […]} in Python""" in result.reason
+
+
 def test_a_key_that_is_missing_fails_the_stage_and_names_the_nearest():
     result = run(repeated(each="item in fils"), backend=PerItem())
     assert result.status == "fail"

@@ -45,12 +45,13 @@ def validate(
     is_written: Annotated[bool, typer.Option("--write", help="With --fix: change the file.")] = False,
 ) -> int:
     """Print or mend what lint finds."""
-    from attractor_nb.cli.graph_reports import fix_findings, show_findings, show_findings_as_json, worst_of  # noqa: PLC0415 - as above
+    from attractor_nb.cli.graph_reports import fix_findings, matched, show_findings, show_findings_as_json, worst_of  # noqa: PLC0415 - as above
 
     if is_written and not is_fixed:
         raise typer.BadParameter("--write needs --fix")
     if is_fixed and is_json:
         raise typer.BadParameter("--fix prints a diff; remove --json")
+    files = matched(files)
     if is_fixed:
         return worst_of(files, partial(fix_findings, is_written=is_written, is_strict=is_strict))
     if is_json:

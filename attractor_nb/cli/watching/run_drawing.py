@@ -10,7 +10,7 @@ from attractor_nb.cli.command_words import reason_in_options
 from attractor_nb.cli.terminal import fitted
 from attractor_nb.cli.tones import Tone
 from attractor_nb.model.diagnostic import Severity
-from attractor_nb.model.states import NodeStatus
+from attractor_nb.model.states import PAUSED, NodeStatus
 from attractor_nb.model.vocabulary.labels import label_text, normalize_label
 from attractor_nb.redaction import redacted
 from attractor_nb.views.columns import cells, one_line
@@ -70,7 +70,12 @@ def run_headline(run: WatchedRun, now: float, columns: int = 0) -> str:
     view = run.view
     stages = f"{view.stages} stage{'s' * (view.stages != 1)}"
     time_text = duration_text(run.elapsed(now))
-    parts = [f"{view.status.letter} {view.status}", one_line(redacted(run.title)), stages, time_text]
+    parts = [
+        f"{view.status.letter} {PAUSED if view.is_paused else view.status}",
+        one_line(redacted(run.title)),
+        stages,
+        time_text,
+    ]
     if run.mark:
         parts.append(one_line(redacted(run.mark)))
     parts += usage_words(so_far(view))

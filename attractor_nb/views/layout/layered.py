@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.views.layout.geometry import Cubic, Point, RawLayout, Rect, moved_path, reversed_path
 from attractor_nb.views.layout.layers import Layered, layer_scene, order_layers
 from attractor_nb.views.layout.routes import Course, Door, course, keep_apart
-from attractor_nb.views.layout.rows import RUN, Strip, gaps_between_layers, row_breaks, with_turns
+from attractor_nb.views.layout.rows import RUN, Gap, Strip, gaps_between_layers, row_breaks, with_turns
 from attractor_nb.views.layout.skeleton import Skeleton, skeleton_of, straight_links, with_straight_links, without_links
 from attractor_nb.views.layout.vertex_places import BESIDE, Places
 from attractor_nb.views.outlines import outline
