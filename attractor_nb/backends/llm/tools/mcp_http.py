@@ -64,10 +64,17 @@ class HttpConnection:
         declared = self._declared
         names = ", ".join(header_variables(declared.headers))
         key = f"what {names} holds" if names else f'whether it needs mcp.{declared.name}.headers="Authorization: …"'
-        scheme = urlsplit(declared.url).scheme
-        proxies = [] if is_local(declared.url) else proxy_variables(os.environ, (scheme, "all"))
-        way = f"; requests go through the proxy that {proxies[0][0]} names" if proxies else ""
-        return f"check its address, {declared.url}, and {key}{way}"
+        return f"check its address, {declared.url}, and {key}{self._proxy_words()}"
+
+    @property
+    def way(self) -> str:
+        """What to look at where nobody answers."""
+        return f"check its address, {self._declared.url}, and whether it runs there{self._proxy_words()}"
+
+    def _proxy_words(self) -> str:
+        url = self._declared.url
+        proxies = [] if is_local(url) else proxy_variables(os.environ, (urlsplit(url).scheme, "all"))
+        return f"; requests go through the proxy that {proxies[0][0]} names" if proxies else ""
 
     @property
     def ending(self) -> str:
@@ -125,7 +132,7 @@ def filled_headers(declared: ServerDeclaration) -> dict[str, str]:
         value = os.environ.get(header.variable, "").strip()
         if not value:
             raise TerminalError(
-                f"the MCP server {declared.name!r} needs the environment variable {header.variable}, which is not set",
+                f"it needs the environment variable {header.variable}, which is not set",
                 hint=f"{where} names it; set it before the run",
             )
         if not (value.isascii() and value.isprintable()):

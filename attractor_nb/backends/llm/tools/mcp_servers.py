@@ -159,6 +159,11 @@ class _Connection(Protocol):
         ...
 
     @property
+    def way(self) -> str:
+        """What to look at where nobody answers."""
+        ...
+
+    @property
     def ending(self) -> str:
         """How it ended."""
         ...
@@ -185,7 +190,7 @@ class _Server:
         loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[Any] = loop.create_future()
         self._over = asyncio.Event()
-        self._problem = ""
+        self._problem = self._hint = ""
         self._calls = 0
         self._is_retired = False
         self._tools: list[dict[str, Any]] = []
@@ -223,7 +228,7 @@ class _Server:
         """
         await asyncio.wait({self._ready, self.task}, return_when=asyncio.FIRST_COMPLETED)
         if not self._ready.done():
-            raise TerminalError(self.exit_report(), hint=redacted(self._connection.hint))
+            raise TerminalError(self.exit_report(), hint=redacted(self._hint or self._connection.hint))
         return self._tools
 
     async def call(self, tool: str, arguments: Mapping[str, Any], *, is_new: bool = False) -> tuple[str, bool]:
@@ -284,12 +289,15 @@ class _Server:
         except TimeoutError:
             self._problem = f"did not say within {START_SECONDS:g} s what tools it has"
         except StageError as error:
-            self._problem = f"cannot be started: {error.message}"
+            self._problem, self._hint = f"cannot be started: {error.message}", error.hint
         except asyncio.CancelledError:
             self._problem = "was ended"
             raise
         except Exception as error:  # noqa: BLE001 - whatever the library raises, it is this server's end
-            self._problem = _problem(_innermost(error))
+            first = _innermost(error)
+            self._problem = _problem(first)
+            if _is_unreachable(first):
+                self._hint = self._connection.way
 
     async def _exchange(self, limit: asyncio.Timeout) -> None:
         from mcp import ClientSession  # noqa: PLC0415 - slow to import, for graphs with servers alone
@@ -362,11 +370,19 @@ def _problem(error: BaseException) -> str:
         return cut(f"broke the protocol: {error.title} {place}: {first['msg']}", _MAX_LAST_WORDS)
     if isinstance(error, (BrokenResourceError, ClosedResourceError)):
         return ""
+    if _is_unreachable(error):
+        return f"cannot be reached: {cut(str(error), _MAX_LAST_WORDS)}"
     if not isinstance(error, MCPError):
         return f"failed: {type(error).__name__}: {cut(str(error), _MAX_LAST_WORDS)}"
     if error.message == _CLOSED:
         return ""
     return f"refused to start: {cut(error.message, _MAX_LAST_WORDS)}"
+
+
+def _is_unreachable(error: BaseException) -> bool:
+    import httpx2  # noqa: PLC0415 - slow to import
+
+    return isinstance(error, httpx2.ConnectError)
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -50,6 +50,11 @@ class StdioConnection:
         return f"try its command in a terminal: {self._declared.command}"
 
     @property
+    def way(self) -> str:
+        """The same: it has no address."""
+        return self.hint
+
+    @property
     def ending(self) -> str:
         """How it ended."""
         code = None if self._talk is None else self._talk.exit_code
