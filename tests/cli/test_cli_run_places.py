@@ -47,6 +47,25 @@ def test_of_several_tokens_the_one_that_was_typed_counts_then_that_of_the_url(mo
 
 
 @pytest.mark.parametrize(
+    ("place", "server", "token"),
+    [
+        ("http://usual:1/pipelines/r1", None, "abc"),
+        ("r1", "http://usual:1", "abc"),
+        ("r1", "http://usual:1/#token=own", "own"),
+        ("r1", "http://usual:2", "of-the-shell"),
+        ("r1", "http://usual:1/lab", "of-the-shell"),
+        ("r1", "https://usual:1", "of-the-shell"),
+        ("http://usual:1@evil.example/pipelines/r1", None, "of-the-shell"),
+    ],
+)
+def test_a_url_that_a_command_printed_has_the_token_of_the_usual_server_and_no_other(
+    usual, monkeypatch, place, server, token
+):
+    monkeypatch.setenv("ATTRACTOR_TOKEN", "of-the-shell")
+    assert run_address(place, server, None).token == token
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("resume", "r1", "--simulate"), "--simulate applies to local runs"),

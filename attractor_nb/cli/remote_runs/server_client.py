@@ -16,9 +16,9 @@ import urllib.request
 from dataclasses import dataclass, replace
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 from typing import IO, TYPE_CHECKING, Any, Final, cast
-from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qs, quote, urlsplit, urlunsplit
 
-from attractor_nb.cli.option_choices import TOKEN_VARIABLE, is_url
+from attractor_nb.cli.option_choices import SERVER_VARIABLE, TOKEN_VARIABLE, is_url
 from attractor_nb.errors import (
     AlreadyAnswered,
     AnswerRefused,
@@ -87,7 +87,8 @@ def read_address(given: str, token: str | None = None) -> ServerAddress:
 
     Args:
         given: The URL.
-        token: The token, in place of one in the URL. Where there is neither, that of ``ATTRACTOR_TOKEN``.
+        token: The token, in place of one in the URL. Where there is neither, that of ``ATTRACTOR_SERVER`` for the same
+            server, else that of ``ATTRACTOR_TOKEN``.
 
     Raises:
         OptionError: It is no such URL, or the token is no word.
@@ -100,18 +101,33 @@ def read_address(given: str, token: str | None = None) -> ServerAddress:
     if not is_whole:
         raise OptionError(f"{given!r} is not the address of a server", hint="such as http://127.0.0.1:8765")
     parts = urlsplit(given)
-    in_url = parse_qs(parts.query).get("token") or parse_qs(parts.fragment).get("token") or [""]
-    prefix, _, run = parts.path.partition(f"{RUNS_PATH}/")
-    token = (token or in_url[0] or os.environ.get(TOKEN_VARIABLE, "")).strip()
+    base, run = _server_and_run(parts)
+    token = (token or _token_in(parts) or _usual_token(base) or os.environ.get(TOKEN_VARIABLE, "")).strip()
     if not token.isascii() or not token.isprintable() or " " in token:
         raise OptionError(
             "the token must be one word of ASCII characters", hint="pass the URL or token that the server printed"
         )
     if len(token) >= MIN_LENGTH:
         redact_also(token)
-    return ServerAddress(
-        urlunsplit((parts.scheme, parts.netloc, prefix.rstrip("/"), "", "")), token, run.partition("/")[0]
-    )
+    return ServerAddress(base, token, run)
+
+
+def _server_and_run(parts: SplitResult) -> tuple[str, str]:
+    prefix, _, run = parts.path.partition(f"{RUNS_PATH}/")
+    return urlunsplit((parts.scheme, parts.netloc, prefix.rstrip("/"), "", "")), run.partition("/")[0]
+
+
+def _token_in(parts: SplitResult) -> str:
+    return (parse_qs(parts.query).get("token") or parse_qs(parts.fragment).get("token") or [""])[0]
+
+
+def _usual_token(base: str) -> str:
+    """The token of ``ATTRACTOR_SERVER`` where that is the server that is named: URLs are printed without theirs."""
+    try:
+        usual = urlsplit(os.environ.get(SERVER_VARIABLE, ""))
+    except ValueError:
+        return ""
+    return _token_in(usual) if _server_and_run(usual)[0] == base else ""
 
 
 def read_run_address(place: str, server: str | None, token: str | None = None) -> ServerAddress:
