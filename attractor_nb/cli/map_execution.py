@@ -180,15 +180,9 @@ def _options(settings: Settings) -> dict[str, Any]:
         )
     return {
         "backend": settings.made_backend,
-        "cassette": settings.cassette,
-        "cassette_mode": settings.cassette_mode.value if settings.cassette_mode else None,
         "interviewer": "refuse" if settings.gates is None else settings.gates.value,
-        "workdir": settings.workdir,
-        "isolation": settings.isolation.value if settings.isolation else None,
-        "workspace_from": settings.workspace_from,
         "cache": settings.cache,
-        **settings.bounds,
-        "durability": settings.durability.value,
+        **settings.options,
         "processes": SimulatedProcesses() if settings.is_simulated else None,
     }
 

@@ -24,14 +24,6 @@ class GateMode(StrEnum):
     REFUSE = "refuse"
 
 
-class Isolation(StrEnum):
-    """The place of a run's own, or none whatever the graph says."""
-
-    NONE = "none"
-    WORKSPACE = "workspace"
-    WORKTREE = "worktree"
-
-
 class BackendName(StrEnum):
     """What answers prompts."""
 
@@ -41,22 +33,6 @@ class BackendName(StrEnum):
     CLAUDE = "claude"
     CODEX = "codex"
     GEMINI = "gemini"
-
-
-class CassetteMode(StrEnum):
-    """What is done with a cassette."""
-
-    RECORD = "record"
-    REPLAY = "replay"
-    AUTO = "auto"
-
-
-class Durability(StrEnum):
-    """What survives what."""
-
-    FULL = "full"
-    FAST = "fast"
-    NONE = "none"
 
 
 class GraphChange(StrEnum):

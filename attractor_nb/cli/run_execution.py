@@ -204,8 +204,8 @@ def _progress(pipeline: Pipeline, settings: Settings, backend: str | None) -> Qu
 def _place(pipeline: Pipeline, settings: Settings, logs_root: Path | None) -> str:
     """Where commands would run, in words: as the options say, else as the run did before."""
     facts: Mapping[str, Any] = {} if logs_root is None else place_facts(logs_root)
-    isolation = settings.isolation.value if settings.isolation else facts.get("isolation")
-    return where_commands_run(pipeline.graph, isolation, settings.workdir or facts.get("workdir"))
+    place = {**facts, **settings.options}
+    return where_commands_run(pipeline.graph, place.get("isolation"), place.get("workdir"))
 
 
 def _heading(pipeline: Pipeline, settings: Settings, backend: str | None) -> list[tuple[str, Tone]]:
@@ -219,7 +219,9 @@ def _heading(pipeline: Pipeline, settings: Settings, backend: str | None) -> lis
     if settings.is_simulated:
         lines.append(("simulated: no model is called, no command is run", Tone.QUIET))
     elif settings.is_replay:
-        lines.append((f"replayed from {settings.cassette}: no model is called, no command is run", Tone.QUIET))
+        lines.append(
+            (f"replayed from {settings.options['cassette']}: no model is called, no command is run", Tone.QUIET)
+        )
     elif settings.backend is None and backend == BackendName.SIMULATED and is_model_asked(pipeline.graph):
         lines.append(("responses are simulated; --backend local uses the model on this machine", Tone.QUIET))
     return [*lines, ("", Tone.PLAIN)]
@@ -228,15 +230,9 @@ def _heading(pipeline: Pipeline, settings: Settings, backend: str | None) -> lis
 def _options(settings: Settings, progress: QuietProgress) -> dict[str, Any]:
     return {
         "backend": settings.made_backend,
-        "workdir": settings.workdir,
-        "isolation": settings.isolation.value if settings.isolation else None,
-        "workspace_from": settings.workspace_from,
-        "cassette": settings.cassette,
-        "cassette_mode": settings.cassette_mode.value if settings.cassette_mode else None,
         "interviewer": gate_interviewer(settings.gates, progress),
         "cache": settings.cache,
-        **settings.bounds,
-        "durability": settings.durability.value,
+        **settings.options,
         "observers": [progress.take],
         "processes": SimulatedProcesses() if settings.is_simulated else None,
     }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attractor_nb.cli.option_choices import BackendName, CassetteMode, Durability, GateMode, Isolation
+from attractor_nb.cli.option_choices import BackendName, GateMode
 from attractor_nb.errors import OptionError
+from attractor_nb.model.vocabulary.option_meanings import FLAGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,12 +27,7 @@ class Settings:
         is_trusted: The user trusts the commands, for this one call.
         trust_hash: Hash of the commands that the user trusts, and no others.
         gates: Who answers; None: the terminal, and nobody where there is none.
-        workdir: Where commands, agents and tools of models work; None as the run has it.
-        isolation: A place of the run's own instead.
-        workspace_from: What a workspace begins with.
-        cassette: Where calls are recorded, and replayed from.
-        bounds: Bounds in place of the graph's, None where nobody says.
-        durability: What survives what.
+        options: The options of ``FLAGS`` that were given, by name.
         cache: Take results from the cache: True for the usual one, or a directory.
         is_quiet: No progress.
         is_verbose: Responses under their stages.
@@ -44,13 +40,7 @@ class Settings:
     is_trusted: bool = False
     trust_hash: str | None = None
     gates: GateMode | None = None
-    workdir: Path | None = None
-    isolation: Isolation | None = None
-    workspace_from: Path | None = None
-    cassette: Path | None = None
-    cassette_mode: CassetteMode | None = None
-    bounds: Mapping[str, object] = field(default_factory=dict[str, object])
-    durability: Durability = Durability.FULL
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     cache: Path | bool = False
     is_quiet: bool = False
     is_verbose: bool = False
@@ -59,7 +49,7 @@ class Settings:
     @property
     def is_place_given(self) -> bool:
         """Whether the options say where a run works, so that its directory does not."""
-        return self.workdir is not None or self.isolation is not None
+        return "workdir" in self.options or "isolation" in self.options
 
     def kept_options(self, bound: str = "") -> tuple[str, ...]:
         """What a resume must be told again, or it would ask, or allow, something else than the run did.
@@ -70,16 +60,13 @@ class Settings:
         kept = ("--simulate",) if self.is_simulated else ()
         if self.backend and not self.is_simulated:
             kept = ("--backend", self.backend.value, *(("--model", self.model) if self.model else ()))
-        if self.cassette is not None:
-            kept = (*kept, "--cassette", str(self.cassette))
-            kept = (*kept, "--cassette-mode", self.cassette_mode.value) if self.cassette_mode else kept
         if self.cache is not False:
             kept = (*kept, *(("--cache",) if self.cache is True else ("--cache-dir", str(self.cache))))
         kept = (*kept, "--gates", self.gates.value) if self.gates is GateMode.PAUSE else kept
-        bounds = {name: value for name, value in self.bounds.items() if value is not None}
+        options = {name: value for name, value in self.options.items() if not FLAGS[name].is_recorded}
         if bound:
-            bounds[bound] = "TIME" if bound == "max_duration" else "N"
-        flags = ((f"--{name.replace('_', '-')}", str(value)) for name, value in bounds.items())
+            options[bound] = "TIME" if bound == "max_duration" else "N"
+        flags = ((f"--{name.replace('_', '-')}", str(value)) for name, value in options.items())
         return (*kept, *(part for flag in flags for part in flag))
 
     def __post_init__(self) -> None:
@@ -91,13 +78,13 @@ class Settings:
                 "--model needs --backend llm" + (f", not {self.backend}" if self.backend else ""),
                 hint="a graph names the model of its nodes by llm_model, for agents, too",
             )
-        if self.is_simulated and self.cassette is not None:
+        if self.is_simulated and "cassette" in self.options:
             raise OptionError(
                 "--simulate and --cassette contradict each other: a simulation makes no calls", hint="use one of them"
             )
         if self.is_trusted and self.trust_hash is not None:
             raise OptionError("--trust and --trust-hash contradict each other", hint="use one of them")
-        if self.cassette is None and self.cassette_mode is not None:
+        if "cassette_mode" in self.options and "cassette" not in self.options:
             raise OptionError("--cassette-mode needs --cassette", hint="--cassette FILE")
 
     @property
@@ -125,7 +112,7 @@ class Settings:
     @property
     def first_backend(self) -> str | None:
         """The backend of a new run: simulated, where no option and no cassette names one."""
-        return self.named_backend or (None if self.cassette is not None else BackendName.SIMULATED.value)
+        return self.named_backend or (None if "cassette" in self.options else BackendName.SIMULATED.value)
 
     @property
     def needs_no_question(self) -> bool:
@@ -135,4 +122,4 @@ class Settings:
     @property
     def is_replay(self) -> bool:
         """Whether nothing is called."""
-        return self.cassette_mode is CassetteMode.REPLAY
+        return self.options.get("cassette_mode") == "replay"

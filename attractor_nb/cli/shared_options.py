@@ -7,14 +7,15 @@ the signature of a function that makes a value of them, and ``with_options`` wri
 """
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attractor_nb.cli.option_choices import BackendName, CassetteMode, Durability, GateMode, Isolation
-from attractor_nb.model.vocabulary.option_meanings import OF_A_RUN
+from attractor_nb.cli.option_choices import BackendName, GateMode
+from attractor_nb.model.vocabulary.option_meanings import FLAGS, OF_A_RUN
 
 if TYPE_CHECKING:
     from attractor_nb.cli.run_settings import Settings
@@ -51,12 +52,6 @@ Model = Annotated[
         show_default=False,
     ),
 ]
-Cassette = Annotated[
-    Path | None, typer.Option("--cassette", metavar="FILE", help=OF_A_RUN["cassette"], show_default=False)
-]
-CassetteModeOption = Annotated[
-    CassetteMode | None, typer.Option("--cassette-mode", help=OF_A_RUN["cassette_mode"], show_default=False)
-]
 Cache = Annotated[
     bool, typer.Option("--cache", help="Reuse results of unchanged stages from .attractor/cache, and store new ones.")
 ]
@@ -64,27 +59,6 @@ CacheDir = Annotated[
     Path | None,
     typer.Option("--cache-dir", metavar="DIR", help="As --cache, in another directory.", show_default=False),
 ]
-MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, help=OF_A_RUN["max_steps"], show_default=False)]
-MaxNodeVisits = Annotated[
-    int | None, typer.Option("--max-node-visits", min=1, help=OF_A_RUN["max_node_visits"], show_default=False)
-]
-MaxRestarts = Annotated[
-    int | None, typer.Option("--max-restarts", min=0, help=OF_A_RUN["max_restarts"], show_default=False)
-]
-MaxGoalGateRedirects = Annotated[
-    int | None,
-    typer.Option("--max-goal-gate-redirects", min=0, help=OF_A_RUN["max_goal_gate_redirects"], show_default=False),
-]
-MaxBudgetUsd = Annotated[
-    float | None, typer.Option("--max-budget-usd", min=0, help=OF_A_RUN["max_budget_usd"], show_default=False)
-]
-MaxTokensTotal = Annotated[
-    int | None, typer.Option("--max-tokens-total", min=0, help=OF_A_RUN["max_tokens_total"], show_default=False)
-]
-MaxDuration = Annotated[
-    str | None, typer.Option("--max-duration", metavar="TIME", help=OF_A_RUN["max_duration"], show_default=False)
-]
-DurabilityOption = Annotated[Durability, typer.Option("--durability", help=OF_A_RUN["durability"])]
 Trust = Annotated[bool, typer.Option("--trust", help="Run the commands of this pipeline, this time, without asking.")]
 TrustHash = Annotated[
     str | None,
@@ -98,13 +72,6 @@ TrustHash = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the result.")]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show responses, and the output of commands as it arrives.")
-]
-Workdir = Annotated[Path | None, typer.Option("--workdir", metavar="DIR", help=OF_A_RUN["workdir"], show_default=False)]
-IsolationOption = Annotated[
-    Isolation | None, typer.Option("--isolation", help=OF_A_RUN["isolation"], show_default=False)
-]
-WorkspaceFrom = Annotated[
-    Path | None, typer.Option("--workspace-from", metavar="DIR", help=OF_A_RUN["workspace_from"], show_default=False)
 ]
 RunsDir = Annotated[Path | None, typer.Option("--runs-dir", help=OF_A_RUN["runs_dir"], show_default=False)]
 Server = Annotated[
@@ -210,26 +177,14 @@ def run_settings(
     gates: Gates = None,
     backend: Backend = None,
     model: Model = None,
-    workdir: Workdir = None,
-    isolation: IsolationOption = None,
-    workspace_from: WorkspaceFrom = None,
     is_cached: Cache = False,
     cache_dir: CacheDir = None,
-    cassette: Cassette = None,
-    cassette_mode: CassetteModeOption = None,
-    max_steps: MaxSteps = None,
-    max_node_visits: MaxNodeVisits = None,
-    max_restarts: MaxRestarts = None,
-    max_goal_gate_redirects: MaxGoalGateRedirects = None,
-    max_budget_usd: MaxBudgetUsd = None,
-    max_tokens_total: MaxTokensTotal = None,
-    max_duration: MaxDuration = None,
-    durability: DurabilityOption = Durability.FULL,
     is_quiet: Quiet = False,
     is_verbose: Verbose = False,
     is_json: Json = False,
+    **options: Any,
 ) -> "Settings":
-    """What commands that run a pipeline are told alike; a command that spreads it has these options."""
+    """The settings of a command that runs a pipeline; ``options`` are those of ``FLAGS``."""
     from attractor_nb.cli.run_settings import Settings  # noqa: PLC0415 - commands load what they need
 
     if is_auto_approved and gates not in {None, GateMode.AUTO}:
@@ -241,21 +196,7 @@ def run_settings(
         is_trusted=is_trusted,
         trust_hash=trust_hash,
         gates=GateMode.AUTO if is_auto_approved else gates,
-        workdir=workdir,
-        isolation=isolation,
-        workspace_from=workspace_from,
-        cassette=cassette,
-        cassette_mode=cassette_mode,
-        bounds={
-            "max_steps": max_steps,
-            "max_node_visits": max_node_visits,
-            "max_restarts": max_restarts,
-            "max_goal_gate_redirects": max_goal_gate_redirects,
-            "max_budget_usd": max_budget_usd,
-            "max_tokens_total": max_tokens_total,
-            "max_duration": max_duration,
-        },
-        durability=durability,
+        options={name: value for name, value in options.items() if value is not None},
         cache=cache_dir or is_cached,
         is_quiet=is_quiet,
         is_verbose=is_verbose,
@@ -263,8 +204,35 @@ def run_settings(
     )
 
 
+def run_flags(**options: Any) -> dict[str, Any]:
+    """The options of a run that were given, of those in ``FLAGS``."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _flag_parameters() -> Iterator[inspect.Parameter]:
+    for name, flag in FLAGS.items():
+        kind = StrEnum(name, {word.upper(): word for word in flag.choices}) if flag.choices else flag.kind
+        option = typer.Option(
+            f"--{name.replace('_', '-')}",
+            metavar=flag.metavar or None,
+            min=flag.minimum,
+            help=OF_A_RUN[name],
+            show_default=flag.default is not None,
+        )
+        read = Annotated[kind, option] if flag.default is not None else Annotated[kind | None, option]
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=flag.default, annotation=read)
+
+
+def option_parameters(source: Callable[..., object]) -> dict[str, inspect.Parameter]:
+    """The parameters of a function that makes a value of options; its ``**`` stands for those of ``FLAGS``."""
+    found: dict[str, inspect.Parameter] = {}
+    for each in inspect.signature(source).parameters.values():
+        found |= {one.name: one for one in (_flag_parameters() if each.kind is each.VAR_KEYWORD else (each,))}
+    return found
+
+
 def with_options(
-    parameter: str, source: Callable[..., object], *, without: Collection[str] = ()
+    parameter: str, source: Callable[..., object], *, without: Collection[str] = (), only: Collection[str] = ()
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Let a command take the options of ``source``, and give it what ``source`` makes of them.
 
@@ -272,8 +240,10 @@ def with_options(
         parameter: The command's parameter, keyword-only, in whose place the options stand.
         source: Makes its value; all its parameters are options with defaults.
         without: Options that this command does not have: they keep their defaults.
+        only: The options that it has; empty for all.
     """
-    options = {name: each for name, each in inspect.signature(source).parameters.items() if name not in without}
+    known = option_parameters(source)
+    options = {name: each for name, each in known.items() if name not in without and (not only or name in only)}
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         def invoke(**given: Any) -> int:

@@ -9,7 +9,7 @@ import typer
 from attractor_nb.cli.commands import map_commands as mapping
 from attractor_nb.cli.commands import run_commands as forking
 from attractor_nb.cli.commands import run_commands as running
-from attractor_nb.cli.shared_options import run_settings, with_options
+from attractor_nb.cli.shared_options import option_parameters, run_settings, with_options
 from attractor_nb.runtime.prepare.run_options import BOUNDS
 
 
@@ -40,8 +40,13 @@ def test_options_that_a_command_does_not_have_keep_their_defaults():
 
 
 def test_every_bound_of_a_run_is_an_option_of_it():
-    assert set(BOUNDS) <= set(inspect.signature(run_settings).parameters)
-    assert set(run_settings().bounds) == set(BOUNDS)
+    assert set(BOUNDS) <= set(option_parameters(run_settings))
+
+
+def test_an_option_reaches_the_run_by_its_row_in_the_table_alone():
+    settings = run_settings(max_steps=3, workdir=None, durability="fast")
+    assert settings.options == {"max_steps": 3, "durability": "fast"}
+    assert settings.kept_options() == ("--max-steps", "3")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +60,7 @@ def test_every_bound_of_a_run_is_an_option_of_it():
     ids=["run", "resume", "fork", "map"],
 )
 def test_commands_that_run_share_their_options(command, missing):
-    shared = set(inspect.signature(run_settings).parameters)
+    shared = set(option_parameters(run_settings))
     own = set(inspect.signature(command).parameters)
     assert {"is_simulated", "backend", "max_steps", "durability", "is_json"} <= own
     assert missing <= shared - own

@@ -15,7 +15,7 @@ import pytest
 
 import attractor_nb
 from attractor_nb import Pipeline, Run, load_pipeline, run_pipeline, runs
-from attractor_nb.cli.shared_options import run_settings
+from attractor_nb.cli.shared_options import option_parameters, run_settings
 from attractor_nb.errors import OptionError
 from attractor_nb.maps.map_result import MapRun
 from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
@@ -278,7 +278,7 @@ def test_a_type_checker_knows_results_and_refuses_misspelt_and_wrong_options(tmp
 
 
 def test_the_command_line_says_of_an_option_what_the_calls_say():
-    parameters = inspect.signature(run_settings).parameters
+    parameters = option_parameters(run_settings)
     shared = {"workdir", "isolation", "workspace_from", "cassette", "cassette_mode", "durability", *BOUNDS}
     for name in shared:
         (option,) = parameters[name].annotation.__metadata__
@@ -290,7 +290,7 @@ def test_the_command_line_says_of_an_option_what_the_calls_say():
 def test_the_options_of_the_command_line_are_options_of_a_run():
     own = {"is_simulated", "is_trusted", "trust_hash", "is_auto_approved", "gates", "is_cached", "cache_dir"}
     own |= {"is_quiet", "is_verbose", "is_json", "model"}
-    parameters = inspect.signature(run_settings).parameters
+    parameters = option_parameters(run_settings)
     assert parameters.keys() - own <= OF_A_RUN.keys()
     for name in parameters.keys() - own:
         default = RunOptions.__dataclass_fields__[name].default

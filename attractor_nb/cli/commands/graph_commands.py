@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from attractor_nb.cli.option_choices import GraphFormat
-from attractor_nb.cli.shared_options import File, Files, Json, MaxNodeVisits, MaxSteps, Strict, run_params, with_options
+from attractor_nb.cli.shared_options import File, Files, Json, Strict, run_flags, run_params, with_options
 
 PARSE_HELP = """Print a parsed pipeline as canonical DOT or JSON.
 
@@ -115,18 +115,11 @@ ESTIMATE_HELP = """Estimate the usage of a run, expected and at worst. No model 
 
 
 @with_options("params", run_params)
-def estimate(
-    file: File,
-    *,
-    params: dict[str, Any],
-    max_steps: MaxSteps = None,
-    max_node_visits: MaxNodeVisits = None,
-    is_json: Json = False,
-) -> int:
+@with_options("bounds", run_flags, only=("max_steps", "max_node_visits"))
+def estimate(file: File, *, params: dict[str, Any], bounds: dict[str, Any], is_json: Json = False) -> int:
     """Say what a run will consume."""
     from attractor_nb.cli.graph_reports import show_estimate  # noqa: PLC0415 - as above
 
-    bounds = {"max_steps": max_steps, "max_node_visits": max_node_visits}
     return show_estimate(file, params=params, bounds=bounds, is_json=is_json)
 
 

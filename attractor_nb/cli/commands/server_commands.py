@@ -11,6 +11,7 @@ import typer
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import Shell
 from attractor_nb.cli.shared_options import File, Json, RunsDir, Server, Token, run_params, run_settings, with_options
+from attractor_nb.model.vocabulary.option_meanings import FLAGS
 
 if TYPE_CHECKING:
     from attractor_nb.cli.run_settings import Settings
@@ -21,16 +22,11 @@ NOT_OF_A_SUBMISSION = (
     "is_auto_approved",
     "model",
     "gates",
-    "workdir",
-    "isolation",
-    "workspace_from",
     "is_cached",
     "cache_dir",
-    "cassette",
-    "cassette_mode",
-    "durability",
     "is_quiet",
     "is_verbose",
+    *(name for name, flag in FLAGS.items() if not flag.is_remote),
 )
 """Options of ``run`` that a server is not asked for: backend, bounds, hash and JSON are left."""
 

@@ -16,6 +16,7 @@ from attractor_nb.cli.reporting import print_json
 from attractor_nb.cli.run_settings import Settings
 from attractor_nb.cli.source_inputs import STDIN, read_params, read_prompt, read_text
 from attractor_nb.errors import OptionError, RunError
+from attractor_nb.model.vocabulary.option_meanings import FLAGS
 from attractor_nb.runtime.prepare.text_sources import with_text_files
 from attractor_nb.views.columns import one_line
 
@@ -28,12 +29,6 @@ NOT_OF_A_SERVER: Final = {
     "is_simulated": "--simulate",
     "is_trusted": "--trust",
     "gates": "--gates",
-    "workdir": "--workdir",
-    "isolation": "--isolation",
-    "workspace_from": "--workspace-from",
-    "cassette": "--cassette",
-    "cassette_mode": "--cassette-mode",
-    "durability": "--durability",
     "cache": "--cache",
     "is_verbose": "--verbose",
 }
@@ -186,7 +181,7 @@ def _with_settings(settings: Settings, own: Mapping[str, Any]) -> dict[str, Any]
         **own,
         "backend": settings.backend.value if settings.backend else None,
         "trust": settings.trust_hash,
-        **settings.bounds,
+        **{name: value for name, value in settings.options.items() if FLAGS[name].is_remote},
     }
     return {name: value for name, value in wanted.items() if value not in (None, "", {})}
 
@@ -202,7 +197,14 @@ def _refuse_what_is_local(settings: Settings) -> None:
         option = NOT_OF_A_SERVER.get(each.name)
         if option is not None and getattr(settings, each.name) != getattr(usual, each.name):
             hint = _HOW_TO_TRUST if each.name == "is_trusted" else "remove it"
-            raise OptionError(f"{option} applies to local runs, and this run is on a server", hint=hint)
+            raise _local(option, hint)
+    for name, value in settings.options.items():
+        if not FLAGS[name].is_remote and value != FLAGS[name].default:
+            raise _local(f"--{name.replace('_', '-')}")
+
+
+def _local(option: str, hint: str = "remove it") -> OptionError:
+    return OptionError(f"{option} applies to local runs, and this run is on a server", hint=hint)
 
 
 def _show_begun(client: Client, answer: object, settings: Settings) -> ExitCode:

@@ -1,11 +1,17 @@
-"""What each option means, in one line: for signatures, magics, the command line and the docs.
+"""What each option means, in one line: for signatures, magics, the command line and the docs; and its flag.
 
 ``runtime/prepare/run_options.py`` composes the docstrings of ``Pipeline``, ``run``, ``map`` and their kin from them.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from attractor_nb.model.vocabulary.isolation import ISOLATIONS
+
+DURABILITIES: Final = ("full", "fast", "none")
+CASSETTE_MODES: Final = ("record", "replay", "auto")
 
 OF_A_RUN: Final = {
     "params": "The inputs of the run, by name; the context has them before the first stage.",
@@ -55,6 +61,43 @@ OF_A_RUN: Final = {
     "disk": "Replaces the file system; for tests.",
 }
 """Options of one run."""
+
+
+class Flag(NamedTuple):
+    """How the command line reads an option of a run, such as ``--max-steps N``."""
+
+    #: The type of its value.
+    kind: type = str
+    #: What the help shows for its value.
+    metavar: str = ""
+    #: The lowest value of a number.
+    minimum: int | None = None
+    #: The words that it takes; empty for any.
+    choices: tuple[str, ...] = ()
+    #: Its value where it is not given.
+    default: str | None = None
+    #: A server takes the option.
+    is_remote: bool = False
+    #: The run directory records it, so that a resume has it.
+    is_recorded: bool = False
+
+
+FLAGS: Final = {
+    "workdir": Flag(Path, "DIR", is_recorded=True),
+    "isolation": Flag(choices=ISOLATIONS, is_recorded=True),
+    "workspace_from": Flag(Path, "DIR", is_recorded=True),
+    "cassette": Flag(Path, "FILE"),
+    "cassette_mode": Flag(choices=CASSETTE_MODES),
+    "max_steps": Flag(int, minimum=1, is_remote=True),
+    "max_node_visits": Flag(int, minimum=1, is_remote=True),
+    "max_restarts": Flag(int, minimum=0, is_remote=True),
+    "max_goal_gate_redirects": Flag(int, minimum=0, is_remote=True),
+    "max_budget_usd": Flag(float, minimum=0, is_remote=True),
+    "max_tokens_total": Flag(int, minimum=0, is_remote=True),
+    "max_duration": Flag(metavar="TIME", is_remote=True),
+    "durability": Flag(choices=DURABILITIES, default="full", is_recorded=True),
+}
+"""The options of a run that the command line passes on as they are, in the order of its help."""
 
 OF_A_MAP: Final = {
     "max_parallel": "How many rows run at the same time.",

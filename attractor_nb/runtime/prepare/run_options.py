@@ -27,7 +27,13 @@ from attractor_nb.errors import OptionError
 from attractor_nb.model.nearest_name import did_you_mean, suggestion
 from attractor_nb.model.vocabulary.duration import Duration, parse_duration
 from attractor_nb.model.vocabulary.isolation import ISOLATIONS
-from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
+from attractor_nb.model.vocabulary.option_meanings import (
+    CASSETTE_MODES,
+    DURABILITIES,
+    OF_A_MAP,
+    OF_A_PIPELINE,
+    OF_A_RUN,
+)
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness, acts_unasked
 from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.tracing import read_tracing
@@ -40,8 +46,6 @@ BackendSpec = str | CodergenBackend | Callable[..., Any] | None
 InterviewerSpec = str | Interviewer | Callable[..., Any] | None
 ExecutorSpec = Executor | Callable[[], Executor] | None
 DurationSpec = float | str | Duration
-DURABILITIES = ("full", "fast", "none")
-CASSETTE_MODES = ("record", "replay", "auto")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
