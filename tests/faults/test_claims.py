@@ -23,7 +23,6 @@ class Collected:
         self.items = session.items
 
 
-@pytest.mark.campaign
 def test_each_claim_names_a_snippet_that_is_there_once():
     collected = Collected()
     options = ["--collect-only", "-qq", "-p", "no:xdist", "-p", "no:cacheprovider", "-p", "no:randomly"]

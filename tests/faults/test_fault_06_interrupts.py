@@ -170,7 +170,11 @@ def test_interrupted_twice_while_branches_go_on(interrupt_workers, campaign, fig
     figures.record(6, f"interrupted twice while branches go on, engine in {host}", str(tally))
 
 
-@pytest.mark.protects("attractor_nb/engine/runner.py", 'return self._interrupted("cancelled")', instead="raise")
+@pytest.mark.protects(
+    "attractor_nb/engine/runner.py",
+    'return self._interrupted(PAUSED if setup.is_paused else "cancelled")',
+    instead="raise",
+)
 @pytest.mark.campaign
 def test_interrupted_again_while_it_resumes(interrupt_workers, campaign, figures):
     """Protected by: a run that is cancelled says in its log that it was interrupted, and ends in order."""

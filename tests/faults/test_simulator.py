@@ -37,7 +37,7 @@ ROUTING, GATES = "attractor_nb/decisions/routing.py", "attractor_nb/engine/gates
     "        self.visits[name] = self.visits.get(name, 0) + 1\n",
     instead="        self.visits[name] = self.visits.get(name, 0) + 2\n",
 )
-@pytest.mark.protects(STATE, "            self.stale_gates.update(event.passed_over)\n", instead="            pass\n")
+@pytest.mark.protects(STATE, "        self.stale_gates.update(event.passed_over)\n", instead="        pass\n")
 @pytest.mark.protects(
     ROUTING,
     "if evaluate_condition(edge.condition, status, seen.preferred_label, lookup):",
