@@ -98,6 +98,8 @@ class Server:
         query = read_query(operation.query, request.query_params.multi_items())
         path: dict[str, str] = request.path_params
         last_ids = request.headers.getlist("last-event-id")
+        if len(last_ids) > 1:
+            raise Problem(400, "event-id", "The Last-Event-ID is given twice")
         to_root = "../" * (own_path(request.scope).count("/") - 1)
 
         def call(claim: KeyClaim) -> Call:

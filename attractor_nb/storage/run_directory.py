@@ -145,12 +145,27 @@ def make_workspace(disk: Disk, root: Path, *, is_synced: bool) -> Path:
     which they read and git does not, shows them the workspace when they are started in it.
 
     Raises:
-        StorageError: The disk refused.
+        StorageError: The disk refused, or a link stands there.
     """
     path = root / WORKSPACE_NAME
     make_directory(disk, path, is_synced=is_synced)
+    refuse_link(path)
     _write_once(disk, root, SHOWN_NAME, _SHOW_ALL, is_synced=is_synced)
     return path
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a link in the place of a run's own folder: whoever made the directory could lead the run elsewhere.
+
+    Raises:
+        StorageError: It is one.
+    """
+    if path.is_symlink():
+        raise StorageError(
+            f"{path} is a link, and a run that has a place of its own works nowhere else",
+            path=str(path),
+            hint="remove it; or name the directory yourself, in a new run",
+        )
 
 
 def _write_once(disk: Disk, place: Path, name: str, data: bytes, *, is_synced: bool) -> None:

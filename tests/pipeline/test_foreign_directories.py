@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from attractor_nb import Pipeline, Run
 from attractor_nb.errors import StorageError, UntrustedSource
 from attractor_nb.runtime.prepare.trust import trust_question
 from attractor_nb.runtime.recorded_options import choices_of
+from attractor_nb.runtime.workspace.worktree import worktree_of
 from attractor_nb.storage.directory_digest import directory_digest
 from attractor_nb.storage.manifest_file import MANIFEST_NAME
 from attractor_nb.storage.sealed_file import seal
@@ -274,3 +276,50 @@ def test_a_digest_of_a_file_with_too_long_a_path_is_refused(tmp_path):
     os.close(below)
     with pytest.raises(StorageError, match="file name too long"):
         directory_digest(tmp_path)
+
+
+@pytest.mark.parametrize("isolation", ["workspace", "worktree"])
+def test_a_run_with_a_place_of_its_own_does_not_work_behind_a_planted_link(tmp_path, monkeypatch, isolation):
+    """Ruling 41: who trusts its commands trusts them to work inside of the run directory."""
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "one"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words], cwd=project, check=True)
+    text = """digraph G { start [shape=Mdiamond] a [prompt=a] t [shape=parallelogram, tool_command="touch made"]
+        done [shape=Msquare] start -> a -> t -> done }"""
+    root, elsewhere = tmp_path / "run", tmp_path / "home"
+    Pipeline(text).run(wait=True, trust=True, logs_root=root, isolation=isolation, stop_after=2)
+    shutil.rmtree(root / isolation, ignore_errors=True)
+    elsewhere.mkdir()
+    (root / isolation).symlink_to(elsewhere)
+    with pytest.raises(StorageError, match="is a link"):
+        Run.load(root).resume(wait=True, trust=True)
+    assert not list(elsewhere.iterdir())
+
+
+COMMIT = "0" * 40
+FACTS = {"repository": "/nowhere", "branch": "attractor/abcdefgh", "base": COMMIT, "prefix": "src/deep"}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"prefix": "/home/ada"},
+        {"prefix": "../../.."},
+        {"prefix": "a/../../b"},
+        {"branch": "main"},
+        {"branch": "-Bmain"},
+        {"branch": "--detach"},
+        {"branch": "attractor/../main"},
+        {"branch": "attractor/-x"},
+        {"base": "--output=/home/ada/notes"},
+        {"base": ""},
+        {"start": "HEAD"},
+    ],
+    ids=str,
+)
+def test_a_manifest_names_no_worktree_that_no_run_makes(tmp_path, forged):
+    assert worktree_of(tmp_path, FACTS).directory == tmp_path / "src/deep"
+    with pytest.raises(StorageError, match="a worktree that no run makes"):
+        worktree_of(tmp_path, {**FACTS, **forged})

@@ -82,6 +82,13 @@ def test_an_id_that_is_none_of_this_log_is_refused(client, sources, last, status
     assert reply.status_code == status
 
 
+def test_two_ids_of_last_events_are_one_too_many(client, sources):
+    run_id = client.submit(sources.plain)
+    ids = [("last-event-id", "1"), ("last-event-id", "2")]
+    refused = client.http.get(f"/pipelines/{run_id}/events", headers=ids)
+    assert (refused.status_code, refused.json()["title"]) == (400, "The Last-Event-ID is given twice")
+
+
 def test_random_drops_of_many_consumers_make_no_gap_and_no_duplicate(client, root, sources):
     body = "\n".join(f'n{i} [prompt="{i}"]' for i in range(40))
     chain = " -> ".join(["start", *(f"n{i}" for i in range(40)), "done"])

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import threading
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ from attractor_nb.model.vocabulary.isolation import WORKTREE
 from attractor_nb.processes.git import Git
 from attractor_nb.runtime.workspace.worktree_index import WorktreeIndex
 from attractor_nb.stage import Kept
-from attractor_nb.storage.run_directory import WORKTREE_NAME
+from attractor_nb.storage.run_directory import WORKTREE_NAME, refuse_link
 from attractor_nb.storage.stored_run import read_facts
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ else:
     changes_view = later("attractor_nb.views.changes_view")
 
 BRANCH_BEGINNING: Final = "attractor/"
+_BRANCH: Final = re.compile(rf"{BRANCH_BEGINNING}[A-Za-z0-9][A-Za-z0-9._-]{{0,199}}")
+_COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
 _PLAIN: Final = ("--no-ext-diff", "--no-textconv", "--no-renames")
 """A diff that runs no command of anybody's settings."""
 _LEFT: Final = "changes that no stage of the run has committed"
@@ -129,9 +132,31 @@ class Worktree:
         self.base = str(facts["base"])
         self._start = str(facts.get("start") or self.base)
         self._prefix = str(facts.get("prefix", ""))
+        self._check()
         self._lock = threading.Lock()
         self._inside: tuple[Git, WorktreeIndex] | None = None
         self._last = self._start
+
+    def _check(self) -> None:
+        """Refuse facts that no run has written: a place outside of the worktree, a branch of the user's, an option.
+
+        Raises:
+            StorageError: They are such.
+        """
+        way = PurePath(self._prefix)
+        is_ours = (
+            not way.is_absolute()
+            and ".." not in way.parts
+            and _BRANCH.fullmatch(self.branch) is not None
+            and all(_COMMIT.fullmatch(commit) for commit in (self.base, self._start))
+        )
+        if not is_ours:
+            raise StorageError(
+                f"the manifest describes a worktree that no run makes: branch {self.branch[:80]!r}, directory"
+                f" {self._prefix[:80]!r}, commits {self.base[:40]!r} and {self._start[:40]!r}",
+                path=str(self.path),
+                hint="start a run of your own from its pipeline.dot",
+            )
 
     @property
     def directory(self) -> Path:
@@ -153,6 +178,7 @@ class Worktree:
             StorageError: git said no; the repository is gone.
         """
         outer = self._outer()
+        refuse_link(self.path)
         if not self.path.is_dir() or not any(self.path.iterdir()):
             outer.says("worktree", "remove", "--force", str(self.path))
             words = [str(self.path), self.branch]
