@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from attractor_nb.errors import AttractorError
 from attractor_nb.server.own_place import made_own_place
 from attractor_nb.server.replies import Problem, Reply
-from attractor_nb.storage.files.atomic import read_plain_file, write_whole
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 KEPT_SECONDS: Final = 24 * 3600.0
 _KEYS: Final = "keys"
 KEYS_PLACE: Final = f".server/{_KEYS}"
-_RECORD: Final = re.compile(r"\.?[0-9a-f]{64}\..*")
+_RECORD: Final = re.compile(rf"[0-9a-f]{{64}}\.(?:json|lock)|{re.escape(TEMPORARY_PREFIX)}.*")
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}\Z")
 MAX_KEPT_BYTES: Final = 1024 * 1024
 """A longer answer is not kept: only what lint finds can be so long, and that is found again."""

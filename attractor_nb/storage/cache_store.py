@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -29,6 +30,8 @@ MAX_ENTRY_BYTES: Final = 16 * 1024 * 1024
 ENTRIES_NAME: Final = "entries"
 NODES_NAME: Final = "nodes"
 _SUFFIX: Final = ".json"
+_FOLDERS: Final = re.compile(r"[0-9a-f]{2}|[0-9a-f]{32}")
+_FILES: Final = re.compile(rf"[0-9a-f]{{64}}(?:\{_SUFFIX})?|{re.escape(TEMPORARY_PREFIX)}.*")
 
 
 class CacheSize(NamedTuple):
@@ -111,11 +114,14 @@ class CacheStore:
         return CacheSize(count, total)
 
     def _files(self) -> Iterator[tuple[Path, int]]:
-        """All files of ours with their sizes; -1 for those that are no entries."""
+        """All files of ours with their sizes; -1 for those that are no entries.
+
+        Who made the directory may have planted links in it: what they lead to is not ours.
+        """
         for name in (ENTRIES_NAME, NODES_NAME):
             try:
-                for folder in sorted((self.root / name).iterdir()) if (self.root / name).is_dir() else ():
-                    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                for folder in _listed(self.root / name, _FOLDERS):
+                    for path in _listed(folder, _FILES):
                         is_entry = name == ENTRIES_NAME and not path.name.startswith(TEMPORARY_PREFIX)
                         with contextlib.suppress(FileNotFoundError):
                             yield path, path.lstat().st_size if is_entry else -1
@@ -140,6 +146,13 @@ class CacheStore:
             write_whole(self._disk, parent, name, data, directory=directory, is_synced=False)
         finally:
             self._disk.close(parent)
+
+
+def _listed(directory: Path, form: re.Pattern[str]) -> list[Path]:
+    """What of a form is in a directory; nothing behind a link."""
+    if directory.is_symlink() or not directory.is_dir():
+        return []
+    return sorted(path for path in directory.iterdir() if form.fullmatch(path.name))
 
 
 def _newest(directory: Path) -> list[str]:

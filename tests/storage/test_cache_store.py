@@ -183,8 +183,8 @@ def test_a_pipe_among_the_declared_files_is_refused_and_not_waited_for(tmp_path)
 
 def test_what_stands_in_the_place_of_an_entry_is_named_when_the_cache_is_cleared(store):
     store.write(KEY, {"a": 1}, group="g")
-    (store.root / "entries" / "ab" / "planted").mkdir()
-    with pytest.raises(StorageError, match=r"cannot remove .*/ab/planted"):
+    (store.root / "entries" / "ab" / f"{'ac' * 32}.json").mkdir()
+    with pytest.raises(StorageError, match=r"cannot remove .*/ab/acac"):
         store.clear()
 
 
@@ -229,3 +229,21 @@ def test_a_declared_folder_that_may_not_be_read_is_not_empty(tmp_path, monkeypat
     monkeypatch.setattr(stage_contents.os, "scandir", refuse)
     with pytest.raises(StorageError, match=r"cannot read .*/src: permission denied"):
         file_digests(["src"], tmp_path)
+
+
+@pytest.mark.parametrize("link", ["entries", "nodes", "entries/ab"])
+def test_clearing_removes_nothing_behind_a_planted_link_and_nothing_of_another_form(tmp_path, link):
+    """Ruling 43: a stranger's folder may have a cache, and its links lead to files of the user."""
+    home = tmp_path / "home"
+    for name in ("papers/thesis.txt", "ab/thesis.txt", "ab/notes.json", f"ab/{'a' * 64}.json"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("years of work")
+    root = tmp_path / "cache"
+    (root / link).parent.mkdir(parents=True)
+    (root / link).symlink_to(home if "/" not in link else home / "ab")
+    own = root / ("nodes" if link != "nodes" else "entries") / "cd"
+    own.mkdir(parents=True)
+    (own / "readme.txt").write_text("mine")
+    assert CacheStore(root).clear().entries == 0
+    assert len([path for path in home.rglob("*") if path.is_file()]) == 4
+    assert (own / "readme.txt").is_file()
