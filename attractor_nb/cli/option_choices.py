@@ -58,6 +58,13 @@ class OnFailure(StrEnum):
     STOP = "stop"
 
 
+class ExportedRows(StrEnum):
+    """Rows of a map that get a page of their own."""
+
+    FAILED = "failed"
+    ALL = "all"
+
+
 class Failed(StrEnum):
     """What a resume of a map does with the rows that failed."""
 

@@ -11,7 +11,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError, StorageError
-from attractor_nb.maps.map_result import MapResult, MapRun
+from attractor_nb.maps.map_view import MapView
 from attractor_nb.maps.stored_map import read_stored_map
 from attractor_nb.model.context_values import is_reference
 from attractor_nb.model.outcome import Usage
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.maps.map_view import MapView
     from attractor_nb.maps.stored_map import StoredMap
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.row_result import RowResult
@@ -93,7 +92,7 @@ class MapRecord:
 
 def is_a_map(thing: object) -> bool:
     """Whether a value is a map, its result, or names its directory."""
-    if isinstance(thing, MapRun | MapResult):
+    if isinstance(getattr(thing, "view", None), MapView):
         return True
     place: object = getattr(thing, "logs_root", thing)  # an entry of runs(), too
     return isinstance(place, str | PathLike) and is_map(as_path(cast("str | PathLike[str]", place), "the map"))
@@ -106,12 +105,13 @@ def record_of(thing: object) -> MapRecord:
         OptionError: Nothing of it is kept, and it has not ended.
         CheckpointCorrupt, StorageError: It cannot be read.
     """
-    if isinstance(thing, MapRun | MapResult):
-        if thing.directory is not None:
-            return read_map_record(thing.directory)
-        if isinstance(thing, MapRun) and not thing.is_done:
+    if isinstance(getattr(thing, "view", None), MapView):
+        held: Any = thing  # a handle or a result: both offer what is made here, so they are not imported
+        if held.directory is not None:
+            return read_map_record(held.directory)
+        if not held.view.is_ended:
             raise OptionError("the map goes on, and nothing of it is kept", hint="wait for its result()")
-        return _from_memory(thing.result() if isinstance(thing, MapRun) else thing)
+        return _from_memory(held.result() if hasattr(held, "result") else held)
     return read_map_record(as_path(cast("Any", getattr(thing, "logs_root", thing)), "the map"))
 
 
@@ -196,7 +196,7 @@ def _kept(place: Path, outputs: tuple[str, ...]) -> tuple[dict[str, Any], str]:
     return redacted_value(found), latest if latest in failed or not failed else failed[-1]
 
 
-def _from_memory(result: MapResult) -> MapRecord:
+def _from_memory(result: Any) -> MapRecord:
     """A map of which nothing is kept but its result."""
     inputs: list[dict[str, Any]] = redacted_value([dict(entry) for entry in result.inputs])
     rows = (

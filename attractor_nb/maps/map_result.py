@@ -15,6 +15,7 @@ from attractor_nb.views.columns import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from os import PathLike
     from pathlib import Path
 
     from attractor_nb.cassettes import CassetteReport
@@ -151,6 +152,17 @@ class MapResult(Sequence["RowResult"]):
             )
         return load_execution(self.directory / entry.directory, self.pipeline)
 
+    def export_html(self, path: str | PathLike[str] | None = None, *, rows: str | None = None) -> Path:
+        """Write the map as one page that opens without kernel and network: totals, and a table of its rows.
+
+        Args:
+            path: The file; ``map-<id>.html`` in the current directory by default.
+            rows: ``failed`` or ``all``: a page of each of these rows too, in a folder beside it.
+        """
+        from attractor_nb.maps.map_page import export_map  # noqa: PLC0415 - most maps are not exported
+
+        return export_map(self, path, rows=rows)
+
     def to_frame(self) -> Any:
         """A pandas DataFrame: a line for each row, with its inputs, how it ended, and its outputs.
 
@@ -240,6 +252,17 @@ class MapRun(Handle[MapResult]):
         if (finished := self._work.result) is not None:
             return as_recorded(finished.status)
         return "interrupted" if self.is_done else "running"
+
+    def export_html(self, path: str | PathLike[str] | None = None, *, rows: str | None = None) -> Path:
+        """Write the map as one page that opens without kernel and network: totals, and a table of its rows.
+
+        Args:
+            path: The file; ``map-<id>.html`` in the current directory by default.
+            rows: ``failed`` or ``all``: a page of each of these rows too, in a folder beside it.
+        """
+        from attractor_nb.maps.map_page import export_map  # noqa: PLC0415 - most maps are not exported
+
+        return export_map(self, path, rows=rows)
 
     def on_row(self, observer: Callable[[RowResult], object]) -> None:
         """Call ``observer`` with each row that ends from now on, in the engine's thread: it must be quick.

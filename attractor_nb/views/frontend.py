@@ -24,7 +24,7 @@ from attractor_nb.views.drawings.theme import LOUD_ID
 from attractor_nb.views.markup import element
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from importlib.resources.abc import Traversable
 
 FOLDER: Final = files("attractor_nb.views.web")
@@ -52,6 +52,9 @@ _BOOT: Final = """
 const pageValues = JSON.parse(document.getElementById("values").textContent);
 CALL(staticHost(pageValues), document.getElementById("view"));
 document.getElementById("static").open = false;
+"""
+_TABLE_BOOT: Final = """
+CALL(document.getElementById("view"));
 """
 _UNSAFE_JSON: Final = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 
@@ -141,11 +144,35 @@ def page(title: str, line: str, entry: str, call: str, values: Mapping[str, Any]
         values: JSON values for it.
         static: What is there without script; with it, it is folded.
     """
-    code = _code(entry, call)
-    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii")
-    policy = _POLICY.format(hash=f"sha256-{digest}")
+    code = _code(entry, _BOOT.replace("CALL", call))
     # A script of data is no script: only the module is, and its text is our own.
     data = Markup('<script type="application/json" id="values">') + Markup(json_text(values))  # noqa: S704 - no < in it
+    parts = (
+        Markup('<div id="view"></div>'),
+        Markup('<details id="static" class="page-static" open><summary>As picture and table</summary>'),
+        static,
+        Markup("</details></main>"),
+        data + Markup("</script>"),
+    )
+    return _page(title, line, entry, code, parts)
+
+
+def table_page(title: str, line: str, entry: str, call: str, body: Markup) -> str:
+    """A page of its own whose content stands in it, and which a script helps to look through.
+
+    Args:
+        line: A line below.
+        entry: The module of the front-end that helps.
+        call: Its function, which is given the content's element.
+        body: The content, in the classes of the front-end.
+    """
+    content = (element("div", {"class": "attractor-ui", "id": "view"}, body), Markup("</main>"))
+    return _page(title, line, entry, _code(entry, _TABLE_BOOT.replace("CALL", call)), content)
+
+
+def _page(title: str, line: str, entry: str, code: str, content: Iterable[Markup]) -> str:
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii")
+    policy = _POLICY.format(hash=f"sha256-{digest}")
     module = Markup('<script type="module">') + Markup(code)  # noqa: S704 - our own module
     parts = (
         Markup("<!doctype html>"),
@@ -158,11 +185,7 @@ def page(title: str, line: str, entry: str, call: str, values: Mapping[str, Any]
         Markup("</head><body><main>"),
         element("h1", None, title),
         element("p", {"class": "page-line"}, line),
-        Markup('<div id="view"></div>'),
-        Markup('<details id="static" class="page-static" open><summary>As picture and table</summary>'),
-        static,
-        Markup("</details></main>"),
-        data + Markup("</script>"),
+        *content,
         module + Markup("</script></body></html>"),
     )
     return "\n".join(map(str, parts)) + "\n"
@@ -177,8 +200,8 @@ def json_text(values: Any) -> str:
 
 
 @cache
-def _code(entry: str, call: str) -> str:
-    code = "\n" + script(entry, is_widget=False) + _BOOT.replace("CALL", call)
+def _code(entry: str, boot: str) -> str:
+    code = "\n" + script(entry, is_widget=False) + boot
     assert "</script" not in code.lower(), "the module would end its own element"
     return code
 

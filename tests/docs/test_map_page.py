@@ -8,9 +8,12 @@ from attractor_nb.maps.map_options import own_options
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "map.md").read_text("utf-8")
 
 
-def test_the_program_on_the_page_runs():
-    program = re.search(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)[1]
-    exec(compile(program, "docs/map.md", "exec"), {})
+def test_the_programs_on_the_page_run_one_after_the_other_and_show_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for program in re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
+        exec(compile(program, "docs/map.md", "exec"), names)
+    assert f"```\n{names['both']}\n```" in PAGE
 
 
 def test_the_options_on_the_page_exist():

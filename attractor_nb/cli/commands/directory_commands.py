@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.option_choices import ExportedRows
 from attractor_nb.cli.shared_options import Backend, Json, Model, RunsDir, Server, Token, complete_runs
 
 RUNS_HELP = """List runs and maps, newest first. A stopped one has the command that continues it.
@@ -368,35 +369,50 @@ def diff(
     return ExitCode.SUCCESS  # that they differ is no failure
 
 
-EXPORT_HELP = """Write a run as one HTML page. It needs no kernel and no network.
+EXPORT_HELP = """Write a run, or a map, as one HTML page. It needs no kernel and no network.
 
 \b
   attractor-nb export .attractor/runs/first
   attractor-nb export .attractor/runs/first -o first.html
   attractor-nb export .attractor/runs/first --json | jq -r .page
+  attractor-nb export MAP_DIR -o triage.html                 its rows as a table
+  attractor-nb export MAP_DIR -o triage.html --rows failed   and a page of each failed row in triage-rows/
 """
 
 
 def export(
     run_dir: Annotated[
-        Path, typer.Argument(metavar="RUN_DIR", help="The run directory.", autocompletion=complete_runs)
+        Path, typer.Argument(metavar="RUN_DIR|MAP_DIR", help="A run or map directory.", autocompletion=complete_runs)
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it to this file.", show_default=False)
     ] = None,
+    rows: Annotated[
+        ExportedRows | None,
+        typer.Option("--rows", help="Of a map: a page of each of these rows, too.", show_default=False),
+    ] = None,
     is_json: Json = False,
 ) -> int:
-    """Export a run."""
+    """Export a run or a map."""
     from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - as above
     from attractor_nb.cli.run_summary import shown_path  # noqa: PLC0415 - as above
     from attractor_nb.cli.source_inputs import check_output  # noqa: PLC0415 - as above
     from attractor_nb.errors import OptionError  # noqa: PLC0415 - as above
-    from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - as above
+    from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
 
     check_output(output)
     if output is not None and output.suffix.lower() not in {"", ".html", ".htm"}:
         raise OptionError(f"-o {output}: a run is exported as an HTML page", hint="name it .html")
-    page = Run.load(run_dir).export_html(output)
+    if is_map(run_dir):
+        from attractor_nb.maps.map_page import export_map  # noqa: PLC0415 - as above
+
+        page = export_map(run_dir, output, rows=rows.value if rows else None)
+    elif rows is not None:
+        raise typer.BadParameter("--rows needs the directory of a map")
+    else:
+        from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - as above
+
+        page = Run.load(run_dir).export_html(output)
     size = page.stat().st_size
     if is_json:
         print_json({"page": str(page), "bytes": size})

@@ -1,0 +1,318 @@
+"""``map.export_html()``: a whole map as one file that opens anywhere, without a kernel and without a network.
+
+The page is its own table: all of it stands there for who runs no script, and with it the rows can be sorted and found.
+It is for sending away, so everything in it is without secrets, and nothing says where on this machine the map lies.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup
+
+from attractor_nb.errors import AttractorError, OptionError
+from attractor_nb.languages.condition.evaluate import value_text
+from attractor_nb.maps.map_record import record_of
+from attractor_nb.maps.map_view import STATUS_WORDS
+from attractor_nb.model.states import NodeStatus, RunStatus
+from attractor_nb.redaction import redacted
+from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.runtime.stored_execution import load_execution
+from attractor_nb.storage.files.user_files import write_file
+from attractor_nb.studio.share.export_page import run_page
+from attractor_nb.views.columns import one_line
+from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.frontend import table_page
+from attractor_nb.views.markup import element, joined
+from attractor_nb.views.metrics import ELLIPSIS
+from attractor_nb.views.state import NodeState
+from attractor_nb.views.summary_line import cost_text, duration_text, price_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from os import PathLike
+
+    from attractor_nb.maps.map_record import MapRecord, RecordedRow
+    from attractor_nb.model.row_result import RowStatus
+
+ROWS: Final = ("failed", "all")
+MAX_CHARS: Final = 3_000_000
+"""What the values of a page may take up."""
+LIMITS: Final = (4_000, 1_000, 300, 80)
+"""Characters of a value, tried one after the other until the page is small enough."""
+MAX_ROWS: Final = 10_000
+MAX_COLUMNS: Final = 5
+"""More inputs, or outputs, than that share a column."""
+LINE_CHARS: Final = 140
+"""A longer value is folded."""
+WORD_CHARS: Final = 24
+"""A longer value may be broken anywhere; a word is not."""
+_ORDER: Final = ("fail", "interrupted", "running", "not_started", "success")
+_BAR: Final[tuple[RowStatus, ...]] = ("success", "fail", "interrupted")
+
+
+def export_map(thing: object, path: str | PathLike[str] | None = None, *, rows: str | None = None) -> Path:
+    """Write a map as one HTML file, on request with a page of each row beside it.
+
+    Args:
+        thing: A map, its result, or its directory.
+        path: Where; by default ``map-<id>.html`` in the current directory. A file that is there is replaced.
+        rows: ``failed`` or ``all``: each of these rows is written as a page of its own, in a folder beside it.
+
+    Returns:
+        The file.
+
+    Raises:
+        OptionError: ``rows`` is none of these, or nothing of the rows is kept.
+        CheckpointCorrupt, StorageError: The map cannot be read, or the disk refused.
+    """
+    if rows not in (None, *ROWS):
+        raise OptionError(f"rows must be failed or all, not {rows!r}")
+    record = record_of(thing)
+    place = Path(f"map-{record.map_id}.html") if path is None else as_path(path, "the page")
+    links: dict[int, str] = {}
+    if rows is not None:
+        if record.directory is None:
+            raise OptionError("nothing is kept of the rows, so they have no pages", hint='durability="full" or "fast"')
+        links = _row_pages(record.directory, place, [row for row in record.rows if _is_wanted(row, rows)])
+    write_file(place, map_page(record, links))
+    return place
+
+
+def _is_wanted(row: RecordedRow, rows: str) -> bool:
+    return bool(row.directory) and (row.status == "fail" if rows == "failed" else row.status != "running")
+
+
+def _row_pages(directory: Path, place: Path, rows: Sequence[RecordedRow]) -> dict[int, str]:
+    """Write the pages of rows; their addresses as seen from the page of the map."""
+    folder = place.with_name(f"{place.stem}-rows")
+    links: dict[int, str] = {}
+    for row in rows:
+        try:
+            text = run_page(load_execution(directory / row.directory))
+        except AttractorError:  # one row that cannot be read keeps nobody from the others
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        write_file(folder / f"{row.directory}.html", text)
+        links[row.row] = f"{folder.name}/{row.directory}.html"
+    return links
+
+
+def map_page(record: MapRecord, links: Mapping[int, str]) -> str:
+    """The text of the page.
+
+    Args:
+        record: The map.
+        links: Addresses of the pages of rows, by number.
+    """
+    title = redacted(record.graph.label if record.graph is not None else "") or record.view.name or "a pipeline"
+    order = sorted(record.rows, key=lambda row: (_ORDER.index(row.status), row.row))
+    limit = _fitting_limit(record.rows)
+    shown = order[:MAX_ROWS]
+    notes = _notes(record, len(order) - len(shown), limit, has_links=bool(links))
+    body = joined([
+        element("div", {"class": "am-top"}, _facts(record), _drawing(record)),
+        _table(record, shown, links, limit),
+        *(element("p", {"class": "al-dim am-note"}, note) for note in notes),
+    ])  # fmt: skip
+    text = table_page(f"Map of {title}", _line(record), "map_page", "makeMapTable", body)
+    clean = redacted(text)
+    assert clean == text, "a secret was left in a page; every part of it should have been looked through"
+    return text
+
+
+def _line(record: MapRecord) -> str:
+    """How the map stands; the numbers are below."""
+    view = record.view
+    ended = f"{view.ended_count:,} of {view.row_count:,} rows"
+    return "   ".join([f"{RunStatus.of(view.status).letter} {view.status}", one_line(view.reason) or ended])
+
+
+def _fitting_limit(rows: Sequence[RecordedRow]) -> int:
+    """How many characters of a value are shown, so that all together are not too many."""
+    lengths = Counter(
+        len(value_text(value)) for row in rows for value in (*(row.inputs or {}).values(), *row.outputs.values())
+    )
+    for limit in LIMITS:
+        if sum(min(length, limit) * count for length, count in lengths.items()) <= MAX_CHARS:
+            return limit
+    return LIMITS[-1]
+
+
+def _notes(record: MapRecord, left: int, limit: int, *, has_links: bool) -> list[str]:
+    notes = [f"and {left:,} more rows, which are not shown"] if left > 0 else []
+    if limit < LIMITS[0]:
+        notes.append(f"To keep this page small, values are cut to {limit:,} characters.")
+    if record.directory is not None and not has_links:
+        notes.append("A row is a run. Its prompts, responses and path as a page: attractor-nb export MAP_DIR/row-00000")
+    return notes
+
+
+def _facts(record: MapRecord) -> Markup:
+    """Totals, where the failures are, and what ran."""
+    view = record.view
+    stages = Counter(row.stage for row in record.rows if row.stage)
+    facts = {
+        "rows": f"{len(record.rows):,}",
+        **{STATUS_WORDS[status]: f"{count:,}" for status, count in view.counts.items() if count},
+        "running": f"{len(view.under_way):,}" if view.under_way else "",
+        "failed in": ", ".join(f"{node} ({count:,})" for node, count in stages.most_common(5)),
+        "time": duration_text(view.seconds),
+        "tokens": f"{view.usage.total_tokens:,}" if view.usage.total_tokens else "",
+        "cost": price_text(view.usage),
+        "cost of a row": _cost_of_a_row(record),
+        "results": view.marks.words,
+        **record.facts,
+    }
+    cells = [
+        joined([element("dt", None, name), element("dd", {"class": f"is-{name.replace(' ', '-')}"}, one_line(words))])
+        for name, words in facts.items()
+        if words
+    ]
+    return element("div", {"class": "am-facts"}, _bar(record), element("dl", None, *cells))
+
+
+def _cost_of_a_row(record: MapRecord) -> str:
+    usage = record.view.usage
+    if not usage.cost_usd or usage.unpriced_calls or not record.view.ended_count:
+        return ""
+    return f"{cost_text(usage.cost_usd / record.view.ended_count)} on average"
+
+
+def _bar(record: MapRecord) -> Markup:
+    counts: dict[str, int] = {status: record.view.counts[status] for status in _BAR}
+    label = ", ".join(f"{count:,} {STATUS_WORDS[status]}" for status, count in counts.items() if count)
+    parts = [
+        element("span", {"class": f"is-{status}", "style": f"flex-grow:{count}"}, "")
+        for status, count in {**counts, "left": len(record.rows) - sum(counts.values())}.items()
+        if count
+    ]
+    return element("div", {"class": "am-bar", "role": "img", "aria-label": label or "no row has ended"}, *parts)
+
+
+def _drawing(record: MapRecord) -> Markup:
+    """The pipeline, with the stages in which rows failed."""
+    if record.graph is None:
+        return Markup("")
+    failed = Counter(row.stage for row in record.rows if row.stage in record.graph.nodes)
+    states = {
+        node: NodeState(NodeStatus.FAIL, reason=f"{count:,} of {len(record.rows):,} rows failed")
+        for node, count in failed.items()
+    }
+    svg = Markup(render_svg(record.graph, states=states))  # noqa: S704 - by our own writer
+    return element("div", {"class": "am-drawing"}, svg)
+
+
+# -- the table -----------------------------------------------------------------------------------------------
+
+
+def _table(record: MapRecord, rows: Sequence[RecordedRow], links: Mapping[int, str], limit: int) -> Markup:
+    columns = list(_columns(record, links, limit))
+    head = [
+        element("th", {"scope": "col", "class": kind or None, "data-name": title}, title) for title, kind, _ in columns
+    ]
+    body = [
+        element(
+            "tr",
+            {"class": f"is-{row.status}", "data-status": STATUS_WORDS.get(row.status, row.status)},
+            *(_cell(title, kind, make(row)) for title, kind, make in columns),
+        )
+        for row in rows
+    ]
+    table = element(
+        "table",
+        {"class": "am-table", "aria-label": "Rows"},
+        element("thead", None, element("tr", None, *head)),
+        element("tbody", None, joined(body)),
+    )
+    return element("div", {"class": "am-frame"}, table)
+
+
+Made = tuple["str | Markup", "float | None"]
+"""What stands in a cell, and what it is sorted by if not by that."""
+
+
+def _cell(title: str, kind: str, made: Made) -> Markup:
+    shown, order = made
+    size = "is-empty" if not shown else "is-long" if len(shown) > WORD_CHARS else ""
+    attributes = {"data-label": title, "class": " ".join(filter(None, (kind, size))) or None}
+    if order is not None:
+        attributes["data-order"] = f"{order:g}"
+    return element("td", attributes, shown)
+
+
+def _columns(
+    record: MapRecord, links: Mapping[int, str], limit: int
+) -> Iterator[tuple[str, str, Callable[[RecordedRow], Made]]]:
+    """The columns: heading, class, and what makes a cell."""
+    rows = record.rows
+    yield "row", "is-number", lambda row: (_number(row, links), row.row)
+    yield "status", "is-state", lambda row: (_state(row), None)
+    if any(row.reason for row in rows):
+        yield "reason", "is-reason", lambda row: (_value(_reason(row), limit), None)
+    inputs = list(dict.fromkeys(name for row in rows for name in row.inputs or ()))
+    yield from _value_columns("input", inputs, lambda row: row.inputs or {}, limit)
+    outputs = [key for key in record.outputs if any(key in row.outputs for row in rows)]
+    yield from _value_columns("output", outputs, lambda row: row.outputs, limit)
+    if any(row.seconds for row in rows):
+        yield "time", "is-number", lambda row: (duration_text(row.seconds) if row.seconds else "", row.seconds)
+    if any(row.usage.total_tokens for row in rows):
+        yield ("tokens", "is-number", _tokens)
+    if any(price_text(row.usage) for row in rows):
+        yield "cost", "is-number", lambda row: (price_text(row.usage), row.usage.cost_usd or 0.0)
+
+
+def _value_columns(
+    kind: str, names: Sequence[str], values_of: Callable[[RecordedRow], Mapping[str, Any]], limit: int
+) -> Iterator[tuple[str, str, Callable[[RecordedRow], Made]]]:
+    if len(names) > MAX_COLUMNS:
+
+        def joint(row: RecordedRow) -> Made:
+            values = values_of(row)
+            lines = (f"{name}: {value_text(values[name])[:limit]}" for name in names if name in values)
+            return _value("\n".join(lines), limit * len(names)), None
+
+        yield f"{kind}s", f"is-{kind}", joint
+        return
+    for name in names:
+
+        def cell(row: RecordedRow, name: str = name) -> Made:
+            value = values_of(row).get(name)
+            order = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+            return _value("" if value is None else value_text(value), limit), order
+
+        yield one_line(name), f"is-{kind}", cell
+
+
+def _number(row: RecordedRow, links: Mapping[int, str]) -> str | Markup:
+    text = str(row.row)
+    if (link := links.get(row.row)) is None:
+        return element("span", {"title": row.directory or None}, text)
+    return element("a", {"href": link, "title": f"Row {text} as a page"}, text)
+
+
+def _tokens(row: RecordedRow) -> Made:
+    total = row.usage.total_tokens
+    return f"{total:,}" if total else "", total
+
+
+def _state(row: RecordedRow) -> str:
+    state = f"{RunStatus.of(row.status).letter} {STATUS_WORDS.get(row.status, row.status)}"
+    return f"{state} ({row.mark})" if row.mark else state
+
+
+def _reason(row: RecordedRow) -> str:
+    return f"{row.stage}: {row.reason}" if row.stage and row.reason else row.reason
+
+
+def _value(text: str, limit: int) -> str | Markup:
+    """A value: on its line, else folded with its beginning in sight."""
+    left = len(text) - limit
+    shown = f"{text[:limit]}{ELLIPSIS} {left:,} more characters" if left > 0 else text
+    line = one_line(shown[: 4 * LINE_CHARS])
+    if len(line) <= LINE_CHARS and "\n" not in shown.strip():
+        return line
+    summary = line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS].rstrip()}{ELLIPSIS}"
+    return element("details", None, element("summary", None, summary), element("pre", None, shown))
