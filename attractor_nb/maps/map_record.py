@@ -99,7 +99,7 @@ def is_a_map(thing: object) -> bool:
 
 
 def record_of(thing: object) -> MapRecord:
-    """The map that somebody points at: from its directory, else from its result.
+    """The map that somebody points at: from its result, else from its directory.
 
     Raises:
         OptionError: Nothing of it is kept, and it has not ended.
@@ -107,11 +107,11 @@ def record_of(thing: object) -> MapRecord:
     """
     if isinstance(getattr(thing, "view", None), MapView):
         held: Any = thing  # a handle or a result: both offer what is made here, so they are not imported
-        if held.directory is not None:
-            return read_map_record(held.directory)
-        if not held.view.is_ended:
+        if held.view.is_ended:  # as it ended then, whatever a resume has made of its directory
+            return _from_memory(held.result() if hasattr(held, "result") else held)
+        if held.directory is None:
             raise OptionError("the map goes on, and nothing of it is kept", hint="wait for its result()")
-        return _from_memory(held.result() if hasattr(held, "result") else held)
+        return read_map_record(held.directory)
     return read_map_record(as_path(cast("Any", getattr(thing, "logs_root", thing)), "the map"))
 
 
@@ -197,23 +197,32 @@ def _kept(place: Path, outputs: tuple[str, ...]) -> tuple[dict[str, Any], str]:
 
 
 def _from_memory(result: Any) -> MapRecord:
-    """A map of which nothing is kept but its result."""
+    """A map that this process has run; what its result does not hold is read, where it is kept."""
     inputs: list[dict[str, Any]] = redacted_value([dict(entry) for entry in result.inputs])
-    rows = (
-        RecordedRow(
-            row.row,
-            row.status,
-            own,
-            inputs_hash(own),
-            redacted_value(dict(row.outputs)),
-            redacted(row.reason),
-            "",
-            row.duration,
-            row.usage,
-            row.mark,
-            row.directory,
+    directory: Path | None = result.directory
+    names = tuple(result.outputs) or USUAL_OUTPUTS
+    rows: list[RecordedRow] = []
+    for row, own in zip(result.rows, inputs, strict=True):
+        is_read = directory is not None and row.directory and (row.status == "fail" or not result.outputs)
+        kept, stage = _kept(directory / row.directory, names) if directory is not None and is_read else ({}, "")
+        rows.append(
+            RecordedRow(
+                row.row,
+                row.status,
+                own,
+                inputs_hash(own),
+                redacted_value(dict(row.outputs)) if result.outputs else kept,
+                redacted(row.reason),
+                stage if row.status == "fail" else "",
+                row.duration,
+                row.usage,
+                row.mark,
+                row.directory,
+            )
         )
-        for row, own in zip(result.rows, inputs, strict=True)
-    )
+    facts: Mapping[str, str] = {}
+    if directory is not None:
+        with contextlib.suppress(RunError, OSError):
+            facts = _facts(read_map(directory))
     graph = redacted_graph(result.pipeline.graph)
-    return MapRecord(result.map_id, None, result.view, tuple(rows), tuple(result.outputs), graph, {})
+    return MapRecord(result.map_id, directory, result.view, tuple(rows), names, graph, facts)

@@ -123,6 +123,14 @@ def test_the_same_map_and_results_handles_and_lines_of_a_list_are_compared(tmp_p
         assert "no row differs" in str(found)
 
 
+def test_a_result_is_compared_as_it_was_whatever_a_resume_made_of_its_directory(tmp_path):
+    before = mapped(tmp_path / "a", first_team)
+    again = Pipeline(TEXT.replace("PROMPT", "Which team?"), backend=lambda prompt: "x")
+    after = again.resume_map(before, failed="retry", wait=True)
+    assert diff(before, after).transitions == {("fail", "success"): 1}
+    assert diff(tmp_path / "a", after).transitions == {}
+
+
 def test_maps_that_keep_nothing_are_compared_by_their_results(tmp_path):
     kept = mapped(tmp_path / "a", first_team)
     loose = mapped(None, first_team, durability="none")
@@ -155,10 +163,10 @@ def test_rows_of_one_input_that_differs_are_not_the_same_row(tmp_path):
 
 
 def test_rows_whose_inputs_are_lost_are_matched_by_their_hashes(tmp_path):
-    a, b = mapped(tmp_path / "a", first_team), mapped(tmp_path / "b", second_team)
+    mapped(tmp_path / "a", first_team), mapped(tmp_path / "b", second_team)
     (tmp_path / "a" / "inputs.jsonl").unlink()
     (tmp_path / "b" / "inputs.jsonl").write_text("no\n")
-    found = diff(a, b)
+    found = diff(tmp_path / "a", tmp_path / "b")
     assert [pair.a.row == pair.b.row for pair in found.rows] == [True] * 5
     assert found.to_plain()["rows"][0]["inputs"] is None
 
