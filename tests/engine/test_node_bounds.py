@@ -160,6 +160,13 @@ def test_a_price_that_nobody_knows_is_refused_as_the_only_bound_of_a_node():
         pipeline.run(backend="llm", durability="none")
 
 
+def test_a_model_at_an_endpoint_is_named_as_the_graph_names_it():
+    text = """digraph g { graph [llm_model="box:m", endpoint.box.url="http://127.0.0.1:9/v1"]
+        start [shape=Mdiamond] work [prompt="W", max_budget_usd=1] done [shape=Msquare] start -> work -> done }"""
+    with pytest.raises(OptionError, match="the price of box:m, which work asks, is not known"):
+        Pipeline(text).run(wait=True, backend="llm", trust=True)
+
+
 @pytest.mark.parametrize(
     "attribute", ["max_budget_usd=-1", 'max_budget_usd="5 dollars"', "max_tokens_total=1.5", "max_tokens_total=-3"]
 )

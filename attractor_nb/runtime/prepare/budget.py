@@ -87,7 +87,7 @@ def _unpriced_by_agent(graph: Graph, backend: AgentBackend) -> str:
     return next(filter(None, children), "")
 
 
-def unpriced_models(graph: Graph, backend: ProviderBackend) -> Iterator[tuple[str, ModelName]]:
+def unpriced_models(graph: Graph, backend: ProviderBackend) -> Iterator[tuple[str, str]]:
     """Nodes and their models without a known price, fallbacks and child pipelines included.
 
     Raises:
@@ -97,6 +97,6 @@ def unpriced_models(graph: Graph, backend: ProviderBackend) -> Iterator[tuple[st
         for target in backend.targets_of(node):
             name = ModelName(target.model, target.provider)
             if prices.price_of(name, _ONE_EACH) is None:
-                yield node.id, name
+                yield node.id, str(target)
     for child in graph.children.values():
         yield from unpriced_models(child, backend)
