@@ -4,16 +4,11 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.testing import ScriptedBackend
+from tests.engine.carried import carried
 
 TICKET = "### Inputs\n\n- ticket: printer broken"
 LINE = """plan [prompt="Plan."] build [shape=parallelogram, tool_command="echo built; echo well"] look [prompt="Look."]
 write [prompt="Write."] start -> plan -> build -> look -> write -> done"""
-
-
-def carried(prompt):
-    """The context that a prompt of the engine begins with."""
-    head, sign, _ = prompt.removeprefix("## Context\n\n").partition("\n\n## Task\n\n")
-    return head if sign else ""
 
 
 @pytest.fixture

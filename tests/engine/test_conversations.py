@@ -8,10 +8,10 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import StorageError, TerminalError
-from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.model.events import RunWarning, StageEnd, StageStarted
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.stored_run import read_run
+from tests.engine.carried import carried
 
 LINE = "default_fidelity=full thread_id=t a b c start -> a -> b -> c -> done"
 
@@ -284,7 +284,7 @@ def test_a_conversation_that_is_no_list_of_messages_is_told_in_short(talk):
 @pytest.mark.parametrize("durability", ["fast", "none"])
 def test_a_preamble_is_kept_with_its_size(make, durability):
     result = make("goal=Ship a b start -> a -> b -> done").run(wait=True, durability=durability)
-    preamble, _ = split_context(result["b"].prompt)
+    preamble = carried(result["b"].prompt)
     assert result["b"].carried == (
         f"# Carried into b\n\n- Fidelity: compact\n- Size: about {-(-len(preamble) // 4)} tokens, at four "
         f"characters each\n\n{preamble}\n"

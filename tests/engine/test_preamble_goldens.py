@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Outcome
-from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
 from attractor_nb.stage import current_stage
 from attractor_nb.testing import ManualClock, ScriptedBackend, ScriptedInterviewer, SeededRandomness
+from tests.engine.carried import carried
 
 TOKEN_BUDGETS = {"truncate": 350, "compact": 4000, "summary:low": 600, "summary:medium": 1500, "summary:high": 3000}
 GOLDEN = Path(__file__).parents[1] / "golden" / "preambles"
@@ -96,7 +96,7 @@ def carried(make):
             interviewer=ScriptedInterviewer({"approve": "Y"}),
         )
         assert result.status == "success", result.reason
-        return split_context(backend.prompts["report"][-1])[0]
+        return carried(backend.prompts["report"][-1])
 
     return tell
 
