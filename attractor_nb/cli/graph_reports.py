@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.cli.command_words import report_in_options
 from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import GraphFormat
-from attractor_nb.cli.reporting import diagnostic_plain, print_json, print_source, report
+from attractor_nb.cli.reporting import diagnostic_plain, error_plain, print_json, print_source, report
 from attractor_nb.cli.run_summary import shown_path
 from attractor_nb.cli.source_inputs import STDIN, check_output, read_pipeline, read_text
 from attractor_nb.errors import AttractorError, OptionError
@@ -92,23 +92,36 @@ def show_findings(file: str, *, is_strict: bool) -> ExitCode:
 
 
 def show_findings_as_json(files: Sequence[str], *, is_strict: bool) -> ExitCode:
-    """Print the same as JSON: an object, or a list of them for several files."""
-    plain: list[dict[str, Any]] = []
+    """Print the same as JSON: an object, or a list of them for several files, each of which may be an error.
+
+    Raises:
+        AttractorError: The only file cannot be read.
+    """
+    if len(files) == 1:
+        plain = _findings_plain(files[0], is_strict=is_strict)
+        print_json(plain)
+        return ExitCode.SUCCESS if plain["is_valid"] else ExitCode.INVALID_INPUT
+    several: list[dict[str, Any]] = []
     for file in files:
-        pipeline = read_pipeline(file)
-        found = pipeline.judged_for_a_run()
-        plain.append(
-            {
-                "file": file,
-                "is_valid": _is_valid(found, is_strict=is_strict),
-                "nodes": len(pipeline.graph.nodes),
-                "edges": len(pipeline.graph.edges),
-                "inputs": _declared(pipeline),
-                "diagnostics": [diagnostic_plain(entry) for entry in found],
-            }
-        )
-    print_json(plain if len(files) > 1 else plain[0])
-    return ExitCode.SUCCESS if all(each["is_valid"] for each in plain) else ExitCode.INVALID_INPUT
+        try:
+            several.append(_findings_plain(file, is_strict=is_strict))
+        except AttractorError as error:
+            several.append({"file": file, "is_valid": False, "error": error_plain(error)})
+    print_json(several)
+    return ExitCode.SUCCESS if all(each["is_valid"] for each in several) else ExitCode.INVALID_INPUT
+
+
+def _findings_plain(file: str, *, is_strict: bool) -> dict[str, Any]:
+    pipeline = read_pipeline(file)
+    found = pipeline.judged_for_a_run()
+    return {
+        "file": file,
+        "is_valid": _is_valid(found, is_strict=is_strict),
+        "nodes": len(pipeline.graph.nodes),
+        "edges": len(pipeline.graph.edges),
+        "inputs": _declared(pipeline),
+        "diagnostics": [diagnostic_plain(entry) for entry in found],
+    }
 
 
 def _declared(pipeline: Pipeline) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ data for a prompt: nothing here executes it.
 from __future__ import annotations
 
 from functools import cached_property
+from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.lazy_imports import later
@@ -76,6 +77,16 @@ class Instructions:
     def waiting(self) -> tuple[Instruction, ...]:
         """What no committed prompt has carried."""
         return tuple(self._fold.waiting.values()) if self.is_used else ()
+
+    @property
+    def undelivered(self) -> list[str]:
+        """A warning for each message of a person that no model received before the run ended."""
+        return [
+            f"no model received the message to {told.node or 'the run'} before the run ended: "
+            f"{shorten(told.text, 80, placeholder=' …')}"
+            for told in self.waiting
+            if told.is_from_person
+        ]
 
     @property
     def steered_at(self) -> float | None:

@@ -334,6 +334,8 @@ class Runner(msgspec.Struct):
         if end.is_unmeasured:
             return self._interrupted(end.reason, is_unmeasured=True)
         setup = self.setup
+        for told in setup.instructions.undelivered:
+            setup.stream.announce(RunWarning(message=told, node=""))
         if end.is_success:
             event: Event = PipelineCompleted(duration=duration, artifact_count=setup.store.artifact_count)
         else:

@@ -290,6 +290,13 @@ def test_validate_takes_several_files_and_one_that_cannot_be_read_hides_no_other
     assert [(each["file"], each["is_valid"]) for each in plain] == [("review.dot", True), ("straight.dot", True)]
 
 
+def test_validate_as_json_keeps_the_findings_of_the_files_beside_one_that_cannot_be_read(command, sources):
+    ended = command("validate", "review.dot", "nowhere.dot", "--json")
+    good, missing = json.loads(ended.out)
+    assert (ended.code, good["file"], good["is_valid"], missing["is_valid"]) == (2, "review.dot", True, False)
+    assert missing["error"]["message"] == "nowhere.dot cannot be read: No such file or directory"
+
+
 @pytest.mark.parametrize("columns", [60, 80])
 def test_runs_at_a_narrow_terminal_have_a_block_of_whole_lines_each(command, sources, monkeypatch, columns):
     command("run", "straight.dot", "--simulate", "--runs-dir", "kept")

@@ -13,7 +13,7 @@ from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
 from attractor_nb.stage import current_stage
 from attractor_nb.testing import ManualClock, ScriptedBackend, ScriptedInterviewer, SeededRandomness
-from tests.engine.carried import carried
+from tests.engine.carried import carried as context_of
 
 TOKEN_BUDGETS = {"truncate": 350, "compact": 4000, "summary:low": 600, "summary:medium": 1500, "summary:high": 3000}
 GOLDEN = Path(__file__).parents[1] / "golden" / "preambles"
@@ -96,7 +96,7 @@ def carried(make):
             interviewer=ScriptedInterviewer({"approve": "Y"}),
         )
         assert result.status == "success", result.reason
-        return carried(backend.prompts["report"][-1])
+        return context_of(backend.prompts["report"][-1])
 
     return tell
 

@@ -7,7 +7,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, diff
 from attractor_nb.errors import OptionError, RunError, RunNotFound
-from attractor_nb.model.events import InstructionCarried, InstructionGiven
+from attractor_nb.model.events import InstructionCarried, InstructionGiven, RunWarning
 from attractor_nb.model.instruction import MAX_INSTRUCTION
 from attractor_nb.runtime.handles import hosts
 from attractor_nb.stage import current_stage
@@ -477,3 +477,15 @@ def test_what_a_restart_carried_on_is_in_the_inspection_of_who_received_it(direc
     _, result, _ = told(directory, "look", "plan", Outcome.fail("again"), text=text)
     assert result.status == "success"
     assert [line.words for line in Run.load(directory).inspect("plan").messages] == ["in the prompt"]
+
+
+def test_a_message_that_no_model_received_is_a_warning_at_the_end(directory):
+    _, result, receipt = told(directory, "build", "plan", words="Use two nails")
+    assert (result.is_success, str(receipt)) == (True, "queued for the next attempt of plan")
+    warnings = [event.message for event in read_run(directory).events if isinstance(event, RunWarning)]
+    assert warnings == ["no model received the message to plan before the run ended: Use two nails"]
+
+
+def test_a_message_that_a_prompt_carried_is_no_warning(directory):
+    told(directory, "plan", "build", words="Use two nails")
+    assert not [event for event in read_run(directory).events if isinstance(event, RunWarning)]
