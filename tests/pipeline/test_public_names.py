@@ -27,7 +27,7 @@ OF_A_RUN = {
     *("replay", "resume", "rewind", "tell", "timeline", "to_mermaid", "to_png", "to_svg", "visits", "wait_for_gate"),
     "why",
 }
-OF_A_MAP = {"directory", "on_row", "stop", "when_done"}
+OF_A_MAP = {"directory", "export_html", "on_row", "stop", "when_done"}
 
 
 def public(thing):

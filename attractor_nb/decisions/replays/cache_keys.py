@@ -81,7 +81,7 @@ def model_call(
         attachments: SHA-256 of what is attached, in its order.
 
     >>> carried = "Goal: ship\n\nRun: k7f3"
-    >>> sent = with_context(carried, "Plan.")
+    >>> sent = f"## Context\n\n{carried}\n\n## Task\n\nPlan."
     >>> model_call("plan", sent, {"model": "m"}, place=PlaceOfCall("k7f3"), preamble=carried).values
     {'prompt': 'Plan.', 'carried': 'Goal: ship', 'model': 'm'}
     """

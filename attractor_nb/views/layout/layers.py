@@ -222,6 +222,8 @@ class _Ranking:
 
     def run(self, upper: int, lower: int) -> list[int]:
         """The vertices along a leg, its ends included."""
+        if (upper, lower) not in self._runs:
+            raise AssertionError("the library lost an edge")
         return self._runs[upper, lower]
 
     def layers(self) -> list[list[int]]:
