@@ -120,6 +120,7 @@ class Scene:
         links: The edges.
         panels: Subgraphs and lanes, outer ones before inner ones.
         direction: Where the flow goes.
+        unframed: How many subgraphs have no panel, because the drawing is too large for theirs.
         longest: How long a flow to the side may be, in pixels, before it goes on in the next row; 0 for any.
     """
 
@@ -127,6 +128,7 @@ class Scene:
     links: tuple[Link, ...]
     panels: tuple[Panel, ...] = ()
     direction: Direction = Direction.DOWN
+    unframed: int = 0
     longest: float = 0.0
 
     def without_texts(self) -> Scene:

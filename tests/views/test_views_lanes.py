@@ -1,5 +1,6 @@
 """Lanes: what stands between a fan-out and its join, branch by branch."""
 
+from attractor_nb.decisions.fan_outs.joins import joins_of
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.drawings.branch_stacks import lanes_of
@@ -15,8 +16,12 @@ def graph(text):
     return parse_dot(f"digraph g {{ {FRAME} start -> fan join -> done {text} }}")
 
 
+def found_lanes(drawn):
+    return lanes_of(drawn, joins_of(drawn))
+
+
 def lanes(text):
-    return {f"{lane.fan_out}/{lane.id}": sorted(lane.members) for lane in lanes_of(graph(text))}
+    return {f"{lane.fan_out}/{lane.id}": sorted(lane.members) for lane in found_lanes(graph(text))}
 
 
 def test_a_lane_holds_all_stages_of_its_branch_and_nothing_outside():
@@ -37,7 +42,7 @@ def test_a_fan_out_within_a_branch_has_lanes_within_its_lane():
 
 def test_branches_that_run_to_their_ends_have_lanes_without_the_exit():
     text = "start [shape=Mdiamond] done [shape=Msquare] fan [shape=component] a [prompt=x] b [prompt=x]"
-    found = lanes_of(parse_dot(f"digraph g {{ {text} start -> fan fan -> a -> done fan -> b }}"))
+    found = found_lanes(parse_dot(f"digraph g {{ {text} start -> fan fan -> a -> done fan -> b }}"))
     assert [sorted(lane.members) for lane in found] == [["a"], ["b"]]
 
 

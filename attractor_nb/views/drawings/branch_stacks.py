@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.fan_outs.joins import branch_edges, joins_of
+from attractor_nb.decisions.fan_outs.joins import branch_edges
 from attractor_nb.model.branch import branch_ids
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.metrics import text_width
@@ -63,11 +63,11 @@ class Lane:
     members: frozenset[str]
 
 
-def lanes_of(graph: Graph) -> list[Lane]:
+def lanes_of(graph: Graph, joins: Mapping[str, Join]) -> list[Lane]:
     """The lanes of all fan-outs, outer ones before those within them; no two overlap but by nesting."""
     found: list[Lane] = []
     walk = BranchWalk(graph)
-    for node_id, join in joins_of(graph).items():
+    for node_id, join in joins.items():
         if len(_starts(graph, node_id)) <= MAX_LANES:
             found += walk.lanes(node_id, join)
     found.sort(key=lambda lane: -len(lane.members))
@@ -182,15 +182,15 @@ def in_words(statuses: Iterable[NodeStatus], fits: Callable[[str], bool] = lambd
     return " ".join(map(str, stand[0]))
 
 
-def with_stacks(scene: Scene, graph: Graph) -> tuple[Scene, dict[str, Stack]]:
+def with_stacks(scene: Scene, graph: Graph, joins: Mapping[str, Join]) -> tuple[Scene, dict[str, Stack]]:
     """The scene with those branches stacked that make it too wide to be read; the stacks by box id."""
     if not scene.direction.is_vertical:
         return scene, {}
-    stacks = {f"{stack.fan_out}+": stack for stack in _stacks(scene, graph)}
+    stacks = {f"{stack.fan_out}+": stack for stack in _stacks(scene, graph, joins)}
     return _stacked(scene, stacks) if stacks else scene, stacks
 
 
-def with_stack_lanes(scene: Scene, graph: Graph) -> Scene:
+def with_stack_lanes(scene: Scene, graph: Graph, joins: Mapping[str, Join]) -> Scene:
     """The scene with the same branches in a lane of their own: a live view folds it to the same box.
 
     Where each branch has its lane already those are enough.
@@ -199,7 +199,7 @@ def with_stack_lanes(scene: Scene, graph: Graph) -> Scene:
         return scene
     positions = {box.node_id: place for place, box in enumerate(scene.boxes)}
     panels, groups = list(scene.panels), _groups_around(scene)
-    for stack in _stacks(scene, graph):
+    for stack in _stacks(scene, graph, joins):
         members = tuple(sorted(positions[name] for name in stack.members))
         around = groups[next(iter(stack.members))]
         panels.append(
@@ -208,13 +208,13 @@ def with_stack_lanes(scene: Scene, graph: Graph) -> Scene:
     return replace(scene, panels=tuple(panels))
 
 
-def _stacks(scene: Scene, graph: Graph) -> list[Stack]:
+def _stacks(scene: Scene, graph: Graph, joins: Mapping[str, Join]) -> list[Stack]:
     """The branches that find no room beside the first ones of their fan-outs."""
     widths, groups = {box.node_id: box.width for box in scene.boxes}, _groups_around(scene)
     stacks: list[Stack] = []
     hidden = set[str]()
     walk = BranchWalk(graph)
-    for fan_out, join in joins_of(graph).items():
+    for fan_out, join in joins.items():
         if fan_out in hidden:
             continue
         branches = [lane.members for lane in walk.lanes(fan_out, join) if hidden.isdisjoint(lane.members)]

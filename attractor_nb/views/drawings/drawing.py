@@ -1,8 +1,8 @@
 """From a graph to a scene: shapes, wrapped labels, sizes (pure).
 
 The more nodes a graph has the less text is worth its space: from 100 nodes on the small lines go,
-from 300 on labels are cut to a word and edges lose theirs. The whole text stays in the tooltips and in the
-text table.
+from 300, or 2,000 edges, on labels are cut to a word and edges lose theirs. The whole text stays in the tooltips and
+in the text table.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.decisions.fan_outs.joins import joins_of
 from attractor_nb.model.vocabulary.repetition import FOR_EACH, FOR_EACH_TYPE
 from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES, FUNCTION_TYPE
 from attractor_nb.views.drawings.branch_stacks import WIDEST, lanes_of
 from attractor_nb.views.layout import MARGIN
 from attractor_nb.views.layout.direction import flow_of
+from attractor_nb.views.layout.skeleton import without_long_panels
 from attractor_nb.views.markup import clean
 from attractor_nb.views.metrics import shorten, text_width, wrap
 from attractor_nb.views.outlines import ROOF, SIGN_RADIUS, SLANT
@@ -23,6 +25,7 @@ from attractor_nb.views.scene import Box, Direction, Link, Panel, Scene, Shape
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from attractor_nb.decisions.fan_outs.joins import Join
     from attractor_nb.model.graph import Edge, Graph, Node
     from attractor_nb.views.drawings.branch_stacks import Lane
 
@@ -86,14 +89,19 @@ _NOTE_ROOM: Final = "12/20   wait_all: 2 of 4, 1 failed"
 _DIRECTIONS: Final = {direction.value: direction for direction in Direction}
 
 
-def density_of(node_count: int) -> Density:
-    """What a drawing of so many nodes shows."""
-    if node_count < 100:
-        return FULL
-    return COMPACT if node_count < 300 else DENSE
+def density_of(graph: Graph) -> Density:
+    """What a drawing of a graph of this size shows."""
+    if len(graph.nodes) >= 300 or len(graph.edges) >= 2_000:
+        return DENSE
+    return FULL if len(graph.nodes) < 100 else COMPACT
 
 
-def draw_scene(graph: Graph, density: Density | None = None, words: Mapping[str, str] | None = None) -> Scene:
+def draw_scene(
+    graph: Graph,
+    density: Density | None = None,
+    words: Mapping[str, str] | None = None,
+    joins: Mapping[str, Join] | None = None,
+) -> Scene:
     """The graph as boxes, links and panels.
 
     An undeclared target is drawn as a box of its own, so that the slip can be seen.
@@ -102,8 +110,9 @@ def draw_scene(graph: Graph, density: Density | None = None, words: Mapping[str,
         graph: What to draw.
         density: How much text; by default as a drawing of so many nodes carries.
         words: What stands in nodes in place of their counts.
+        joins: Where the branches of each fan-out meet, if that is known already.
     """
-    density = density or density_of(len(graph.nodes))
+    density = density or density_of(graph)
     boxes = [
         _box(node, graph.handler_types[node.id], density, (words or {}).get(node.id, ""))
         for node in graph.nodes.values()
@@ -117,7 +126,9 @@ def draw_scene(graph: Graph, density: Density | None = None, words: Mapping[str,
     links = tuple(_link(index, edge, positions, density) for index, edge in enumerate(graph.edges))
     direction = _DIRECTIONS.get(graph.get("rankdir", str, "").upper())
     scene = Scene(tuple(boxes), links, _panels(graph, positions))
-    scene = _with_lanes(scene, lanes_of(graph), positions)
+    scene = without_long_panels(
+        _with_lanes(scene, lanes_of(graph, joins_of(graph) if joins is None else joins), positions)
+    )
     return replace(scene, direction=direction or flow_of(scene, WIDEST), longest=WIDEST - 2 * MARGIN)
 
 

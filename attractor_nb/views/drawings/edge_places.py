@@ -37,7 +37,10 @@ _STEP: Final = 5.0
 _MOST_POINTS: Final = 200_000
 """Of all lines together; in a drawing that needs more, the points are further apart."""
 _CROWDED: Final = 240
-"""A cell with this many points, some 24 lines, has no free place."""
+"""A cell with this many points, some 24 lines, or this many areas has no free place."""
+_MOST_TRIES: Final = 29_000
+_LEAST_TRIES: Final = 2
+"""Places that are tried along all lines together, and along each: beyond 1,000 lines, each has fewer."""
 _BISECTIONS: Final = 6
 _CLEAR: Final = 3.0
 """Between a mark and a line."""
@@ -125,6 +128,7 @@ class Ground:
         cubics = [cubic for route in layout.routes for cubic in route.path]
         step = max(_STEP, sum(_length(cubic) for cubic in cubics) / _MOST_POINTS)
         self.lines = [_points_along(route, step) for route in layout.routes]
+        self._tries = max(_LEAST_TRIES, _MOST_TRIES // max(1, len(self.lines)))
         for box, (x, y) in zip(scene.boxes, layout.centres, strict=True):
             self.take(around(x, y, box.width, box.height))
         for link, route in zip(scene.links, layout.routes, strict=True):
@@ -154,10 +158,10 @@ class Ground:
         for column in range(int(left // _CELL), int(right // _CELL) + 1):
             for row in rows:
                 cell = column, row
-                points = self._points.get(cell, ())
-                if len(points) >= _CROWDED:
+                points, areas = self._points.get(cell, ()), self._areas.get(cell, ())
+                if len(points) >= _CROWDED or len(areas) >= _CROWDED:
                     return False
-                for a, b, c, d in self._areas.get(cell, ()):
+                for a, b, c, d in areas:
                     if a < right and left < c and b < bottom and top < d:
                         return False
                 for x, y in points:
@@ -194,7 +198,7 @@ class Ground:
         """Places on both sides of a line, the nearest to its middle first, then those beside its label."""
         line = self.lines[position]
         last = len(line) - 1
-        for place in _tried(last):
+        for place in _tried(last)[: self._tries]:
             (x, y), (ax, ay), (bx, by) = line[place], line[max(0, place - 1)], line[min(last, place + 1)]
             length = hypot(bx - ax, by - ay) or 1.0
             across, down = (by - ay) / length, (ax - bx) / length

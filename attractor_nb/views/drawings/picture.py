@@ -92,7 +92,16 @@ class GraphPicture:
             joined(titles, "\n"),
             joined([self._node(box, centre, hatch_id) for box, centre in boxes], "\n"),
             joined(labels, "\n"),
+            *self._notes(),
         ]
+
+    def _notes(self) -> list[Markup]:
+        """What the drawing leaves out because it is too large."""
+        count = self.scene.unframed
+        if not count:
+            return []
+        words = f"too large a drawing: {count:,} subgraph{'s' * (count != 1)} without a frame"
+        return [element("text", {"class": "panel-title", "x": 10, "y": self.layout.height - 3}, words)]
 
     def _places(self) -> tuple[tuple[tuple[Point, str], ...], tuple[MarkPlaces, ...]]:
         """Where titles and the marks of edges stand."""

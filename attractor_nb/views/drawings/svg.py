@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from attractor_nb.decisions.fan_outs.joins import Join
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Graph
     from attractor_nb.views.layout.geometry import Layout
@@ -111,7 +112,8 @@ def _framed(
     graph: Graph, view: RunView, errors: list[Diagnostic], path: str, overlay: Overlay = NO_OVERLAY, *, is_whole: bool
 ) -> _Frame:
     shown = redacted_graph(graph)
-    scene, layout, stacks = _laid_out(shown, overlay, is_whole=is_whole)
+    joins = joins_of(shown)
+    scene, layout, stacks = _laid_out(shown, overlay, joins, is_whole=is_whole)
     picture = GraphPicture(
         graph=shown,
         scene=scene,
@@ -120,7 +122,7 @@ def _framed(
         passes=view.edges,
         error_nodes={found.node_id for found in errors if found.node_id and found.edge is None},
         error_edges={found.edge for found in errors if found.edge is not None},
-        joins=joins_of(shown),
+        joins=joins,
         overlay=overlay,
         stacks=stacks,
     )
@@ -144,21 +146,23 @@ def _framed(
     return _Frame(*size, picture.summary, picture.definitions, content)
 
 
-def _laid_out(graph: Graph, overlay: Overlay, *, is_whole: bool) -> tuple[Scene, Layout, dict[str, Stack]]:
+def _laid_out(
+    graph: Graph, overlay: Overlay, joins: Mapping[str, Join], *, is_whole: bool
+) -> tuple[Scene, Layout, dict[str, Stack]]:
     """The drawing in the first of these ways that can be read in a cell: as it is, narrower, with stacks."""
     words = {name: mark.words for name, mark in overlay.nodes.items()}
-    scene = draw_scene(graph, words=words)
+    scene = draw_scene(graph, words=words, joins=joins)
     layout = lay_out(scene)
     if layout.width <= WIDEST:
         return scene, layout, {}
-    if density := NARROWER.get(density_of(len(graph.nodes))):
-        narrow = draw_scene(graph, density, words)
+    if density := NARROWER.get(density_of(graph)):
+        narrow = draw_scene(graph, density, words, joins)
         narrower = lay_out(narrow)
         if narrower.width < layout.width:
             scene, layout = narrow, narrower
     if layout.width <= WIDEST:
         return scene, layout, {}
-    scene, stacks = (with_stack_lanes(scene, graph), {}) if is_whole else with_stacks(scene, graph)
+    scene, stacks = (with_stack_lanes(scene, graph, joins), {}) if is_whole else with_stacks(scene, graph, joins)
     return scene, lay_out(scene), stacks
 
 

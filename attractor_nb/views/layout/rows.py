@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.views.layout.geometry import Cubic, Point, straight
@@ -40,6 +40,8 @@ _UNEVEN_COST: Final = 4.0
 """So many more lines may lead from row to row, for a row that would be empty otherwise and is full then."""
 RUN: Final = 12.0
 """How far before and behind its turn a line runs straight."""
+_MOST_STOPS: Final = 64
+"""In one row, where the longest stretch without any lets rows be so long; a row of a cell's width has some twenty."""
 _TRIES: Final = 8
 _LESS: Final = 16.0
 """So often, and by so much, rows are made shorter until the back edges fit, too."""
@@ -126,7 +128,7 @@ class _Flow:
         best: dict[int, tuple[float, list[int]]] = {-1: (0.0, [])}
         for last in self.stops:
             found: list[tuple[float, list[int]]] = []
-            for before, (cost, breaks) in reversed(best.items()):
+            for before, (cost, breaks) in islice(reversed(best.items()), _MOST_STOPS):
                 inner = self._inner(before, last)
                 if inner > longest:  # and so are all rows that begin further back
                     break

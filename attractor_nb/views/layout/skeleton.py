@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.layout.geometry import RawLayout, clip_start, reversed_path, straight
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from attractor_nb.views.layout.geometry import Cubic, Point
-    from attractor_nb.views.scene import Scene
+    from attractor_nb.views.scene import Panel, Scene
 
 _LOOP_REACH: Final = 24.0
 MOST_CROSSINGS: Final = 8_000
 """Layers that all links of a drawing may cross together: one to two seconds of work. A link costs a vertex in each
 layer that it crosses, and where thousands do, no line can be followed with the eye anyway."""
+
+MOST_PANEL_LAYERS: Final = 20_000
+"""Layers that all panels of a drawing may pass together: about a second of work. A panel costs two vertices in each."""
 
 
 def main_path(scene: Scene, is_forward: Sequence[bool]) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
@@ -259,7 +263,7 @@ def straight_links(skeleton: Skeleton, budget: int = MOST_CROSSINGS) -> frozense
     found = set[int]()
     for position in sorted(range(len(spans)), key=lambda link: (link not in main_path, spans[link], link)):
         crossings += spans[position]
-        if crossings > budget and spans[position] > 1:
+        if crossings > budget and (spans[position] > 1 or skeleton.is_crowded[position]):
             found.add(position)
     return frozenset(found)
 
@@ -284,6 +288,27 @@ def _ranks(skeleton: Skeleton) -> list[int]:
     return ranks
 
 
+def without_long_panels(scene: Scene) -> Scene:
+    """A scene without its longest panels, once the others pass ``MOST_PANEL_LAYERS``."""
+    if len(scene.panels) * len(scene.boxes) <= MOST_PANEL_LAYERS:
+        return scene
+    ranks = _ranks(skeleton_of(scene))
+    layers = [{ranks[member] for member in panel.members} for panel in scene.panels]
+    spans = [max(inside) - min(inside) + 1 for inside in layers]
+    order = sorted(range(len(spans)), key=spans.__getitem__)
+    ends = accumulate(spans[position] for position in order)
+    kept = {position for position, end in zip(order, ends, strict=True) if end <= MOST_PANEL_LAYERS}
+    panels: list[Panel] = []
+    places: dict[int | None, int | None] = {None: None}
+    for position, panel in enumerate(scene.panels):
+        places[position] = parent = places[panel.parent]
+        if position in kept:
+            places[position] = len(panels)
+            panels.append(replace(panel, parent=parent))
+    unframed = sum(not panel.is_lane for panel in scene.panels) - sum(not panel.is_lane for panel in panels)
+    return replace(scene, panels=tuple(panels), unframed=unframed)
+
+
 def without_links(scene: Scene, positions: Collection[int]) -> Scene:
     """A scene without some of its links."""
     return replace(scene, links=tuple(link for place, link in enumerate(scene.links) if place not in positions))
@@ -293,14 +318,17 @@ def with_straight_links(scene: Scene, raw: RawLayout, positions: Collection[int]
     """The layout of a scene whose links at some positions were left out, with these as straight lines."""
     paths, labels = iter(raw.paths), iter(raw.labels)
     whole = RawLayout(raw.centres, [], [], raw.panels)
+    drawn: dict[tuple[int, int], list[Cubic]] = {}
     for position, link in enumerate(scene.links):
         if position not in positions:
             whole.paths.append(next(paths))
             whole.labels.append(next(labels))
             continue
         start, end = raw.centres[link.source], raw.centres[link.target]
-        path = clip_start([straight(start, end)], outline(scene.boxes[link.source]), start)
-        path = reversed_path(clip_start(reversed_path(path), outline(scene.boxes[link.target]), end))
+        if (path := drawn.get((link.source, link.target))) is None:
+            path = clip_start([straight(start, end)], outline(scene.boxes[link.source]), start)
+            path = reversed_path(clip_start(reversed_path(path), outline(scene.boxes[link.target]), end))
+            drawn[link.source, link.target] = path
         whole.paths.append(path)
         whole.labels.append(((start[0] + end[0]) / 2, (start[1] + end[1]) / 2) if link.lines else None)
     return whole
