@@ -67,13 +67,23 @@ def nearest(word: str, known: Iterable[str], limit: int = MAX_SLIPS) -> str:
     """
     folded = word.casefold()
     best, best_distance = "", min(limit, max(len(word) - 1, 0)) + 1
+    letters, pieces = set(folded), _pieces(folded, best_distance)
     for name in known:
         if abs(len(name) - len(word)) >= best_distance:
             continue
-        distance = edit_distance(folded, name.casefold(), best_distance)
+        other = name.casefold()
+        # What is cheap to see first: slips spare one of so many pieces, and each brings or takes one letter at most.
+        if not any(piece in other for piece in pieces) or len(letters.difference(other)) >= best_distance:
+            continue
+        distance = edit_distance(folded, other, best_distance)
         if distance < best_distance and distance < len(name):
             best, best_distance = name, distance
     return best
+
+
+def _pieces(word: str, count: int) -> list[str]:
+    """A word in so many pieces, about equally long."""
+    return [word[len(word) * place // count : len(word) * (place + 1) // count] for place in range(count)]
 
 
 def slipped(word: str, known: Iterable[str]) -> str:
