@@ -79,7 +79,7 @@ class Forking(Execution):
         """
         from attractor_nb.runtime.fork import fork_run  # noqa: PLC0415 - loads an engine
 
-        with held_interrupts():
+        with held_interrupts() as interrupt:
             fork = fork_run(
                 self,
                 node,
@@ -89,6 +89,7 @@ class Forking(Execution):
                 pipeline=pipeline,
                 on_graph_change=on_graph_change,
                 is_waited_for=wait,
+                interrupt=interrupt,
                 **options,
             )
             return fork.result() if wait else of_kind(fork, type(self))

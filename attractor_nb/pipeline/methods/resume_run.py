@@ -72,7 +72,7 @@ class ResumingRun(Execution):
         from attractor_nb.runtime.rewind import read_rewind  # noqa: PLC0415 - as above
 
         self._check_resumable(is_taken_over=options.get("take_over", False))
-        with held_interrupts():
+        with held_interrupts() as interrupt:
             resumed = resume_run(
                 self.pipeline,
                 self.logs_root,
@@ -80,6 +80,7 @@ class ResumingRun(Execution):
                 on_graph_change=on_graph_change,
                 rewind=read_rewind(rewind_to, visit, context, prompt),
                 is_waited_for=wait,
+                interrupt=interrupt,
                 **options,
             )
             return resumed.result() if wait else of_kind(resumed, type(self))
