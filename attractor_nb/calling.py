@@ -40,10 +40,6 @@ def call_in_loop(loop: asyncio.AbstractEventLoop, function: Callable[[], T], sec
         loop: The loop.
         function: What is called, and quick.
         seconds: How long to wait at most.
-
-    Raises:
-        TimeoutError: The loop did not call it in time.
-        RuntimeError: The loop has ended.
     """
     done: Future[T] = Future()
 

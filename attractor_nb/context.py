@@ -291,11 +291,7 @@ class AttemptContext(Context):
 
 
 def check_values(values: Mapping[str, Any]) -> None:
-    """Whether a context would take these values, without one.
-
-    Raises:
-        ContextValueError: It would refuse one.
-    """
+    """Whether a context would take these values, without one."""
     for key, value in values.items():
         if not is_plain(key, value):
             Context({key: value})

@@ -70,10 +70,6 @@ def held_interrupts(act: Callable[[], object] | None = None) -> Generator[HeldIn
 
     Args:
         act: Called at the interrupt: lets a wait end, say.
-
-    Raises:
-        KeyboardInterrupt: At the end of an outermost block that ended well; of an inner one, its outer
-            one decides.
     """
     held = HeldInterrupt(act)
     if threading.current_thread() is not threading.main_thread() or not _is_pythons_own():

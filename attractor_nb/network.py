@@ -30,17 +30,11 @@ _EVERYWHERE: Final = {"0.0.0.0": (socket.AF_INET, "192.0.2.1"), "::": (socket.AF
 
 @dataclass(frozen=True, slots=True)
 class NetworkFault:
-    """A variable of the environment that keeps requests from leaving.
+    """A variable of the environment that keeps requests from leaving."""
 
-    Attributes:
-        variable: Its name, as it is set.
-        problem: What is wrong with its value.
-        hint: What helps.
-    """
-
-    variable: str
-    problem: str
-    hint: str
+    variable: str  #: Its name, as it is set.
+    problem: str  #: What is wrong with its value.
+    hint: str  #: What helps.
 
     @property
     def message(self) -> str:

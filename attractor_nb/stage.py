@@ -116,12 +116,7 @@ class Conversation(Protocol):
         ...
 
     def save(self, text: str) -> None:
-        """Keep the whole conversation, this attempt's part included; once more replaces it.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-            TerminalError: The attempt is over.
-        """
+        """Keep the whole conversation, this attempt's part included; once more replaces it."""
         ...
 
 
@@ -138,19 +133,11 @@ class ToolServers(Protocol):
         ...
 
     async def tools(self, server: str) -> Sequence[Mapping[str, Any]]:
-        """Its tools: ``name``, ``description`` and ``schema`` of each. Starts it where it does not run.
-
-        Raises:
-            StageError: It does not start, and what it said last.
-        """
+        """Its tools: ``name``, ``description`` and ``schema`` of each. Starts it where it does not run."""
         ...
 
     async def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """Call a tool: what came of it as text, and whether that is an error.
-
-        Raises:
-            StageError: The server was dead before the call.
-        """
+        """Call a tool: what came of it as text, and whether that is an error."""
         ...
 
 
@@ -166,17 +153,11 @@ class InstructionSource(Protocol):
 
 
 class Kept(NamedTuple):
-    """What was kept of what a stage has changed.
+    """What was kept of what a stage has changed."""
 
-    Attributes:
-        commit: The commit at which the run's worktree stands; empty where nothing is kept.
-        changes: What differs from the one before, as a diff; empty when nothing does.
-        warnings: What was left out, in sentences (ruling 49).
-    """
-
-    commit: str = ""
-    changes: str = ""
-    warnings: tuple[str, ...] = ()
+    commit: str = ""  #: The commit at which the run's worktree stands; empty where nothing is kept.
+    changes: str = ""  #: What differs from the one before, as a diff; empty when nothing does.
+    warnings: tuple[str, ...] = ()  #: What was left out, in sentences (ruling 49).
 
 
 class Workplace(Protocol):
@@ -188,11 +169,7 @@ class Workplace(Protocol):
 
     @property
     def directory(self) -> Path:
-        """The working directory, absolute.
-
-        Raises:
-            StorageError: It cannot be made.
-        """
+        """The working directory, absolute."""
         ...
 
     @property
@@ -201,11 +178,7 @@ class Workplace(Protocol):
         ...
 
     def keep(self, message: str) -> Kept:
-        """Commit what a stage has changed, and block meanwhile.
-
-        Raises:
-            StorageError: It cannot be kept.
-        """
+        """Commit what a stage has changed, and block meanwhile."""
         ...
 
     @property
@@ -236,72 +209,52 @@ class StageScope(msgspec.Struct):
     """What an attempt can know and do.
 
     Attributes:
-        visit: Ordinal of the visit, from 1.
-        attempt: Ordinal of the try within the visit, from 1.
-        logs_root: The run directory.
-        announce: Announce an event: ``announce(StageOutput(name=…, text=…))``.
-        fidelity: Resolved fidelity mode (spec 5.4).
-        thread: Thread key under ``full`` fidelity, else empty.
-        preamble: Context carried into the prompt under the other modes, possibly empty.
-        index: Ordinal of the stage in the run.
-        branch: Path of the branch that the stage is in, or empty.
-        branches: For a fan-out: its branches.
-        has_item: It is run for one item of a list (``for_each``), which the context has as ``item``.
-        children: Where it gets child runs; None where there are none.
-        instructions: What a supervisor has told this run and no prompt has carried yet, oldest first.
-        messages: The same of people: what they told the run, or this node.
-        inbox: Where more comes in meanwhile; None on a worker.
-        reach: How the attempt can receive that: ``request`` or ``turn``, set by a backend that asks for it
-            (``more_instructions``) while it works; empty where it cannot.
-        told: What it received so, as text behind its prompt.
-        complaint: What was wrong with the last answer of this visit, for the prompt; or empty.
-        conversation: Under ``full`` fidelity: what the thread has said so far; else None.
-        attachments: Images and documents that the model is shown beside the prompt.
-        workplace: Where agents and tools work; None outside a run of this machine, such as on a worker.
-        read_file: Given a node and a file's name, the text that the node's latest visit left under it; None
-            when there is none.
-        check_spending: To be called between two requests to models: raises ``BudgetReached`` when what the
-            run has spent, this attempt's announced calls included, has reached one of its bounds.
-        is_bounded: A bound on money or tokens holds for it.
-        paying: To be entered around a request, given the most that it can consume: waits until there is room
-            for that beside what other stages are spending; raises ``BudgetReached`` when there is none left.
         lend: What a child run of this stage may spend; for the engine alone.
-        failed: To be told of an exception of the user's Python: its traceback becomes a file of the stage.
-        streams: What holds back the beginnings of secrets, by channel; for the engine alone.
-        answer: What holds back the reasoning in what is streamed of the response (ruling 46); likewise.
     """
 
     run_id: str
     node_id: str
-    visit: int
-    attempt: int
-    logs_root: Path
+    visit: int  #: Ordinal of the visit, from 1.
+    attempt: int  #: Ordinal of the try within the visit, from 1.
+    logs_root: Path  #: The run directory.
     files: StageFiles
-    announce: Callable[[Event], None]
-    fidelity: str = ""
-    thread: str = ""
-    preamble: str = ""
-    index: int = 0
-    branch: str = ""
-    branches: Branches | None = None
-    has_item: bool = False
-    children: Children | None = None
+    announce: Callable[[Event], None]  #: Announce an event: ``announce(StageOutput(name=…, text=…))``.
+    fidelity: str = ""  #: Resolved fidelity mode (spec 5.4).
+    thread: str = ""  #: Thread key under ``full`` fidelity, else empty.
+    preamble: str = ""  #: Context carried into the prompt under the other modes, possibly empty.
+    index: int = 0  #: Ordinal of the stage in the run.
+    branch: str = ""  #: Path of the branch that the stage is in, or empty.
+    branches: Branches | None = None  #: For a fan-out: its branches.
+    has_item: bool = False  #: It is run for one item of a list (``for_each``), which the context has as ``item``.
+    children: Children | None = None  #: Where it gets child runs; None where there are none.
+    #: What a supervisor has told this run and no prompt has carried yet, oldest first.
     instructions: tuple[str, ...] = ()
-    messages: tuple[str, ...] = ()
-    inbox: InstructionSource | None = None
+    messages: tuple[str, ...] = ()  #: The same of people: what they told the run, or this node.
+    inbox: InstructionSource | None = None  #: Where more comes in meanwhile; None on a worker.
+    #: How the attempt can receive that: ``request`` or ``turn``, set by a backend that asks for it
+    #: (``more_instructions``) while it works; empty where it cannot.
     reach: Literal["", "request", "turn"] = ""
-    told: str = ""
-    complaint: str = ""
-    attachments: tuple[Attachment, ...] = ()
-    conversation: Conversation | None = None
+    told: str = ""  #: What it received so, as text behind its prompt.
+    complaint: str = ""  #: What was wrong with the last answer of this visit, for the prompt; or empty.
+    attachments: tuple[Attachment, ...] = ()  #: Images and documents that the model is shown beside the prompt.
+    conversation: Conversation | None = None  #: Under ``full`` fidelity: what the thread has said so far; else None.
+    #: Where agents and tools work; None outside a run of this machine, such as on a worker.
     workplace: Workplace | None = None
+    #: Given a node and a file's name, the text that the node's latest visit left under it; None when there is none.
     read_file: Callable[[str, str], str | None] = lambda _node, _name: None
+    #: To be called between two requests to models: raises ``BudgetReached`` when what the run has spent, this attempt's
+    #: announced calls included, has reached one of its bounds.
     check_spending: Callable[[], None] = lambda: None
-    is_bounded: bool = False
+    is_bounded: bool = False  #: A bound on money or tokens holds for it.
+    #: To be entered around a request, given the most that it can consume: waits until there is room for that beside
+    #: what other stages are spending; raises ``BudgetReached`` when there is none left.
     paying: Callable[[Usage], AbstractAsyncContextManager[None]] = lambda _most: nullcontext()
     for_child: Callable[[], Any] = lambda: None
+    #: To be told of an exception of the user's Python: its traceback becomes a file of the stage.
     failed: Callable[[BaseException], object] = lambda _error: None
+    #: What holds back the beginnings of secrets, by channel; for the engine alone.
     streams: dict[str, StreamRedactor] | None = None
+    #: What holds back the reasoning in what is streamed of the response (ruling 46); likewise.
     answer: AnswerStream | None = None
 
     @property

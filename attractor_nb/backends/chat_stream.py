@@ -35,16 +35,11 @@ _FAILURES: Final = frozenset({"error", "abort", "aborted", "cancelled", "timeout
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A finished completion.
-
-    Attributes:
-        is_truncated: It ended at the token limit.
-        usage: What it consumed.
-    """
+    """A finished completion."""
 
     text: str
-    is_truncated: bool
-    usage: Usage
+    is_truncated: bool  #: It ended at the token limit.
+    usage: Usage  #: What it consumed.
 
 
 async def complete_chat(
@@ -65,10 +60,6 @@ async def complete_chat(
         key: What the server asks for; empty for nothing.
         connect_seconds: How long the connection may take.
         read_seconds: How long nothing may arrive: counted anew from each byte.
-
-    Raises:
-        RetryableError: The server is gone, busy or silent, or broke off: a part of an answer is no answer.
-        TerminalError: The server refuses the request.
     """
     import httpx2  # noqa: PLC0415 - the extra "local"
 

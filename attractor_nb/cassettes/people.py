@@ -62,11 +62,7 @@ class RecordedPeople:
         self._gates = gates
 
     async def ask(self, question: Question) -> Answer:
-        """The answer, by whatever way it came.
-
-        Raises:
-            CassetteMiss: In a replay nothing was recorded for this question.
-        """
+        """The answer, by whatever way it came."""
         scope = current_stage()
         place, marks = self._tape.place_of(scope), Marks.of(scope)
         asked = question_inputs(question)

@@ -61,11 +61,7 @@ class AbsentBackend:
         return answers_only(self.inner, node)
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:  # noqa: ARG002 - the interface of all backends
-        """Refuse.
-
-        Raises:
-            TerminalError: Always.
-        """
+        """Refuse."""
         raise TerminalError(f"a replay calls no model, but {node.id} needs one")
 
 
@@ -167,12 +163,7 @@ class RecordedBackend:
         return answers_only(self._backend, node)
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
-        """The recorded answer, or the backend's.
-
-        Raises:
-            CassetteMiss: In a replay nothing was recorded for this call.
-            StageError: As recorded.
-        """
+        """The recorded answer, or the backend's."""
         scope = current_stage()
         if is_inside():
             return await call(self._backend.run, node, prompt, context)
@@ -332,11 +323,7 @@ def _replayed(answer: Mapping[str, Any], inputs: CallInputs, scope: StageScope, 
 
 
 def _check_keys(answer: Mapping[str, Any], scope: StageScope) -> None:
-    """Refuse an answer that sets what the engine says, such as the exit code of a command (ruling 44).
-
-    Raises:
-        TerminalError: It does.
-    """
+    """Refuse an answer that sets what the engine says, such as the exit code of a command (ruling 44)."""
     outcome: Mapping[str, Any] = answer.get("outcome") or {}
     keys = (*(answer.get("context") or ()), *(outcome.get("context_updates") or ()))
     if forged := forged_keys(keys, scope.node_id):

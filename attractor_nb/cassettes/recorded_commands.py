@@ -50,11 +50,7 @@ class NoProcesses:
     starts_nothing: ClassVar[bool] = True
 
     async def run(self, command: str | Sequence[str], **options: Any) -> CommandResult:
-        """Refuse.
-
-        Raises:
-            TerminalError: Always.
-        """
+        """Refuse."""
         del options
         name = command if isinstance(command, str) else command[0]
         raise TerminalError(f"a replay runs no commands, but this stage needs: {name}")
@@ -79,12 +75,7 @@ class RecordedProcesses:
         on_output: Any = None,
         **options: Any,
     ) -> CommandResult:
-        """How the command ended when it was recorded, or ends now; see ``protocols.Processes``.
-
-        Raises:
-            CassetteMiss: In a replay nothing was recorded for this call.
-            StageError: As recorded.
-        """
+        """How the command ended when it was recorded, or ends now; see ``protocols.Processes``."""
 
         async def started() -> CommandResult:
             return await self._processes.run(

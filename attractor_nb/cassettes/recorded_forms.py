@@ -132,11 +132,7 @@ def timed_out(node_id: str, limit: object) -> dict[str, Any]:
 
 
 def raise_recorded(answer: Mapping[str, Any]) -> None:
-    """Raise the failure that an answer is, if it is one; how long to wait was for the one who was asked.
-
-    Raises:
-        StageError: Of the recorded class.
-    """
+    """Raise the failure that an answer is, if it is one; how long to wait was for the one who was asked."""
     plain = answer.get(ERROR)
     if plain is None:
         return

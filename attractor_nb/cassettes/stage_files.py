@@ -53,9 +53,6 @@ def written_since(files: StageFiles, before: Found, *, known: tuple[str, ...] = 
         files: The stage's.
         before: The look.
         known: Names of files that are recorded otherwise.
-
-    Raises:
-        TooMuch: There are too many, or they are too large.
     """
     now = look(files)
     contents: dict[str, bytes] = {}
@@ -72,12 +69,7 @@ def written_since(files: StageFiles, before: Found, *, known: tuple[str, ...] = 
 
 
 def restore(files: StageFiles, recorded: Mapping[str, Any]) -> None:
-    """Put recorded files into the directory of a stage; what they say of costs was paid before.
-
-    Raises:
-        TerminalError: The recording of a file is damaged.
-        StorageError: The disk refused.
-    """
+    """Put recorded files into the directory of a stage; what they say of costs was paid before."""
     for name, plain in recorded.items():
         data = _data(name, plain)
         files.write_bytes(name, _at_no_cost(data) if name == STATUS_NAME else data)

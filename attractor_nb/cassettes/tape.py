@@ -47,24 +47,16 @@ _IS_INSIDE: ContextVar[bool] = ContextVar("attractor_recorded_call", default=Fal
 
 @dataclass(frozen=True, slots=True)
 class CassetteReport:
-    """What a run had of its cassette.
-
-    Attributes:
-        mode: ``record``, ``replay`` or ``auto``.
-        replayed: How many calls were answered from it.
-        recorded: How many calls were made and recorded.
-        unused: The recorded calls that were not made.
-        usage: What the replayed calls had consumed when they were recorded. Nothing of it was spent now.
-        misses: The calls that a replay had no answer for.
-    """
+    """What a run had of its cassette."""
 
     path: Path
-    mode: str
-    replayed: int = 0
-    recorded: int = 0
-    unused: tuple[RecordedCall, ...] = ()
+    mode: str  #: ``record``, ``replay`` or ``auto``.
+    replayed: int = 0  #: How many calls were answered from it.
+    recorded: int = 0  #: How many calls were made and recorded.
+    unused: tuple[RecordedCall, ...] = ()  #: The recorded calls that were not made.
+    #: What the replayed calls had consumed when they were recorded. Nothing of it was spent now.
     usage: Usage = field(default_factory=Usage)
-    misses: tuple[str, ...] = ()
+    misses: tuple[str, ...] = ()  #: The calls that a replay had no answer for.
 
     def __str__(self) -> str:
         parts = [f"{self.replayed} calls from {self.path.name}"]
@@ -109,11 +101,7 @@ class Tape:
 
     @classmethod
     def of_file(cls, path: Path, mode: str, disk: Disk) -> Tape:
-        """A tape of a cassette's file.
-
-        Raises:
-            OptionError: There is none for a replay, or it is not a cassette.
-        """
+        """A tape of a cassette's file."""
         cassette = read_cassette(path)
         if cassette is None and mode == REPLAY:
             raise OptionError(
@@ -154,11 +142,7 @@ class Tape:
         return CallPlace(scope.node_id, scope.visit, scope.attempt, scope.branch, self.child_of)
 
     def find(self, place: CallPlace, inputs: CallInputs, *, is_described: bool = True) -> Mapping[str, Any] | None:
-        """The recorded answer to a call, which is then given; None when the call has to be made.
-
-        Raises:
-            CassetteMiss: In a replay there is none; says what changed.
-        """
+        """The recorded answer to a call, which is then given; None when the call has to be made."""
         shared, inputs = self._shared, clean_inputs(shortened(inputs))
         with shared.lock:
             calls, used = shared.calls[place.stage], shared.used[place.stage]
@@ -237,9 +221,6 @@ class Tape:
 
         Args:
             is_whole: The run came to its end. A recording that was cut off does not replace a file.
-
-        Raises:
-            StorageError, OptionError: The cassette cannot be written.
         """
         shared = self._shared
         with shared.lock:

@@ -39,12 +39,7 @@ if TYPE_CHECKING:
 
 
 def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> ExitCode:
-    """Have an answer recorded, and print how the run goes on with it.
-
-    Raises:
-        RunNotFound, RunLocked, CheckpointCorrupt: There is no run, or none that can be answered here.
-        NoSuchGate, AlreadyAnswered, AnswerRefused: As of ``Run.answer``.
-    """
+    """Have an answer recorded, and print how the run goes on with it."""
     check_directory(logs_root)
     if is_map(logs_root):
         raise map_is_no_run(logs_root)
@@ -74,12 +69,7 @@ def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> E
 
 
 def _hand_over(logs_root: Path, given: GivenAnswer, owner: Mapping[str, Any]) -> InterviewCompleted:
-    """Hand an answer to the process that works at the run; what its log then has of it.
-
-    Raises:
-        NoSuchGate, AlreadyAnswered, AnswerRefused: The answer does not count.
-        RunLocked, StorageError: That process takes none from here, or it is unknown what became of it.
-    """
+    """Hand an answer to the process that works at the run; what its log then has of it."""
     place = current_directory(logs_root)
     asked = find_question(read_log(place).events, given.gate)
     return answer_elsewhere(
@@ -94,12 +84,7 @@ def _hand_over(logs_root: Path, given: GivenAnswer, owner: Mapping[str, Any]) ->
 
 
 def record_answer(logs_root: Path, given: GivenAnswer) -> InterviewCompleted:
-    """Make an answer durable; the run stands still before and after.
-
-    Raises:
-        RunNotFound, RunLocked, CheckpointCorrupt, StorageError: Nothing can be recorded there.
-        NoSuchGate, AlreadyAnswered, AnswerRefused: The answer does not count.
-    """
+    """Make an answer durable; the run stands still before and after."""
     clock = SystemClock()
     store = _own(logs_root, clock)
     try:
@@ -121,12 +106,7 @@ def _own(logs_root: Path, clock: SystemClock) -> DirectoryRunStore:
 
 
 def find_question(events: Sequence[Event], gate: str) -> InterviewStarted:
-    """The question of a gate that waits, by the gate's node or the question's id.
-
-    Raises:
-        NoSuchGate: None waits, or several.
-        AlreadyAnswered: It has its answer.
-    """
+    """The question of a gate that waits, by the gate's node or the question's id."""
     waiting = open_questions(events)
     found = [asked for asked in waiting.values() if gate in {asked.question_id, asked.stage}]
     if len(found) == 1:
@@ -143,12 +123,7 @@ def find_question(events: Sequence[Event], gate: str) -> InterviewStarted:
 
 
 def _answer_to(asked: InterviewStarted, given: GivenAnswer, now: float) -> InterviewCompleted:
-    """The record of an answer.
-
-    Raises:
-        AnswerRefused: It is not valid, or it comes too late, or the gate has a form: whoever judges what is
-            filled in is there only when the run is.
-    """
+    """The record of an answer."""
     if asked.form:
         raise AnswerRefused(
             f"gate {asked.stage} has a form, which can only be validated while the run is active",

@@ -142,9 +142,6 @@ def settled_trust(
         logs_root: The run directory that shall go on, if any.
         place: Where the commands would run, as ``where_commands_run`` says.
         recorded: What that directory would choose by itself, as ``recorded_choices`` says.
-
-    Raises:
-        UntrustedSource: The answer was no, or there is nobody to ask.
     """
     if is_trusted or any(found.is_error for found in pipeline.judged_for_a_run()):
         return is_trusted

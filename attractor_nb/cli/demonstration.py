@@ -32,11 +32,7 @@ def demo_source() -> SourceText:
 
 
 def show_demo(*, is_simulated: bool, is_auto_approved: bool, runs_dir: Path | None, is_json: bool = False) -> ExitCode:
-    """Run the demonstration; its gate is asked at a terminal and approved, with a notice, elsewhere.
-
-    Raises:
-        OptionError: The model or its engine is not installed; the hint says what to do.
-    """
+    """Run the demonstration; its gate is asked at a terminal and approved, with a notice, elsewhere."""
     if not is_simulated:
         _check_model()
     pipeline = Pipeline(demo_source())
@@ -66,11 +62,7 @@ def _check_model() -> None:
 
 
 def install_local_model(*, is_json: bool = False) -> ExitCode:
-    """Install the model file, saying its size first; the engine must be installed before anything is downloaded.
-
-    Raises:
-        OptionError: The engine is not installed, or the model cannot be.
-    """
+    """Install the model file, saying its size first; the engine must be installed before anything is downloaded."""
     try:
         check_server()
     except OptionError as error:

@@ -45,11 +45,7 @@ def show_parsed(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
 
 
 def matched(files: Sequence[str]) -> list[str]:
-    """The files that are meant: a pattern that no shell has expanded stands for what matches it.
-
-    Raises:
-        OptionError: Nothing matches it.
-    """
+    """The files that are meant: a pattern that no shell has expanded stands for what matches it."""
     found: list[str] = []
     for file in files:
         if not glob.has_magic(file) or Path(file).exists():
@@ -62,11 +58,7 @@ def matched(files: Sequence[str]) -> list[str]:
 
 
 def worst_of(files: Sequence[str], check: Callable[[str], ExitCode]) -> ExitCode:
-    """Check files one after the other; one that cannot be read does not hide the others.
-
-    Raises:
-        AttractorError: The only file cannot be read.
-    """
+    """Check files one after the other; one that cannot be read does not hide the others."""
     if len(files) == 1:
         return check(files[0])
     codes: list[ExitCode] = []
@@ -92,11 +84,7 @@ def show_findings(file: str, *, is_strict: bool) -> ExitCode:
 
 
 def show_findings_as_json(files: Sequence[str], *, is_strict: bool) -> ExitCode:
-    """Print the same as JSON: an object, or a list of them for several files, each of which may be an error.
-
-    Raises:
-        AttractorError: The only file cannot be read.
-    """
+    """Print the same as JSON: an object, or a list of them for several files, each of which may be an error."""
     if len(files) == 1:
         plain = _findings_plain(files[0], is_strict=is_strict)
         print_json(plain)
@@ -162,9 +150,6 @@ def show_graph(file: str, given: GraphFormat | None, output: Path | None) -> Exi
         file: The pipeline.
         given: The format; None for that of the suffix of ``output``.
         output: The file; None for stdout.
-
-    Raises:
-        OptionError: The suffix names no format, or another one; a picture has no file, or its extra is not installed.
     """
     check_output(output, file)
     graph_format = _chosen_format(given, output)
@@ -198,11 +183,7 @@ _SUFFIXES: Final = {
 
 
 def _chosen_format(given: GraphFormat | None, output: Path | None) -> GraphFormat:
-    """The format that the option or the suffix of the file names; text where neither does.
-
-    Raises:
-        OptionError: The suffix names no format, or another one than the option.
-    """
+    """The format that the option or the suffix of the file names; text where neither does."""
     suffix = "" if output is None else output.suffix.lower()
     named = _SUFFIXES.get(suffix)
     if given is None and suffix and named is None:

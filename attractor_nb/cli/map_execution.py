@@ -64,18 +64,12 @@ PATIENCE_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapSettings:
-    """What the options of ``map`` say, beside those that ``run`` has too.
+    """What the options of ``map`` say, beside those that ``run`` has too."""
 
-    Attributes:
-        options: Options of ``Pipeline.map`` by name.
-        out: Where results go: a file of JSON Lines or CSV, or the map's own directory.
-        common: Values of all rows.
-        resume: Options of ``Pipeline.resume_map`` alone, by name.
-    """
-
-    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    out: Path | None = None
-    common: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: Options of ``Pipeline.map`` by name.
+    out: Path | None = None  #: Where results go: a file of JSON Lines or CSV, or the map's own directory.
+    common: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: Values of all rows.
+    #: Options of ``Pipeline.resume_map`` alone, by name.
     resume: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
@@ -148,11 +142,7 @@ def _has_paused_rows(directory: Path) -> bool:
 
 
 def _with_common(rows: list[dict[str, Any]], common: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows with the values that all have.
-
-    Raises:
-        OptionError: A row has another value of that name.
-    """
+    """The rows with the values that all have."""
     for row, inputs in enumerate(rows):
         if taken := next((key for key in common if key in inputs), None):
             raise OptionError(f"row {row} has a value for {taken}, and so has --param", hint="remove one of them")

@@ -27,11 +27,7 @@ LOOK_FACTOR: Final = 10
 
 
 def watch_map(directory: Path, *, is_once: bool, is_json: bool) -> ExitCode:
-    """Show a map until nobody works at it.
-
-    Raises:
-        RunNotFound, CheckpointCorrupt, StorageError: There is none, or it cannot be read.
-    """
+    """Show a map until nobody works at it."""
     found = read_stored_map(directory)
     if is_once:
         if is_json:
@@ -68,11 +64,7 @@ def watch_map(directory: Path, *, is_once: bool, is_json: bool) -> ExitCode:
 
 
 def diagnose_map(directory: Path, *, is_json: bool) -> ExitCode:
-    """Print what is wrong with a map and how it goes on.
-
-    Raises:
-        RunNotFound, CheckpointCorrupt, StorageError: There is none, or it cannot be read.
-    """
+    """Print what is wrong with a map and how it goes on."""
     found = read_stored_map(directory)
     verdict = "damaged" if found.damages else "healthy"
     code = ExitCode.FAILED if found.damages else ExitCode.SUCCESS

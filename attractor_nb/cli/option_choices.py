@@ -94,18 +94,12 @@ class Shell(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """What was typed.
+    """What was typed."""
 
-    Attributes:
-        gate: The gate: the asking node, or the question's id.
-        choice: Key, label or target of a choice, or empty.
-        text: Free text, or empty.
-        fields: What is filled in, by field, where the gate has a form.
-    """
-
-    gate: str
-    choice: str = ""
-    text: str = ""
+    gate: str  #: The gate: the asking node, or the question's id.
+    choice: str = ""  #: Key, label or target of a choice, or empty.
+    text: str = ""  #: Free text, or empty.
+    #: What is filled in, by field, where the gate has a form.
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 

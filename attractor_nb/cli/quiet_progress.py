@@ -17,17 +17,13 @@ PATIENCE_SECONDS: Final = 2.0
 
 @dataclass(slots=True)
 class Tally:
-    """What is counted for the summary.
+    """What is counted for the summary."""
 
-    Attributes:
-        seconds: Time spent in each stage, all visits together, by the path of its branch and its id.
-        attempts: Attempts at each stage, likewise.
-        is_resumable: The run failed, and may go on all the same.
-    """
-
+    #: Time spent in each stage, all visits together, by the path of its branch and its id.
     seconds: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    #: Attempts at each stage, likewise.
     attempts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
-    is_resumable: bool = False
+    is_resumable: bool = False  #: The run failed, and may go on all the same.
 
 
 class QuietProgress:

@@ -18,33 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The options, read.
+    """The options, read."""
 
-    Attributes:
-        backend: What answers prompts; simulated, with a notice, when nobody says.
-        model: The model of nodes that name none.
-        is_simulated: No model is asked and no command is run.
-        is_trusted: The user trusts the commands, for this one call.
-        trust_hash: Hash of the commands that the user trusts, and no others.
-        gates: Who answers; None: the terminal, and nobody where there is none.
-        options: The options of ``FLAGS`` that were given, by name.
-        cache: Take results from the cache: True for the usual one, or a directory.
-        is_quiet: No progress.
-        is_verbose: Responses under their stages.
-        is_json: The summary as JSON.
-    """
-
-    backend: BackendName | None = None
-    model: str | None = None
-    is_simulated: bool = False
-    is_trusted: bool = False
-    trust_hash: str | None = None
-    gates: GateMode | None = None
+    backend: BackendName | None = None  #: What answers prompts; simulated, with a notice, when nobody says.
+    model: str | None = None  #: The model of nodes that name none.
+    is_simulated: bool = False  #: No model is asked and no command is run.
+    is_trusted: bool = False  #: The user trusts the commands, for this one call.
+    trust_hash: str | None = None  #: Hash of the commands that the user trusts, and no others.
+    gates: GateMode | None = None  #: Who answers; None: the terminal, and nobody where there is none.
+    #: The options of ``FLAGS`` that were given, by name.
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    cache: Path | bool = False
-    is_quiet: bool = False
-    is_verbose: bool = False
-    is_json: bool = False
+    cache: Path | bool = False  #: Take results from the cache: True for the usual one, or a directory.
+    is_quiet: bool = False  #: No progress.
+    is_verbose: bool = False  #: Responses under their stages.
+    is_json: bool = False  #: The summary as JSON.
 
     @property
     def is_place_given(self) -> bool:
@@ -96,11 +83,7 @@ class Settings:
 
     @property
     def made_backend(self) -> str | ProviderBackend | None:
-        """The backend that the options name, with their model.
-
-        Raises:
-            OptionError: The extra ``llm`` is not installed.
-        """
+        """The backend that the options name, with their model."""
         if self.model is None or self.is_simulated:
             return self.named_backend
         from attractor_nb.backends.llm.client_libraries import check_installed  # noqa: PLC0415 - for this option alone

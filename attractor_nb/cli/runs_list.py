@@ -32,10 +32,6 @@ def show_runs(base: Path, conditions: Mapping[str, Any], *, is_json: bool) -> Ex
     Args:
         conditions: As of ``RunTable.where``.
         is_json: Print JSON.
-
-    Raises:
-        OptionError: A condition means nothing.
-        StorageError: The base cannot be read.
     """
     found = runs(base)
     chosen = found.where(**conditions)

@@ -39,10 +39,6 @@ def serve_runs(runs_dir: Path, *, is_json: bool, host: str, **options: Any) -> E
         is_json: Print the address as JSON.
         host: Where it listens.
         **options: As of ``attractor_nb.server.serve``; what is None is the server's own choice.
-
-    Raises:
-        OptionError: The extra is not installed, or an option is unusable.
-        StorageError: The runs base cannot be made.
     """
     is_ready = False
 

@@ -116,19 +116,12 @@ def name_columns(graph: Graph) -> int:
 
 @dataclass(slots=True)
 class ActiveStage:
-    """A stage under way.
+    """A stage under way."""
 
-    Attributes:
-        event: Its latest attempt.
-        since: When that began, by the monotonic clock.
-        tail: The end of what it writes.
-        text: What it answered.
-    """
-
-    event: StageStarted
-    since: float
-    tail: str = ""
-    text: str = ""
+    event: StageStarted  #: Its latest attempt.
+    since: float  #: When that began, by the monotonic clock.
+    tail: str = ""  #: The end of what it writes.
+    text: str = ""  #: What it answered.
 
 
 class ActiveStages:

@@ -34,21 +34,13 @@ REFRESHES_PER_SECOND: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of progress: a mark, a name in a column of its own, words, and a time at the right.
+    """One line of progress: a mark, a name in a column of its own, words, and a time at the right."""
 
-    Attributes:
-        mark: The sign of what happened.
-        name: The node, or empty.
-        words: What there is to say.
-        time: How long it took, in words.
-        tone: Tone of the mark, and of the words when it is ``BAD``.
-    """
-
-    mark: str
-    name: str
-    words: str = ""
-    time: str = ""
-    tone: Tone = Tone.PLAIN
+    mark: str  #: The sign of what happened.
+    name: str  #: The node, or empty.
+    words: str = ""  #: What there is to say.
+    time: str = ""  #: How long it took, in words.
+    tone: Tone = Tone.PLAIN  #: Tone of the mark, and of the words when it is ``BAD``.
 
 
 class _Console(Console):

@@ -19,27 +19,16 @@ if TYPE_CHECKING:
 
 
 class BranchState(msgspec.Struct):
-    """A branch of a fan-out that is under way.
+    """A branch of a fan-out that is under way."""
 
-    Attributes:
-        path: Its path in the run.
-        id: Its id among the branches of its fan-out.
-        fan_out: The fan-out's node.
-        index: Its place among them, from 0.
-        state: Where it stands.
-        context: What its attempts changed: the last value of each key, as the log has it.
-        logs: What they appended to the run log.
-        end: How it ended, or None.
-    """
-
-    path: str
-    id: str
-    fan_out: str
-    index: int
-    state: RunState
-    context: dict[str, Any] = {}
-    logs: list[str] = []
-    end: ParallelBranchCompleted | None = None
+    path: str  #: Its path in the run.
+    id: str  #: Its id among the branches of its fan-out.
+    fan_out: str  #: The fan-out's node.
+    index: int  #: Its place among them, from 0.
+    state: RunState  #: Where it stands.
+    context: dict[str, Any] = {}  #: What its attempts changed: the last value of each key, as the log has it.
+    logs: list[str] = []  #: What they appended to the run log.
+    end: ParallelBranchCompleted | None = None  #: How it ended, or None.
 
     def take_changes(self, event: StageEnd) -> None:
         """Take in what an attempt in the branch changed."""
@@ -52,19 +41,14 @@ class BranchState(msgspec.Struct):
 
 
 class BranchStates(msgspec.Struct):
-    """All branches that are under way, and what is left of earlier ones.
+    """All branches that are under way, and what is left of earlier ones."""
 
-    Attributes:
-        open: By path.
-        numbers: Of each branch path the highest visit number that each node there used up.
-        steps: Stages that branches committed, over the whole run.
-    """
-
-    open: dict[str, BranchState] = {}
+    open: dict[str, BranchState] = {}  #: By path.
     _of_fan_outs: dict[tuple[str, str], list[BranchState]] = {}
     """The open ones by the branch and node of their fan-out."""
+    #: Of each branch path the highest visit number that each node there used up.
     numbers: dict[str, dict[str, int]] = {}
-    steps: int = 0
+    steps: int = 0  #: Stages that branches committed, over the whole run.
 
     def add(self, branch: BranchState) -> None:
         """A branch is under way."""

@@ -43,60 +43,33 @@ _FORMS: Final = 'a node ("plan"), an edge ("plan->review"), "after:plan", "on:er
 
 
 class Breakpoint(msgspec.Struct, frozen=True):
-    """Where a run stands still.
+    """Where a run stands still."""
 
-    Attributes:
-        text: As people write it; the same text is the same breakpoint.
-        path: Nodes whose child runs lead there: ``review>``; empty for the run itself.
-        node: Stop before it, or after it; empty for the other kinds.
-        visit: Only before this visit; 0 for each.
-        source: Stop at the edge from here to ``node``; or empty.
-        is_after: Stop when there is an outcome.
-        is_error: Stop when it is a failure.
-        condition: Stop when it begins to hold; or None.
-    """
-
-    text: str
-    path: str = ""
-    node: str = ""
-    visit: int = 0
-    source: str = ""
-    is_after: bool = False
-    is_error: bool = False
-    condition: Condition | None = None
+    text: str  #: As people write it; the same text is the same breakpoint.
+    path: str = ""  #: Nodes whose child runs lead there: ``review>``; empty for the run itself.
+    node: str = ""  #: Stop before it, or after it; empty for the other kinds.
+    visit: int = 0  #: Only before this visit; 0 for each.
+    source: str = ""  #: Stop at the edge from here to ``node``; or empty.
+    is_after: bool = False  #: Stop when there is an outcome.
+    is_error: bool = False  #: Stop when it is a failure.
+    condition: Condition | None = None  #: Stop when it begins to hold; or None.
 
 
 class WalkMoment(NamedTuple):
-    """Where a walk is, between two steps.
+    """Where a walk is, between two steps."""
 
-    Attributes:
-        node: The stage that is next, or that has just ended.
-        visit: Number of its visit.
-        is_after: It has ended.
-        came_from: Before a stage: where the edge begins by which it is entered; empty after a jump.
-        is_error: After it: it has failed, and is not tried again.
-        status: The outcome that conditions see.
-        label: The preferred label that they see.
-        lookup: Gives a value of the context.
-    """
-
-    node: str
-    visit: int
-    is_after: bool = False
-    came_from: str = ""
-    is_error: bool = False
-    status: str = "success"
-    label: str = ""
-    lookup: Callable[[str], object] = lambda _: None
+    node: str  #: The stage that is next, or that has just ended.
+    visit: int  #: Number of its visit.
+    is_after: bool = False  #: It has ended.
+    came_from: str = ""  #: Before a stage: where the edge begins by which it is entered; empty after a jump.
+    is_error: bool = False  #: After it: it has failed, and is not tried again.
+    status: str = "success"  #: The outcome that conditions see.
+    label: str = ""  #: The preferred label that they see.
+    lookup: Callable[[str], object] = lambda _: None  #: Gives a value of the context.
 
 
 def read_breakpoint(text: object, graph: Graph) -> Breakpoint:
-    """A breakpoint from its text.
-
-    Raises:
-        OptionError: It is none, or names what the graph does not have.
-        ConditionSyntaxError: It is a condition outside the language.
-    """
+    """A breakpoint from its text."""
     if not isinstance(text, str) or not text.strip():
         raise OptionError(f"a breakpoint must be text, not {text!r:.80}", hint=f"use {_FORMS}")
     rest, path = text.strip(), ""

@@ -28,19 +28,14 @@ _WITHOUT_MODEL = frozenset(
 
 
 class Carried(msgspec.Struct, frozen=True):
-    """What a stage is given of what came before.
+    """What a stage is given of what came before."""
 
-    Attributes:
-        fidelity: The mode; empty for a stage that calls no model.
-        thread: Under ``full`` the thread's key, else empty.
-        thread_entry: Under ``full`` the entry that holds what the thread has thread_entry; empty at its beginning.
-        preamble: The text that its prompt begins with, possibly empty; under ``full`` what a thread that
-            begins is told, and what ``carry`` names.
-    """
-
-    fidelity: str = ""
-    thread: str = ""
+    fidelity: str = ""  #: The mode; empty for a stage that calls no model.
+    thread: str = ""  #: Under ``full`` the thread's key, else empty.
+    #: Under ``full`` the entry that holds what the thread has thread_entry; empty at its beginning.
     thread_entry: str = ""
+    #: The text that its prompt begins with, possibly empty; under ``full`` what a thread that begins is told, and what
+    #: ``carry`` names.
     preamble: str = ""
 
 

@@ -101,11 +101,7 @@ def checkpoint_entries(state: RunState) -> dict[str, Any]:
 
 
 def state_of(checkpoint: Mapping[str, Any]) -> RunState:
-    """The state that the entries of a checkpoint say.
-
-    Raises:
-        ValueError: They have a foreign shape; the message says where.
-    """
+    """The state that the entries of a checkpoint say."""
     return _restored(KeptRun.from_plain(checkpoint))
 
 

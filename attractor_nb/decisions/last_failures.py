@@ -15,20 +15,14 @@ _SHOWN: Final = 300
 
 
 class LastFailure(msgspec.Struct, array_like=True, frozen=True):
-    """A stage that failed and has not succeeded since.
+    """A stage that failed and has not succeeded since."""
 
-    Attributes:
-        node_id: The stage.
-        reason: Why it failed.
-        times: How often in a row it ended for this reason, when trying again cannot help; else 0. It counts anew
-            when any stage succeeds, which may have changed something, and when a run is resumed.
-        is_unmeasured: The stage could not be executed for a reason outside the pipeline (ruling 51).
-    """
-
-    node_id: str
-    reason: str
+    node_id: str  #: The stage.
+    reason: str  #: Why it failed.
+    #: How often in a row it ended for this reason, when trying again cannot help; else 0. It counts anew when any stage
+    #: succeeds, which may have changed something, and when a run is resumed.
     times: int = 0
-    is_unmeasured: bool = False
+    is_unmeasured: bool = False  #: The stage could not be executed for a reason outside the pipeline (ruling 51).
 
     def __str__(self) -> str:
         return f"{self.node_id}: {self.reason[:_SHOWN]}"

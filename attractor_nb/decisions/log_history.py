@@ -26,19 +26,12 @@ MAX_LISTED = 20
 
 
 class Point(msgspec.Struct, frozen=True):
-    """A place in the events that count: just before a visit.
+    """A place in the events that count: just before a visit."""
 
-    Attributes:
-        node_id: The node that was visited.
-        visit: Number of the visit.
-        sequence: The last event before it.
-        stages: How many stages were committed since.
-    """
-
-    node_id: str
-    visit: int
-    sequence: int
-    stages: int
+    node_id: str  #: The node that was visited.
+    visit: int  #: Number of the visit.
+    sequence: int  #: The last event before it.
+    stages: int  #: How many stages were committed since.
 
 
 def counted_events(events: Iterable[Event]) -> LoggedEvents:

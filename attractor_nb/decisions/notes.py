@@ -35,15 +35,10 @@ _MAX_ARGUMENT: Final = 60
 
 
 class Note(NamedTuple):
-    """A line that later stages may be told.
+    """A line that later stages may be told."""
 
-    Attributes:
-        kind: ``failure``, ``answer``, ``way back``, ``retry`` or ``tool call``.
-        text: The line.
-    """
-
-    kind: str
-    text: str
+    kind: str  #: ``failure``, ``answer``, ``way back``, ``retry`` or ``tool call``.
+    text: str  #: The line.
 
 
 def note_of(event: Event) -> Note | None:

@@ -33,28 +33,18 @@ _ENGINES_PREFIXES = ("internal.", "graph.")
 
 
 class Pin(NamedTuple):
-    """What a stage comes to without being executed.
+    """What a stage comes to without being executed."""
 
-    Attributes:
-        outcome: Its outcome.
-        response: The text of its response.md; empty for none.
-    """
-
-    outcome: Outcome
-    response: str = ""
+    outcome: Outcome  #: Its outcome.
+    response: str = ""  #: The text of its response.md; empty for none.
 
 
 class Overrides(msgspec.Struct):
-    """What holds for stages to come.
+    """What holds for stages to come."""
 
-    Attributes:
-        prompts: Prompts in place of those of the graph, by node.
-        pins: What nodes come to without being executed, by node.
-        mocks: Nodes that something else executes; what, only the process knows in which it was said.
-    """
-
-    prompts: dict[str, str] = {}
-    pins: dict[str, Pin] = {}
+    prompts: dict[str, str] = {}  #: Prompts in place of those of the graph, by node.
+    pins: dict[str, Pin] = {}  #: What nodes come to without being executed, by node.
+    #: Nodes that something else executes; what, only the process knows in which it was said.
     mocks: dict[str, None] = {}
 
     def apply(self, event: DebuggerChanged) -> None:
@@ -131,11 +121,7 @@ def is_of_the_engine(key: str) -> bool:
 
 
 def check_key(key: object) -> str:
-    """A key of the context that may be set by hand.
-
-    Raises:
-        OptionError: It is the engine's own.
-    """
+    """A key of the context that may be set by hand."""
     if not isinstance(key, str) or not key:
         raise OptionError(f"a key of the context must be text, not {key!r:.80}")
     if key in _ENGINES_OWN:

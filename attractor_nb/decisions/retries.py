@@ -44,33 +44,20 @@ TRANSIENT_NAMES: Final = frozenset({"TransportError", "APIConnectionError", "Con
 
 
 class BackoffConfig(msgspec.Struct, frozen=True):
-    """How long to wait between attempts (spec 3.6).
+    """How long to wait between attempts (spec 3.6)."""
 
-    Attributes:
-        initial_delay_ms: Delay before the first retry.
-        backoff_factor: Multiplier from one delay to the next.
-        max_delay_ms: No delay is longer.
-        has_jitter: Each delay is multiplied by a random number in [0.5, 1.5].
-    """
-
-    initial_delay_ms: int = 200
-    backoff_factor: float = 2.0
-    max_delay_ms: int = 60_000
-    has_jitter: bool = True
+    initial_delay_ms: int = 200  #: Delay before the first retry.
+    backoff_factor: float = 2.0  #: Multiplier from one delay to the next.
+    max_delay_ms: int = 60_000  #: No delay is longer.
+    has_jitter: bool = True  #: Each delay is multiplied by a random number in [0.5, 1.5].
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """How often a stage is tried.
+    """How often a stage is tried."""
 
-    Attributes:
-        max_attempts: Attempts within a visit, the first included.
-        backoff: Delays between them.
-        retries_failures: FAIL is retried as RETRY is, unless it is terminal.
-    """
-
-    max_attempts: int = 1
-    backoff: BackoffConfig = BackoffConfig()
-    retries_failures: bool = False
+    max_attempts: int = 1  #: Attempts within a visit, the first included.
+    backoff: BackoffConfig = BackoffConfig()  #: Delays between them.
+    retries_failures: bool = False  #: FAIL is retried as RETRY is, unless it is terminal.
 
 
 PRESETS: Final[Mapping[str, RetryPolicy]] = {

@@ -48,22 +48,15 @@ BRANCH_END: Final = "branch_end"
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The next step.
+    """The next step."""
 
-    Attributes:
-        target: Id of the next node; empty where a branch ends.
-        edge: The edge taken, or None for a jump.
-        reason: What decided: ``condition``, ``preferred_label``, ``suggested_id``, ``default``,
-            ``only_edge``, ``weight``, ``lexical``, ``conditional_target``, ``retry_target``,
-            ``fallback_retry_target``, ``graph_retry_target`` or ``graph_fallback_retry_target``; of a
-            fan-out ``join``; of a branch that ends here ``branch_end``.
-        detail: One line for people.
-    """
-
-    target: str
-    edge: PlannedEdge | None
+    target: str  #: Id of the next node; empty where a branch ends.
+    edge: PlannedEdge | None  #: The edge taken, or None for a jump.
+    #: What decided: ``condition``, ``preferred_label``, ``suggested_id``, ``default``, ``only_edge``, ``weight``,
+    #: ``lexical``, ``conditional_target``, ``retry_target``, ``fallback_retry_target``, ``graph_retry_target`` or
+    #: ``graph_fallback_retry_target``; of a fan-out ``join``; of a branch that ends here ``branch_end``.
     reason: str
-    detail: str = ""
+    detail: str = ""  #: One line for people.
 
 
 def select_edge(planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str], lookup: Lookup) -> Step | None:

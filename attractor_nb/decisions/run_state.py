@@ -50,25 +50,15 @@ if TYPE_CHECKING:
 
 
 class InFlight(msgspec.Struct, array_like=True):
-    """A visit that was started and not committed.
+    """A visit that was started and not committed."""
 
-    Attributes:
-        node_id: The node.
-        visit: Ordinal of the visit.
-        attempt: The last attempt that was started.
-        failures: Attempts of this visit that ended in failure.
-        is_started: The last attempt was started and its end is not known.
-        fidelity: Its fidelity mode, of a model stage.
-        complaint: What was wrong with the last answer that one of its attempts did not accept, or empty.
-    """
-
-    node_id: str
-    visit: int
-    attempt: int
-    failures: int
-    is_started: bool
-    fidelity: str = ""
-    complaint: str = ""
+    node_id: str  #: The node.
+    visit: int  #: Ordinal of the visit.
+    attempt: int  #: The last attempt that was started.
+    failures: int  #: Attempts of this visit that ended in failure.
+    is_started: bool  #: The last attempt was started and its end is not known.
+    fidelity: str = ""  #: Its fidelity mode, of a model stage.
+    complaint: str = ""  #: What was wrong with the last answer that one of its attempts did not accept, or empty.
 
 
 def _no_stages() -> deque[StageSummary]:
@@ -76,94 +66,60 @@ def _no_stages() -> deque[StageSummary]:
 
 
 class RunState(msgspec.Struct, eq=False):
-    """Where a run stands.
+    """Where a run stands."""
 
-    Attributes:
-        next_node: Where it goes on; empty when the last stage had no way on.
-        completed: Ids of committed stages in order; a node visited twice is in it twice.
-        outcomes: Latest status of each node, in order of first visit; skipped ones are not in it.
-        skipped: Nodes of which each visit so far was skipped, in order of their first.
-        visits: How often each node was committed.
-        numbers: Highest visit number of each node that was used up, where that is not ``visits``:
-            a rewind and a restart count anew and never use a number twice.
-        retries: Failed attempts of each node's latest visit; back to nothing after a success.
-        stale_gates: Nodes that, as goal gates, must be executed again: a redirect passed over them, they had not
-            succeeded when a restart began, or a new pass of their fan-out began (rulings 17, 45).
-        failed_in: Of each node the branch paths in which its latest execution was no success (ruling 45).
-        redirects: How often goal gates sent the run back.
-        restarts: How many ``loop_restart`` edges led here.
-        usage: What all attempts of all stages consumed.
-        usage_by_node: The same by node, for those that said.
-        elapsed_seconds: Running time so far.
-        seen: What a condition sees: the outcome of the last stage that is no diamond (ruling 16).
-        last_status: Status of the latest commit.
-        last_route: Its route; it decides how a run without a way on ends.
-        last_reason: Why it failed, or why there was no way on.
-        last_notes: What it said.
-        failure: The stage that failed last and has not succeeded since, in a branch or not; or None.
-        incoming_edge: Position of the edge that leads to ``next_node``, or None.
-        in_flight: The visit under way, or None.
-        ended: ``completed``, ``failed`` or empty.
-        reason: Why it failed.
-        is_resumable: It failed by a bound: with a higher one it may go on.
-        restart_target: Where the run goes on in a restart directory, or empty.
-        restart_logs_root: That directory.
-        recent: The newest stages, for preambles.
-        inputs: Names of the context values that the run began with, for preambles (ruling 34).
-        recent_keys: Context keys that stages have set, the newest last, for preambles; the context has the
-            values.
-        notes: The newest notable events and incidents, for preambles.
-        fidelity: Fidelity mode of the last model stage that was committed.
-        threads: Of each thread the entry that its last committed stage saved: what it has said (spec 5.4).
-        resumed_hops: 1 until the first model stage after a resume has run (spec 5.3, step 6).
-        bound: Name of that bound, or empty.
-        on_interrupted: After a resume: what becomes of the attempt that was cut off (``rerun``, ``ask``,
-            ``fail``); empty when none was, or when that is decided.
-        is_blindness_reported: It was said in this session that a bound cannot see all that is consumed.
-        branch: Path of the branch that this is the state of; empty for the run itself.
-        root: For a branch: the state of the run.
-        branches: For the run: where the branches stand that are under way.
-    """
-
-    next_node: str
-    completed: list[str] = []
+    next_node: str  #: Where it goes on; empty when the last stage had no way on.
+    completed: list[str] = []  #: Ids of committed stages in order; a node visited twice is in it twice.
+    #: Latest status of each node, in order of first visit; skipped ones are not in it.
     outcomes: dict[str, StageStatus] = {}
-    skipped: dict[str, None] = {}
-    visits: dict[str, int] = {}
+    skipped: dict[str, None] = {}  #: Nodes of which each visit so far was skipped, in order of their first.
+    visits: dict[str, int] = {}  #: How often each node was committed.
+    #: Highest visit number of each node that was used up, where that is not ``visits``: a rewind and a restart count
+    #: anew and never use a number twice.
     numbers: dict[str, int] = {}
-    retries: dict[str, int] = {}
+    retries: dict[str, int] = {}  #: Failed attempts of each node's latest visit; back to nothing after a success.
+    #: Nodes that, as goal gates, must be executed again: a redirect passed over them, they had not succeeded when a
+    #: restart began, or a new pass of their fan-out began (rulings 17, 45).
     stale_gates: set[str] = set()
+    #: Of each node the branch paths in which its latest execution was no success (ruling 45).
     failed_in: dict[str, list[str]] = {}
-    redirects: int = 0
-    restarts: int = 0
-    usage: Usage = Usage()
-    usage_by_node: dict[str, Usage] = {}
-    elapsed_seconds: float = 0.0
+    redirects: int = 0  #: How often goal gates sent the run back.
+    restarts: int = 0  #: How many ``loop_restart`` edges led here.
+    usage: Usage = Usage()  #: What all attempts of all stages consumed.
+    usage_by_node: dict[str, Usage] = {}  #: The same by node, for those that said.
+    elapsed_seconds: float = 0.0  #: Running time so far.
+    #: What a condition sees: the outcome of the last stage that is no diamond (ruling 16).
     seen: Seen = Seen(StageStatus.SUCCESS)
-    last_status: StageStatus = StageStatus.SUCCESS
-    last_route: str = ""
-    last_reason: str = ""
-    last_notes: str = ""
+    last_status: StageStatus = StageStatus.SUCCESS  #: Status of the latest commit.
+    last_route: str = ""  #: Its route; it decides how a run without a way on ends.
+    last_reason: str = ""  #: Why it failed, or why there was no way on.
+    last_notes: str = ""  #: What it said.
+    #: The stage that failed last and has not succeeded since, in a branch or not; or None.
     failure: LastFailure | None = None
-    incoming_edge: int | None = None
-    in_flight: InFlight | None = None
-    ended: str = ""
-    reason: str = ""
-    is_resumable: bool = False
-    restart_target: str = ""
-    restart_logs_root: str = ""
-    recent: deque[StageSummary] = msgspec.field(default_factory=_no_stages)
-    inputs: tuple[str, ...] = ()
+    incoming_edge: int | None = None  #: Position of the edge that leads to ``next_node``, or None.
+    in_flight: InFlight | None = None  #: The visit under way, or None.
+    ended: str = ""  #: ``completed``, ``failed`` or empty.
+    reason: str = ""  #: Why it failed.
+    is_resumable: bool = False  #: It failed by a bound: with a higher one it may go on.
+    restart_target: str = ""  #: Where the run goes on in a restart directory, or empty.
+    restart_logs_root: str = ""  #: That directory.
+    recent: deque[StageSummary] = msgspec.field(default_factory=_no_stages)  #: The newest stages, for preambles.
+    inputs: tuple[str, ...] = ()  #: Names of the context values that the run began with, for preambles (ruling 34).
+    #: Context keys that stages have set, the newest last, for preambles; the context has the values.
     recent_keys: dict[str, None] = {}
-    notes: tuple[Note, ...] = ()
-    fidelity: str = ""
+    notes: tuple[Note, ...] = ()  #: The newest notable events and incidents, for preambles.
+    fidelity: str = ""  #: Fidelity mode of the last model stage that was committed.
+    #: Of each thread the entry that its last committed stage saved: what it has said (spec 5.4).
     threads: dict[str, str] = {}
-    resumed_hops: int = 0
-    bound: str = ""
+    resumed_hops: int = 0  #: 1 until the first model stage after a resume has run (spec 5.3, step 6).
+    bound: str = ""  #: Name of that bound, or empty.
+    #: After a resume: what becomes of the attempt that was cut off (``rerun``, ``ask``, ``fail``); empty when none was,
+    #: or when that is decided.
     on_interrupted: str = ""
-    is_blindness_reported: bool = False
-    branch: str = ""
-    root: RunState | None = None
+    is_blindness_reported: bool = False  #: It was said in this session that a bound cannot see all that is consumed.
+    branch: str = ""  #: Path of the branch that this is the state of; empty for the run itself.
+    root: RunState | None = None  #: For a branch: the state of the run.
+    #: For the run: where the branches stand that are under way.
     branches: BranchStates = msgspec.field(default_factory=BranchStates)
 
     @property

@@ -151,33 +151,19 @@ class _Walk(msgspec.Struct, frozen=True):
 
 
 class _Visit(msgspec.Struct):
-    """A visit of a stage that is under way.
+    """A visit of a stage that is under way."""
 
-    Attributes:
-        index: Ordinal in the run.
-        number: Ordinal of the visit to the node.
-        attempt: The attempt that is next, or under way.
-        failures: Attempts of this visit that failed.
-        duration: Seconds, waits between attempts included.
-        note: What the stage's notes must say of an attempt that was cut off.
-        losses: Attempts whose worker was lost.
-        thread: The thread in which the attempt that counts has saved its words, or empty.
-        is_cached: The result came from the cache.
-        saved: What it had consumed when it was executed.
-        commit: The commit of the run's worktree at which the latest attempt left it.
-    """
-
-    index: int
-    number: int
-    attempt: int
-    failures: int
-    duration: float = 0.0
-    note: str = ""
-    losses: int = 0
-    thread: str = ""
-    is_cached: bool = False
-    saved: Usage | None = None
-    commit: str = ""
+    index: int  #: Ordinal in the run.
+    number: int  #: Ordinal of the visit to the node.
+    attempt: int  #: The attempt that is next, or under way.
+    failures: int  #: Attempts of this visit that failed.
+    duration: float = 0.0  #: Seconds, waits between attempts included.
+    note: str = ""  #: What the stage's notes must say of an attempt that was cut off.
+    losses: int = 0  #: Attempts whose worker was lost.
+    thread: str = ""  #: The thread in which the attempt that counts has saved its words, or empty.
+    is_cached: bool = False  #: The result came from the cache.
+    saved: Usage | None = None  #: What it had consumed when it was executed.
+    commit: str = ""  #: The commit of the run's worktree at which the latest attempt left it.
 
 
 def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunEnd | None]:

@@ -29,17 +29,12 @@ _MAX_NAMED = 20
 
 
 class WaitingInstructions(msgspec.Struct):
-    """A fold over the run's events, like the state: a resumed run knows what a live one knew.
+    """A fold over the run's events, like the state: a resumed run knows what a live one knew."""
 
-    Attributes:
-        waiting: The instructions that wait, by number, in the order in which they were given.
-        steered_at: When a supervisor gave the latest, in seconds since 1970; None for never.
-        count: How many were given so far; the number of the latest.
-    """
-
+    #: The instructions that wait, by number, in the order in which they were given.
     waiting: dict[int, Instruction] = {}
-    steered_at: float | None = None
-    count: int = 0
+    steered_at: float | None = None  #: When a supervisor gave the latest, in seconds since 1970; None for never.
+    count: int = 0  #: How many were given so far; the number of the latest.
     _had: dict[tuple[str, str], set[int]] = {}
     """What the attempt under way of each stage had, by branch and node."""
 
@@ -81,19 +76,12 @@ class WaitingInstructions(msgspec.Struct):
 
 
 class HeardInstruction(msgspec.Struct, frozen=True):
-    """An instruction as an attempt saw it.
+    """An instruction as an attempt saw it."""
 
-    Attributes:
-        text: What it says.
-        given_by: Who gave it, or by what way.
-        time: When, in seconds since 1970; 0 where only a restart carried it on.
-        reach: ``prompt``, ``request`` or ``turn``: how the attempt received it; empty when it did not.
-    """
-
-    text: str
-    given_by: str = ""
-    time: float = 0.0
-    reach: str = ""
+    text: str  #: What it says.
+    given_by: str = ""  #: Who gave it, or by what way.
+    time: float = 0.0  #: When, in seconds since 1970; 0 where only a restart carried it on.
+    reach: str = ""  #: ``prompt``, ``request`` or ``turn``: how the attempt received it; empty when it did not.
 
 
 Heard = dict[tuple[str, str, int, int], dict[int, HeardInstruction]]
@@ -137,9 +125,6 @@ def check_instruction(graph: Graph, node: str | None, text: object) -> str:
         graph: The graph that runs.
         node: The node that it is for; None or empty for any.
         text: What it says.
-
-    Raises:
-        OptionError: The text is none, empty or too long; or there is no such node, or it asks no model.
     """
     if not isinstance(text, str):
         raise OptionError(

@@ -35,18 +35,13 @@ AUTO_STATUS_NOTES = "auto-status: handler completed without writing status"
 
 
 class Returned(msgspec.Struct, frozen=True):
-    """What the call of a handler gave.
+    """What the call of a handler gave."""
 
-    Attributes:
-        value: What it returned, or the outcome that its exception or its time limit means.
-        is_observed: A failure in it was observed by the engine: no status.json makes a success of it (ruling 42).
-        writes_status: The handler runs something that may write a status.json.
-        node_ids: Ids of the graph's nodes, whose responses and verdicts no status.json sets (ruling 50).
-    """
-
-    value: Any
+    value: Any  #: What it returned, or the outcome that its exception or its time limit means.
+    #: A failure in it was observed by the engine: no status.json makes a success of it (ruling 42).
     is_observed: bool = False
-    writes_status: bool = True
+    writes_status: bool = True  #: The handler runs something that may write a status.json.
+    #: Ids of the graph's nodes, whose responses and verdicts no status.json sets (ruling 50).
     node_ids: Collection[str] = ()
 
 

@@ -79,21 +79,13 @@ class Spending:
         self.over_own: Reached | None = None
 
     def check(self) -> None:
-        """Stop an attempt that may spend no more.
-
-        Raises:
-            BudgetReached: It may not.
-        """
+        """Stop an attempt that may spend no more."""
         if self._funds is not None and (end := self._funds.end_for(self._node_id)):
             self._stop(end)
 
     @contextlib.asynccontextmanager
     async def paying(self, most: Usage) -> AsyncGenerator[None]:
-        """Hold what a request can cost at most while it goes on, and no more than that for the attempt.
-
-        Raises:
-            BudgetReached: The run may spend no more.
-        """
+        """Hold what a request can cost at most while it goes on, and no more than that for the attempt."""
         if self._funds is None:
             yield
             return
@@ -105,11 +97,7 @@ class Spending:
             self._release(claim)
 
     async def around(self, work: Callable[[], Awaitable[Any]], kind: str) -> Any:
-        """Do work of which nobody knows what it can cost at most; that is held until the attempt is settled.
-
-        Raises:
-            BudgetReached: The run may spend no more.
-        """
+        """Do work of which nobody knows what it can cost at most; that is held until the attempt is settled."""
         if self._funds is not None:
             self._whole = await self._claimed(self._funds, None, kind)
         return await work()

@@ -66,35 +66,21 @@ if TYPE_CHECKING:
 
 
 class Attempts(msgspec.Struct):
-    """Runs attempts: those of a run directory, or of a branch of it.
+    """Runs attempts: those of a run directory, or of a branch of it."""
 
-    Attributes:
-        setup: What the run is made of.
-        keeper: Keeps what branches come to.
-        store: The run directory.
-        context: The context of the run, or of the branch.
-        time: How long the run has gone on, and may.
-        branch: Path of the branch whose attempts these are, or empty.
-        task: The task that runs them; the walk says it, for finding it is a call of the system.
-    """
-
-    setup: RunSetup
-    keeper: Keeper
-    store: RunStore
-    context: Context
-    time: RunningTime
-    branch: str = ""
+    setup: RunSetup  #: What the run is made of.
+    keeper: Keeper  #: Keeps what branches come to.
+    store: RunStore  #: The run directory.
+    context: Context  #: The context of the run, or of the branch.
+    time: RunningTime  #: How long the run has gone on, and may.
+    branch: str = ""  #: Path of the branch whose attempts these are, or empty.
+    #: The task that runs them; the walk says it, for finding it is a call of the system.
     task: asyncio.Task[Any] | None = None
     _calls: dict[int, HandlerCall] = {}
     """By handler."""
 
     async def run(self, effect: Execute) -> StageResult:
-        """Run the attempt; whatever happens inside the handler is an outcome.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-            asyncio.CancelledError: The run itself is being stopped.
-        """
+        """Run the attempt; whatever happens inside the handler is an outcome."""
         setup = self.setup
         announce = self.announce if self.branch else setup.stream.announce
         planned, funds, own = effect.planned, setup.funds, None
@@ -163,11 +149,7 @@ class Attempts(msgspec.Struct):
         )
 
     def _begin(self, effect: Execute, spending: Spending) -> StageScope:
-        """Write down that the attempt begins, and make its scope the current one.
-
-        Raises:
-            StorageError: The run directory cannot be written, or what its thread has said cannot be read.
-        """
+        """Write down that the attempt begins, and make its scope the current one."""
         setup, planned, started = self.setup, effect.planned, effect.started
         files = self.store.open_stage(planned.id, started.visit, started.attempt, self.branch)
         is_synced = planned.on_interrupted != "rerun"
@@ -248,12 +230,7 @@ class Attempts(msgspec.Struct):
         return self.time.elapsed_seconds
 
     async def ask(self, question: Question) -> Asked:
-        """Put a question of the engine's own, for as long as the run may go on.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-            asyncio.CancelledError: The run itself is being stopped.
-        """
+        """Put a question of the engine's own, for as long as the run may go on."""
         if self.branch:
             question = replace(question, id=f"{self.branch}/{question.id}", branch=self.branch)
         if self.setup.gates is None:
@@ -323,9 +300,6 @@ class Attempts(msgspec.Struct):
         """Whether the run's own directory refused: then the run stops and no stage is recorded as failed.
 
         That of a run whose child this is counts, too: a gate of a child is recorded in both.
-
-        Raises:
-            RunLocked: The run was taken over. A handler can meet that of another run, too, which is its own.
         """
         stores = (self.store, *self.setup.above())
         if isinstance(error, RunLocked):
@@ -352,11 +326,7 @@ class Attempts(msgspec.Struct):
 def _paid(
     execute: Callable[[], Awaitable[Any]], planned: PlannedNode, known: HandlerCall, spending: Spending
 ) -> Awaitable[Any]:
-    """A handler's work where a bound on money or tokens holds.
-
-    Raises:
-        BudgetReached: The node has bounds of its own, and may spend no more.
-    """
+    """A handler's work where a bound on money or tokens holds."""
     if planned.bounds is not None:
         spending.check()
     if not planned.asks_model or known.reserves_requests:

@@ -26,10 +26,6 @@ async def open_backends(lifetimes: Iterable[BackendLifetime], begun: list[Backen
     Args:
         lifetimes: What is started.
         begun: Gets each before it is started: even one that did not start must be closed.
-
-    Raises:
-        OptionError: What the caller asked for is not there.
-        StorageError: The disk refused.
     """
     for lifetime in lifetimes:
         begun.append(lifetime)

@@ -42,19 +42,12 @@ _OWN_KEYS = frozenset({"outcome", "preferred_label", "current_node", "last_stage
 
 
 class FanOut(msgspec.Struct):
-    """The branches of a fan-out that is under way (``stage.Branches``).
+    """The branches of a fan-out that is under way (``stage.Branches``)."""
 
-    Attributes:
-        keeper: Keeps what the branches come to.
-        attempts: What runs attempts where the fan-out is; branches get one of their own.
-        planned: The fan-out.
-        started: The intent record of its attempt.
-    """
-
-    keeper: Keeper
-    attempts: Attempts
-    planned: PlannedNode
-    started: StageStarted
+    keeper: Keeper  #: Keeps what the branches come to.
+    attempts: Attempts  #: What runs attempts where the fan-out is; branches get one of their own.
+    planned: PlannedNode  #: The fan-out.
+    started: StageStarted  #: The intent record of its attempt.
     _ids: tuple[str, ...] = ()
 
     @property
@@ -66,12 +59,7 @@ class FanOut(msgspec.Struct):
     async def walk(
         self, *, max_parallel: int, settled: Callable[[Sequence[BranchResult]], str]
     ) -> tuple[BranchResult, ...]:
-        """Walk all branches; see ``stage.Branches``.
-
-        Raises:
-            TerminalError: Fan-outs are nested too deep.
-            StorageError, RunStops, asyncio.CancelledError: The run stops.
-        """
+        """Walk all branches; see ``stage.Branches``."""
         self._check_depth()
         ids, clock = self.ids, self.attempts.setup.clock
         began = clock.monotonic()

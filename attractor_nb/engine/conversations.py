@@ -53,11 +53,7 @@ class StoredConversation:
         return self._thread
 
     def read(self) -> str:
-        """What the thread's last committed stage saved, or this attempt itself since; empty at its beginning.
-
-        Raises:
-            StorageError: The thread's file is damaged or cannot be read.
-        """
+        """What the thread's last committed stage saved, or this attempt itself since; empty at its beginning."""
         entry = self._own if self.is_saved else self._before
         if not entry:
             return ""
@@ -67,12 +63,7 @@ class StoredConversation:
         return text or ""
 
     def save(self, text: str) -> None:
-        """Keep the whole conversation, this attempt's part included.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-            TerminalError: The attempt is over: its words came too late to count.
-        """
+        """Keep the whole conversation, this attempt's part included."""
         if self._is_closed:
             raise TerminalError(
                 f"the attempt of {self._node_id} is over: its words in thread {self._thread} are not kept",
@@ -95,11 +86,7 @@ class StoredConversation:
 
 
 def keep_carried(files: StageFiles, effect: Execute, conversation: StoredConversation | None) -> None:
-    """Keep beside a model stage's prompt what it is given of what came before; no file when that is nothing.
-
-    Raises:
-        StorageError: The run directory cannot be written, or what the thread has said cannot be read.
-    """
+    """Keep beside a model stage's prompt what it is given of what came before; no file when that is nothing."""
     thread_text = "" if conversation is None else conversation.read()
     planned = effect.planned
     if thread_text or (effect.preamble and (planned.asks_model or planned.handler_type == MANAGER_TYPE)):

@@ -132,12 +132,7 @@ class Debugging:
     # -- what walks ask ------------------------------------------------------------------------------
 
     async def before(self, state: RunState, effect: Execute, attempts: Attempts) -> Execute:
-        """Stand before a visit begins, if something asks for it; the effect with what was changed.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-            asyncio.CancelledError: The run is being stopped.
-        """
+        """Stand before a visit begins, if something asks for it; the effect with what was changed."""
         started, branch = effect.started, attempts.branch
         is_first = branch != "" and not state.completed
         if self._visits.get(branch) != (started.name, started.visit):
@@ -153,12 +148,7 @@ class Debugging:
         return effect if prompt is None else replace(effect, planned=_with_prompt(effect.planned, prompt))
 
     async def after(self, state: RunState, effect: Execute, attempts: Attempts, result: StageResult) -> StageResult:
-        """Stand after a stage that is not tried again, before an edge is chosen; the result as it counts.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-            asyncio.CancelledError: The run is being stopped.
-        """
+        """Stand after a stage that is not tried again, before an edge is chosen; the result as it counts."""
         outcome = lasting_outcome(state, effect, result)
         if outcome is None:
             return result

@@ -33,28 +33,17 @@ COMMAND_SECONDS: Final = 30.0
 
 
 class Stand(msgspec.Struct):
-    """A walk that stands still.
+    """A walk that stands still."""
 
-    Attributes:
-        stop: Where and why.
-        owner: The controller of its run.
-        state: The state of the run, or of the branch.
-        context: Its context.
-        is_fan_out: The stage that is next is a fan-out.
-        replaced: At a stop after a stage: the outcome in place of its own; None for that.
-        is_changed: Something was changed here.
-        released: Set when it goes on.
-        loop: The loop in which it stands.
-    """
-
-    stop: Stop
-    owner: Debugging
-    state: RunState
-    context: Context
-    is_fan_out: bool = False
-    replaced: Outcome | None = None
-    is_changed: bool = False
-    released: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    stop: Stop  #: Where and why.
+    owner: Debugging  #: The controller of its run.
+    state: RunState  #: The state of the run, or of the branch.
+    context: Context  #: Its context.
+    is_fan_out: bool = False  #: The stage that is next is a fan-out.
+    replaced: Outcome | None = None  #: At a stop after a stage: the outcome in place of its own; None for that.
+    is_changed: bool = False  #: Something was changed here.
+    released: asyncio.Event = msgspec.field(default_factory=asyncio.Event)  #: Set when it goes on.
+    #: The loop in which it stands.
     loop: asyncio.AbstractEventLoop = msgspec.field(default_factory=asyncio.get_running_loop)
 
     def release(self) -> None:
@@ -123,11 +112,7 @@ class DebugDesk:
                 self._moved.notify_all()
 
     def check_is_running(self) -> None:
-        """Refuse what can only be done while the run goes on.
-
-        Raises:
-            RunError: It has ended.
-        """
+        """Refuse what can only be done while the run goes on."""
         if self.is_over:
             raise RunError(
                 "the run has ended, so nothing of it can be changed",
@@ -135,11 +120,7 @@ class DebugDesk:
             )
 
     def change(self, stand: Stand, change: Callable[[], None]) -> None:
-        """Make a change in the loop in which a walk stands, and wait for it.
-
-        Raises:
-            RunError: The walk has gone on meanwhile; nothing was changed.
-        """
+        """Make a change in the loop in which a walk stands, and wait for it."""
 
         def make() -> None:
             self._check_stands(stand)
@@ -183,11 +164,7 @@ class DebugDesk:
                 stand.release()
 
     def wait(self, timeout: float | None) -> Stop | None:
-        """Block until something stands; None when the run has ended.
-
-        Raises:
-            TimeoutError: Neither came in time.
-        """
+        """Block until something stands; None when the run has ended."""
         give_up = None if timeout is None else time.monotonic() + timeout
         with self._moved:
             while not self.stands:

@@ -187,11 +187,7 @@ class EventStream:
             self._sinks = [entry for entry in self._sinks if entry[0] != sink]
 
     def announce(self, event: Event, *, is_synced: bool = False) -> None:
-        """Stamp an event, log it if it is durable, and hand it on.
-
-        Raises:
-            StorageError: The log could not be written; nobody was told.
-        """
+        """Stamp an event, log it if it is durable, and hand it on."""
         with self._lock:
             event.run_id = self._run_id
             event.time = self._clock.time()

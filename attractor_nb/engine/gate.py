@@ -16,25 +16,16 @@ if TYPE_CHECKING:
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """A question to a person.
+    """A question to a person."""
 
-    Attributes:
-        id: What to answer by; unique in the run.
-        stage: The asking node.
-        question: The question.
-        deadline: When it times out, in seconds since 1970; None for never.
-        since: When it was asked, in seconds since 1970.
-        is_with_interviewer: The run's own interviewer is asked, and answers by itself: nobody has to click.
-        answer: The recorded answer; None while the question waits.
-    """
-
-    id: str
-    stage: str
-    question: Question
-    deadline: float | None
-    since: float
+    id: str  #: What to answer by; unique in the run.
+    stage: str  #: The asking node.
+    question: Question  #: The question.
+    deadline: float | None  #: When it times out, in seconds since 1970; None for never.
+    since: float  #: When it was asked, in seconds since 1970.
+    #: The run's own interviewer is asked, and answers by itself: nobody has to click.
     is_with_interviewer: bool = False
-    answer: Answer | None = None
+    answer: Answer | None = None  #: The recorded answer; None while the question waits.
 
     def as_event(self) -> InterviewStarted:
         """The question as its event has it, which is all that a card needs of it."""

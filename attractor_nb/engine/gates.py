@@ -50,21 +50,13 @@ AnnounceSynced = Callable[[Event], None]
 
 
 class _Pending(msgspec.Struct):
-    """A gate that waits.
+    """A gate that waits."""
 
-    Attributes:
-        gate: The gate.
-        future: Its answer.
-        opened: Monotonic time at which it was put here.
-        waited: Seconds that it had waited before.
-        left: Seconds that it may wait from there on; None for ever.
-    """
-
-    gate: Gate
-    future: Future[Answer]
-    opened: float
-    waited: float
-    left: float | None
+    gate: Gate  #: The gate.
+    future: Future[Answer]  #: Its answer.
+    opened: float  #: Monotonic time at which it was put here.
+    waited: float  #: Seconds that it had waited before.
+    left: float | None  #: Seconds that it may wait from there on; None for ever.
 
 
 class Gates:
@@ -300,11 +292,6 @@ class Gates:
             text: Free text.
             form: What is filled in, by field, where the gate has a form.
             answered_by: Who answers, for the record.
-
-        Raises:
-            NoSuchGate: No gate of that name waits.
-            AnswerRefused: The answer matches no choice, or the form is not valid; the gate still waits.
-            AlreadyAnswered: Another answer came first.
         """
         check_texts(gate_id=gate_id, choice=choice, text=text, answered_by=answered_by)
         entry = self._entry(gate_id)
@@ -314,11 +301,7 @@ class Gates:
             return self._settle(entry, replace(answer, answered_by=answered_by))
 
     def _entry(self, gate_id: str) -> _Pending:
-        """The gate that waits under an id, or a node's.
-
-        Raises:
-            NoSuchGate, AlreadyAnswered: None does.
-        """
+        """The gate that waits under an id, or a node's."""
         with self._lock:
             entry = self._pending.get(gate_id) or next(
                 (entry for entry in self._pending.values() if entry.gate.stage == gate_id), None

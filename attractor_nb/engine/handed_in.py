@@ -28,11 +28,7 @@ def node_of(question_id: str) -> str:
 
 
 def checked_form(form: object) -> dict[str, Any]:
-    """What was filled in, not yet judged.
-
-    Raises:
-        AnswerRefused: It is no mapping.
-    """
+    """What was filled in, not yet judged."""
     if form is None:
         return {}
     if isinstance(form, Mapping):
@@ -44,11 +40,7 @@ def checked_form(form: object) -> dict[str, Any]:
 
 
 def check_texts(**given: object) -> None:
-    """Check that what is to be text is.
-
-    Raises:
-        AnswerRefused: It is none.
-    """
+    """Check that what is to be text is."""
     for name, value in given.items():
         if not isinstance(value, str):
             raise AnswerRefused(

@@ -24,21 +24,14 @@ OWN_GRACE_SECONDS = 5.0
 
 
 class HandlerCall(NamedTuple):
-    """How a handler is called, found out once.
+    """How a handler is called, found out once."""
 
-    Attributes:
-        execute: Calls it, whatever kind of function it is.
-        keeps_own_time: It ends by itself at the node's timeout, and knows better how: a tool, a gate.
-        reserves_requests: What it asks enters ``StageScope.paying`` around each of its requests.
-        writes_status: Whether it runs something that may write a status.json, or what tells it of a node (ruling 42).
-        observes_failures: A failure that it returns is one that it observed, such as an exit code.
-    """
-
-    execute: Callable[..., Awaitable[Any]]
-    keeps_own_time: bool
-    reserves_requests: bool
+    execute: Callable[..., Awaitable[Any]]  #: Calls it, whatever kind of function it is.
+    keeps_own_time: bool  #: It ends by itself at the node's timeout, and knows better how: a tool, a gate.
+    reserves_requests: bool  #: What it asks enters ``StageScope.paying`` around each of its requests.
+    #: Whether it runs something that may write a status.json, or what tells it of a node (ruling 42).
     writes_status: bool | Callable[[Node], bool]
-    observes_failures: bool
+    observes_failures: bool  #: A failure that it returns is one that it observed, such as an exit code.
 
 
 def handler_call(handler: Handler) -> HandlerCall:

@@ -109,10 +109,6 @@ class Instructions:
             node: The node whose prompts alone carry it; None for any.
             text: What it says.
             given_by: By what way it came, for the record.
-
-        Raises:
-            OptionError: It cannot be given: what it says, or to whom.
-            StorageError: It could not be recorded.
         """
         said = waiting_instructions.check_instruction(self._graph, node, text)
         return self._give(said, given_by, node or "", is_from_person=True)
@@ -122,9 +118,6 @@ class Instructions:
 
         Returns:
             The stage in whose directory it is, or empty when none was under way.
-
-        Raises:
-            StorageError: It could not be recorded.
         """
         return self._give(text, given_by).stage
 

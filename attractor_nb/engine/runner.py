@@ -57,17 +57,11 @@ YIELD_SECONDS = 0.005
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
-    """How a run ended.
+    """How a run ended."""
 
-    Attributes:
-        status: ``completed``, ``failed``, ``interrupted`` or ``paused``.
-        reason: Why, unless completed.
-        duration: Running time in seconds, over all sessions.
-    """
-
-    status: str
-    reason: str
-    duration: float
+    status: str  #: ``completed``, ``failed``, ``interrupted`` or ``paused``.
+    reason: str  #: Why, unless completed.
+    duration: float  #: Running time in seconds, over all sessions.
 
 
 class Runner(msgspec.Struct):
@@ -85,13 +79,7 @@ class Runner(msgspec.Struct):
     _is_distrusted: bool = False
 
     async def run(self) -> RunOutcome:
-        """Run to the end, a pause, or a stop.
-
-        Raises:
-            StorageError: The run directory cannot be written; what was committed is safe. Not for want of files or
-                memory: then the run is interrupted (ruling 51).
-            asyncio.CancelledError: Never: a cancelled run ends as interrupted.
-        """
+        """Run to the end, a pause, or a stop."""
         setup = self.setup
         begun: list[BackendLifetime] = []
         self._is_timed = isinstance(setup.clock, SystemClock)

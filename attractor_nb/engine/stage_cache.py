@@ -54,48 +54,28 @@ SHOWN_DIGITS = 16
 
 
 class Look(msgspec.Struct):
-    """What a look into the cache came to.
+    """What a look into the cache came to."""
 
-    Attributes:
-        scope: What the attempt knew and could do; it outlives the attempt's own.
-        call: What the handler says of the call.
-        inputs: What goes into the stage; None when it is not one for the cache.
-        record: What the stage's directory says of it.
-        entry: The result that was found, or None.
-        present: Files that were there before the call.
-        conversation: Under ``full`` fidelity: what the thread had said before.
-    """
-
-    scope: StageScope
-    call: StageCall
-    inputs: CallInputs | None
-    record: CacheLook
-    entry: CachedStage | None = None
-    present: frozenset[str] = msgspec.field(default_factory=frozenset)
-    conversation: str = ""
+    scope: StageScope  #: What the attempt knew and could do; it outlives the attempt's own.
+    call: StageCall  #: What the handler says of the call.
+    inputs: CallInputs | None  #: What goes into the stage; None when it is not one for the cache.
+    record: CacheLook  #: What the stage's directory says of it.
+    entry: CachedStage | None = None  #: The result that was found, or None.
+    present: frozenset[str] = msgspec.field(default_factory=frozenset)  #: Files that were there before the call.
+    conversation: str = ""  #: Under ``full`` fidelity: what the thread had said before.
 
 
 class StageCache(msgspec.Struct, frozen=True):
-    """The cache of a run.
+    """The cache of a run."""
 
-    Attributes:
-        store: Where results are.
-        pipeline: The pipeline's name; a stage is compared with earlier ones of its own pipeline.
-        workdir: Where commands run, and where the paths of ``cache.files`` begin.
-    """
-
-    store: CacheStore
-    pipeline: str
-    workdir: Path
+    store: CacheStore  #: Where results are.
+    pipeline: str  #: The pipeline's name; a stage is compared with earlier ones of its own pipeline.
+    workdir: Path  #: Where commands run, and where the paths of ``cache.files`` begin.
 
     async def look(
         self, planned: PlannedNode, handler: Handler, scope: StageScope, context: AttemptContext, graph: Graph
     ) -> Look | None:
-        """Look a stage up, in the scope of its attempt; None for stages that are never cached.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-        """
+        """Look a stage up, in the scope of its attempt; None for stages that are never cached."""
         if planned.handler_type in UNCACHED_TYPES:
             return None
         scope = structs.replace(scope)
@@ -122,11 +102,7 @@ class StageCache(msgspec.Struct, frozen=True):
         return _recorded(Look(scope, call, inputs, record, entry, present, conversation))
 
     def restore(self, look: Look, scope: StageScope, context: AttemptContext) -> CachedStage:
-        """Bring back what a found result consists of beside its outcome, and give the result.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-        """
+        """Bring back what a found result consists of beside its outcome, and give the result."""
         entry = look.entry
         assert entry is not None and look.inputs is not None, "only a hit is restored"  # noqa: PT018 - one fact
         for path, data in entry.file_contents.items():
@@ -151,9 +127,6 @@ class StageCache(msgspec.Struct, frozen=True):
             outcome: How the stage ended, as it will be recorded.
             context: The context of the attempt.
             now: Seconds since 1970 (UTC).
-
-        Raises:
-            StorageError: The run directory cannot be written.
         """
         if look.inputs is None:
             return

@@ -32,19 +32,12 @@ class Sleeps(Protocol):
 
 
 class RunningTime(msgspec.Struct):
-    """How long a run has gone on, over all its sessions. While a debugger holds it, it stands still.
+    """How long a run has gone on, over all its sessions. While a debugger holds it, it stands still."""
 
-    Attributes:
-        clock: Time.
-        before: Running time before this session, in seconds.
-        bound: Running time at which the run ends, in seconds; None for never.
-        started_at: The clock's monotonic time at which this session began.
-    """
-
-    clock: Clock
-    before: float
-    bound: float | None
-    started_at: float
+    clock: Clock  #: Time.
+    before: float  #: Running time before this session, in seconds.
+    bound: float | None  #: Running time at which the run ends, in seconds; None for never.
+    started_at: float  #: The clock's monotonic time at which this session began.
     _holders: int = 0
     _held_since: float = 0.0
     _paused: float = 0.0
@@ -97,11 +90,7 @@ class RunningTime(msgspec.Struct):
         return max(self.elapsed_seconds, self.bound or 0.0)
 
     async def within(self, work: Awaitable[Any]) -> Any:
-        """Await work for as long as the run may go on.
-
-        Raises:
-            TimeIsOver: It may not any longer; the work was cancelled.
-        """
+        """Await work for as long as the run may go on."""
         left = self.left_seconds
         return await work if left is None else await race(self, work, left)
 
@@ -109,11 +98,7 @@ class RunningTime(msgspec.Struct):
 async def race(
     time: Sleeps, work: Awaitable[Any], seconds: float, *, grace_seconds: float = CANCEL_GRACE_SECONDS
 ) -> Any:
-    """Await work for so many seconds. Work that ignores its cancellation is left behind after a grace.
-
-    Raises:
-        TimeIsOver: The time was over first.
-    """
+    """Await work for so many seconds. Work that ignores its cancellation is left behind after a grace."""
     task = asyncio.ensure_future(work)
     timer = asyncio.ensure_future(time.sleep(seconds))
     try:

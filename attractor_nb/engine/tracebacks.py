@@ -30,15 +30,10 @@ _INSTALLED: Final = ("/site-packages/", "/dist-packages/")
 
 
 class UserFailure(NamedTuple):
-    """An exception of the user's Python.
+    """An exception of the user's Python."""
 
-    Attributes:
-        node: The node whose stage it was in.
-        error: It, with its traceback.
-    """
-
-    node: str
-    error: BaseException
+    node: str  #: The node whose stage it was in.
+    error: BaseException  #: It, with its traceback.
 
 
 class Failures:
@@ -57,11 +52,7 @@ class Failures:
 
 
 def keep_traceback(files: StageFiles, error: BaseException) -> bool:
-    """Write where the user's Python failed into the stage's files; whether it was the user's.
-
-    Raises:
-        StorageError: The run directory cannot be written.
-    """
+    """Write where the user's Python failed into the stage's files; whether it was the user's."""
     beginning = _first_foreign(error.__traceback__)
     if beginning is None:
         return False

@@ -67,13 +67,7 @@ class Keeper(Protocol):
 async def walk(  # noqa: C901 - a call for each effect would be paid in each step
     traversal: Traversal, state: RunState, attempts: Attempts, keeper: Keeper
 ) -> RunEnd:
-    """Perform effects until the traversal ends.
-
-    Raises:
-        StorageError: The run directory cannot be written.
-        RunStops: The run stops in the middle of it.
-        asyncio.CancelledError: It is being stopped.
-    """
+    """Perform effects until the traversal ends."""
     result: Any = None
     debugging, attempts.task = keeper.debugging, asyncio.current_task()
     while True:

@@ -65,9 +65,6 @@ async def keep_changes(
 
     An attempt that is killed here is cut off: a resume goes back to the commit of the stage before. What was left
     out is announced.
-
-    Raises:
-        StorageError: It cannot be kept.
     """
     if effect.planned.handler_type in _CHANGES_NOTHING:
         return ""

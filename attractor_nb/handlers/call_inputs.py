@@ -100,10 +100,6 @@ def attachments_of(
         node: The node as the graph has it.
         get: Gives a value of the context by its key, or what it is given as a default.
         scope: The attempt, which knows the working directory.
-
-    Raises:
-        TerminalError: One of them is not there, is outside of the working directory, is no image or document
-            that models are shown, or is too large.
     """
     text = node.get(ATTACH, str, "")
     if not text.strip():
@@ -124,11 +120,7 @@ def attachments_of(
 
 
 def check_takes_attachments(backend: CodergenBackend, node: Node) -> None:
-    """Refuse to ask a backend that would never see what a node attaches.
-
-    Raises:
-        TerminalError: It takes none.
-    """
+    """Refuse to ask a backend that would never see what a node attaches."""
     if node.get(ATTACH, str, "").strip() and not takes_attachments(backend):
         raise TerminalError(
             f"{node.id} attaches files, but {type(backend).__name__} accepts only text",

@@ -47,19 +47,12 @@ _NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYW
 
 @dataclass(frozen=True, slots=True)
 class StageFunction:
-    """A function that stages call.
+    """A function that stages call."""
 
-    Attributes:
-        name: The name by which nodes know it.
-        function: The function, sync or async.
-        takes: Which of ``ARGUMENTS`` it takes.
-        source: Its source code; empty when it cannot be read, as of a function that was typed into ``python``.
-    """
-
-    name: str
-    function: Callable[..., Any]
-    takes: frozenset[str]
-    source: str
+    name: str  #: The name by which nodes know it.
+    function: Callable[..., Any]  #: The function, sync or async.
+    takes: frozenset[str]  #: Which of ``ARGUMENTS`` it takes.
+    source: str  #: Its source code; empty when it cannot be read, as of a function that was typed into ``python``.
 
     @property
     def is_declared(self) -> bool:
@@ -82,11 +75,7 @@ class StageFunction:
 
 
 def stage_functions(functions: Mapping[Any, Any]) -> dict[str, StageFunction]:
-    """Functions that stages can call, by name.
-
-    Raises:
-        OptionError: A name is no text, what it names is no function, or it takes what a stage does not give.
-    """
+    """Functions that stages can call, by name."""
     return {name: _stage_function(name, function) for name, function in functions.items()}
 
 

@@ -51,9 +51,6 @@ class HandlerRegistry:
         Args:
             handler_type: The value of a node's ``type`` attribute, or a built-in type to replace.
             handler: An object with ``execute``, or a function with the same arguments.
-
-        Raises:
-            OptionError: The type is empty, or the handler cannot be called.
         """
         if not isinstance(handler_type, str) or not handler_type.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise OptionError("a handler type is a non-empty text", hint='registry.register("my.type", handler)')
@@ -78,11 +75,7 @@ class HandlerRegistry:
             self.register(handler_type, handler)
 
     def resolve(self, node: Node) -> Handler:
-        """The handler of a node: by its type, else by its shape, else the model's (spec 4.2).
-
-        Raises:
-            TerminalError: No handler is registered for the node's built-in type.
-        """
+        """The handler of a node: by its type, else by its shape, else the model's (spec 4.2)."""
         if node.handler_type in self._handlers:
             return self._handlers[node.handler_type]
         wanted = node.type if node.type in BUILT_IN_TYPES else type_of_shape(node.shape)

@@ -80,11 +80,7 @@ class ManagerLoopHandler:
 
 
 class _Watch(Struct):
-    """One supervision.
-
-    Attributes:
-        own_usage: What the manager's own model calls consumed.
-    """
+    """One supervision."""
 
     node: Node
     context: Context
@@ -93,7 +89,7 @@ class _Watch(Struct):
     child: Child
     backend: CodergenBackend
     guards: Mapping[str, GuardFunction]
-    own_usage: Usage = field(default_factory=Usage)
+    own_usage: Usage = field(default_factory=Usage)  #: What the manager's own model calls consumed.
     _steered: int = 0
 
     async def until_done(self) -> Outcome:

@@ -28,11 +28,7 @@ FORM_ATTRIBUTE: Final = "human.form"
 
 
 def checked_schemas(schemas: Mapping[Any, Any]) -> SchemaModels:
-    """Models that can stand for a schema, by name.
-
-    Raises:
-        OptionError: A name is none, or what it names is no pydantic model or has no JSON Schema.
-    """
+    """Models that can stand for a schema, by name."""
     for name, model in schemas.items():
         if not isinstance(name, str) or not is_schema_name(name):
             raise OptionError(f"a schema's name must be a word, not {name!r}", hint='schemas={"Review": Review}')
@@ -55,11 +51,7 @@ def schema_text(model: type[BaseModel]) -> str:
 
 
 def with_named_schema(node: Node, schemas: Mapping[str, type[BaseModel]]) -> tuple[Node, type[BaseModel] | None]:
-    """A node whose ``response_schema`` is a JSON Schema, and the model that it named.
-
-    Raises:
-        TerminalError: Nothing is registered under the name.
-    """
+    """A node whose ``response_schema`` is a JSON Schema, and the model that it named."""
     name = node.get(SCHEMA_ATTRIBUTE, str, "").strip()
     if not name or not is_schema_name(name):
         return node, None
@@ -85,11 +77,7 @@ def validated(model: type[BaseModel], value: Any) -> tuple[Any, str]:
 
 
 def named_form(node: Node, schemas: Mapping[str, type[BaseModel]]) -> Form | None:
-    """The form that a gate names, judged by its model; None for none.
-
-    Raises:
-        TerminalError: Nothing is registered under the name, or the model is not a form.
-    """
+    """The form that a gate names, judged by its model; None for none."""
     name = node.get(FORM_ATTRIBUTE, str, "").strip()
     if not name:
         return None

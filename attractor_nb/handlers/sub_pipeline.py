@@ -59,11 +59,7 @@ class SubPipelineHandler:
 
 
 async def until_over(child: Child, scope: StageScope) -> None:
-    """Wait until a child run is over; no child outlives its stage.
-
-    Raises:
-        BudgetReached: It failed because nothing more may be spent: with a higher budget it resumes.
-    """
+    """Wait until a child run is over; no child outlives its stage."""
     try:
         while not child.snapshot().is_over:
             await child.changed(None)
@@ -75,11 +71,7 @@ async def until_over(child: Child, scope: StageScope) -> None:
 
 
 def _inputs(assignments: Iterable[Assignment], context: Context) -> dict[str, Any]:
-    """What the child begins with.
-
-    Raises:
-        TerminalError: The context has no such key: a child without it would do something else.
-    """
+    """What the child begins with."""
     found: dict[str, Any] = {}
     for assignment in assignments:
         value = value_at(context.get, assignment.key, _MISSING) if assignment.key else assignment.value

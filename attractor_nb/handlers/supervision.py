@@ -36,42 +36,23 @@ class GuardVerdict(StrEnum):
 
 
 class Charge(Struct, frozen=True):
-    """What a manager node is told to do.
+    """What a manager node is told to do."""
 
-    Attributes:
-        poll_seconds: Time between two looks that are counted.
-        max_cycles: How many of these before it gives up.
-        actions: What it does in a cycle.
-        stop: Condition on which it is done, or None.
-        guard: Condition for going on, or None.
-        escalate: Condition on which it gives up its child, or None.
-        guard_function: Name of a registered guard, or empty.
-        instructions: What it tells its child, or empty.
-        cooldown_seconds: Least time between two instructions.
-        is_started: It starts its child; else it takes up one that exists.
-        child_run: Run directory of that one, or empty.
-    """
-
-    poll_seconds: float
-    max_cycles: int
-    actions: frozenset[str]
-    stop: Condition | None
-    guard: Condition | None
-    escalate: Condition | None
-    guard_function: str
-    instructions: str
-    cooldown_seconds: float
-    is_started: bool
-    child_run: str
+    poll_seconds: float  #: Time between two looks that are counted.
+    max_cycles: int  #: How many of these before it gives up.
+    actions: frozenset[str]  #: What it does in a cycle.
+    stop: Condition | None  #: Condition on which it is done, or None.
+    guard: Condition | None  #: Condition for going on, or None.
+    escalate: Condition | None  #: Condition on which it gives up its child, or None.
+    guard_function: str  #: Name of a registered guard, or empty.
+    instructions: str  #: What it tells its child, or empty.
+    cooldown_seconds: float  #: Least time between two instructions.
+    is_started: bool  #: It starts its child; else it takes up one that exists.
+    child_run: str  #: Run directory of that one, or empty.
 
 
 def charge_of(node: Node) -> Charge:
-    """Read a manager node.
-
-    Raises:
-        TerminalError: An action is unknown.
-        ConditionSyntaxError: A condition does not parse.
-    """
+    """Read a manager node."""
     actions = actions_of(node)
     for name in actions:
         if name not in ACTIONS:
@@ -110,9 +91,6 @@ async def judge(
     """What the guards say; None when there are none.
 
     Giving up counts more than intervening, and that more than going on.
-
-    Raises:
-        TerminalError: The guard function is not registered, or says something else.
     """
     if holds(charge.escalate, context):
         return GuardVerdict.ESCALATE
@@ -139,11 +117,7 @@ async def _verdict_of(
 
 
 def checked_guards(guards: Mapping[str, Any]) -> dict[str, GuardFunction]:
-    """Guards that can be called.
-
-    Raises:
-        OptionError: One of them cannot.
-    """
+    """Guards that can be called."""
     for name, function in guards.items():
         if not callable(function):
             raise OptionError(

@@ -38,16 +38,11 @@ _LOOKS_LIKE_JSON: Final = re.compile(r"""\{\s*(?:["'{\[]|\w+\s*:|\Z)|\[\s*(?:["'
 
 
 class Found(Struct, frozen=True):
-    """A JSON value in an answer, or what looks like one and is none.
-
-    Attributes:
-        problem: Why it is none, in words that complete "it …"; or empty.
-        is_alone: It is the whole answer, or a fenced block.
-    """
+    """A JSON value in an answer, or what looks like one and is none."""
 
     value: Any = None
-    problem: str = ""
-    is_alone: bool = False
+    problem: str = ""  #: Why it is none, in words that complete "it …"; or empty.
+    is_alone: bool = False  #: It is the whole answer, or a fenced block.
 
 
 class NoAnswer(ValueError):
@@ -129,9 +124,6 @@ def value_that_counts(
         found: The values of the answer.
         complaint_about: What is wrong with a value, in words that complete "the JSON verdict …"; or empty.
         has_shape: Whether a value can be meant: it is alike, though it may be invalid.
-
-    Raises:
-        NoAnswer: There is none, or more than one; the message says what is wrong.
     """
     if not found:
         raise NoAnswer("the response does not end with a JSON verdict")
@@ -177,10 +169,6 @@ def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | N
         node: The node, with a JSON Schema if it has a ``response_schema``.
         text: The response.
         model: The registered model that the schema came from, or None.
-
-    Raises:
-        NoAnswer: The verdict is missing or invalid; the message says in what.
-        TerminalError: The node's own ``response_schema`` is not a JSON Schema.
     """
     schema = _schema_of(node)
     targets = [edge.target for edge in graph.outgoing_edges(node.id)]

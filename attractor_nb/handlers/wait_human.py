@@ -78,11 +78,7 @@ class WaitHumanHandler:
         self._schemas = schemas
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
-        """SUCCESS along the chosen edge; RETRY for a timeout without a default; else FAIL.
-
-        Raises:
-            TerminalError: The form that the node names is not registered, or is none.
-        """
+        """SUCCESS along the chosen edge; RETRY for a timeout without a default; else FAIL."""
         choices = choices_of(graph.outgoing_edges(node.id))
         if not choices:
             return Outcome.fail("No outgoing edges for human gate", is_terminal=True)

@@ -93,11 +93,7 @@ class ReplayInterviewer(SequentialInterviewer):
 
     @classmethod
     def load(cls, path: Path) -> ReplayInterviewer:
-        """Read the questions and answers of a cassette, such as ``RecordingInterviewer.save`` writes.
-
-        Raises:
-            OptionError: There is no file, it is not a cassette, or an answer in it is incomplete.
-        """
+        """Read the questions and answers of a cassette, such as ``RecordingInterviewer.save`` writes."""
         cassette = read_cassette(path)
         if cassette is None:
             raise OptionError(f"cannot read {path}: there is no such file")

@@ -69,9 +69,6 @@ def answer_of(value: Any, question: Question, answered_by: str) -> Answer:
             free text); True or False; several options or words; None for "skipped".
         question: What was asked.
         answered_by: Who answers, unless the Answer says so itself.
-
-    Raises:
-        TerminalError: The value is none of these.
     """
     match value:
         case Answer():
@@ -161,13 +158,9 @@ class CallbackInterviewer(SequentialInterviewer):
 
 
 class DeferredInterviewer(SequentialInterviewer):
-    """Waits, for the question's time or for ever.
+    """Waits, for the question's time or for ever."""
 
-    Attributes:
-        waits_for_others: True: it never answers by itself, and the caller must get the answer elsewhere.
-    """
-
-    waits_for_others = True
+    waits_for_others = True  #: True: it never answers by itself, and the caller must get the answer elsewhere.
 
     async def ask(self, question: Question) -> Answer:
         """Wait until cancelled; when the question's time is over, return its default or TIMEOUT."""
@@ -184,13 +177,9 @@ async def _forever() -> Answer:
 
 
 class PausingInterviewer(SequentialInterviewer):
-    """Pauses the run at its gates, once nothing else in it is under way; the questions wait in its directory.
+    """Pauses the run at its gates, once nothing else in it is under way; the questions wait in its directory."""
 
-    Attributes:
-        pauses_run: True: whoever drives the run pauses it.
-    """
-
-    pauses_run = True
+    pauses_run = True  #: True: whoever drives the run pauses it.
 
     async def ask(self, question: Question) -> Answer:
         """Wait until the run is paused; when the question's time is over, return its default or TIMEOUT."""
@@ -216,11 +205,7 @@ class RefusingInterviewer(SequentialInterviewer):
     refuses_all = True
 
     async def ask(self, question: Question) -> NoReturn:
-        """Refuse.
-
-        Raises:
-            TerminalError: Always.
-        """
+        """Refuse."""
         raise TerminalError(
             f"gate {question.stage!r} needs an answer, and no interviewer can give one",
             hint='run it at a terminal, give interviewer="pause" (--gates pause) to answer later, '

@@ -23,24 +23,16 @@ TokenT = TypeVar("TokenT", bound=tuple[Any, ...])
 
 
 class Tables(NamedTuple):
-    """A compiled LALR(1) grammar.
+    """A compiled LALR(1) grammar."""
 
-    Attributes:
-        start: The first state.
-        end: The state in which the whole text has been read.
-        states: Per state, what to do on a symbol: a state to shift to, or ``-1 - rule`` to reduce.
-        rules: Per rule, the symbol it makes, how many values it takes, and its name.
-        terminals: Name and pattern of each terminal that the grammar itself spells, in the order in
-            which lark tries them.
-        ignored: Names of the terminals that may stand anywhere.
-    """
-
-    start: int
-    end: int
+    start: int  #: The first state.
+    end: int  #: The state in which the whole text has been read.
+    #: Per state, what to do on a symbol: a state to shift to, or ``-1 - rule`` to reduce.
     states: Sequence[Mapping[str, int]]
-    rules: Sequence[tuple[str, int, str]]
+    rules: Sequence[tuple[str, int, str]]  #: Per rule, the symbol it makes, how many values it takes, and its name.
+    #: Name and pattern of each terminal that the grammar itself spells, in the order in which lark tries them.
     terminals: Sequence[tuple[str, str]]
-    ignored: frozenset[str]
+    ignored: frozenset[str]  #: Names of the terminals that may stand anywhere.
 
 
 @cache

@@ -62,11 +62,7 @@ class ReadingStoppedError(Exception):
 
 
 def parse_tree(language: str, text: str) -> Branch:
-    """The syntax tree of a text in a language, named by its folder.
-
-    Raises:
-        ReadingStoppedError: The text is outside the language.
-    """
+    """The syntax tree of a text in a language, named by its folder."""
     tables = load_tables(language)
     patterns, ignored, size = _patterns(language), tables.ignored, len(text)
 

@@ -34,14 +34,10 @@ _WORST_FIRST: Final = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
 class Slip(NamedTuple):
-    """A finding that knows what was meant.
-
-    Attributes:
-        meant: Gives the graph without the slip.
-    """
+    """A finding that knows what was meant."""
 
     finding: Diagnostic
-    meant: Meant
+    meant: Meant  #: Gives the graph without the slip.
 
 
 def without_consequences(

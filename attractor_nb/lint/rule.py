@@ -22,40 +22,25 @@ if TYPE_CHECKING:
 
 
 class Finding(NamedTuple):
-    """What a rule's function yields; the rule adds its name and severity.
+    """What a rule's function yields; the rule adds its name and severity."""
 
-    Attributes:
-        message: What is wrong, naming the thing.
-        span: Where it stands, or None for graphs that came from no text.
-        node_id: The node concerned, or empty.
-        edge: Source and target of the edge concerned, or None.
-        fix: How to fix it, or None.
-        severity: Another severity than the rule's own, or None.
-        meant: For a misspelling: gives the graph without it, so that what it entails is not told, too.
-    """
-
-    message: str
-    span: Span | None = None
-    node_id: str = ""
-    edge: tuple[str, str] | None = None
-    fix: Fix | None = None
-    severity: Severity | None = None
+    message: str  #: What is wrong, naming the thing.
+    span: Span | None = None  #: Where it stands, or None for graphs that came from no text.
+    node_id: str = ""  #: The node concerned, or empty.
+    edge: tuple[str, str] | None = None  #: Source and target of the edge concerned, or None.
+    fix: Fix | None = None  #: How to fix it, or None.
+    severity: Severity | None = None  #: Another severity than the rule's own, or None.
+    #: For a misspelling: gives the graph without it, so that what it entails is not told, too.
     meant: Meant | None = None
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A built-in rule; as a ``LintRule`` it can also be applied alone.
+    """A built-in rule; as a ``LintRule`` it can also be applied alone."""
 
-    Attributes:
-        name: Its identifier.
-        severity: How bad its findings are, unless a finding says otherwise.
-        check: Finds things in a surveyed graph.
-    """
-
-    name: str
-    severity: Severity
-    check: Callable[[Survey], Iterable[Finding]] = field(repr=False)
+    name: str  #: Its identifier.
+    severity: Severity  #: How bad its findings are, unless a finding says otherwise.
+    check: Callable[[Survey], Iterable[Finding]] = field(repr=False)  #: Finds things in a surveyed graph.
 
     @property
     def page(self) -> str:

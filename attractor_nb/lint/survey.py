@@ -275,34 +275,27 @@ def no_inputs(_name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LintOptions:
-    """How strict lint is, and which handlers there are.
+    """How strict lint is, and which handlers there are."""
 
-    Attributes:
-        known_types: Handler types that mean something: the built-in ones and those registered.
-        runnable_types: Types that have a handler, or None when nobody is going to run the graph.
-        schemas: Names of the schemas that are registered, or None when nobody is going to run the graph.
-        tools: Names of the functions that models may call, or None when nobody has given any.
-        functions: Names of the functions that stages may call, or None when nobody is going to run the graph.
-        invalid_forms: Of the registered schemas those that cannot be filled in as forms, and why.
-        schema_inputs: Gives the inputs that a registered schema declares, by its name; None where nothing is
-            registered under it.
-        allow_many_exits: Several exit nodes are accepted (ruling 7).
-        child_problems: What is wrong with the child pipelines that the graph names, as who can read files
-            has found.
-        child_inputs: By node: the inputs that its child declares and that only the node can give, or may.
-        text_problems: What is wrong with the files that texts name, as who can read files has found.
-        taken_over: Built-in types that the caller's own handlers execute, as they see fit.
-    """
-
+    #: Handler types that mean something: the built-in ones and those registered.
     known_types: frozenset[str] = BUILT_IN_TYPES
+    #: Types that have a handler, or None when nobody is going to run the graph.
     runnable_types: frozenset[str] | None = None
+    #: Names of the schemas that are registered, or None when nobody is going to run the graph.
     schemas: frozenset[str] | None = None
+    #: Names of the functions that models may call, or None when nobody has given any.
     tools: frozenset[str] | None = None
+    #: Names of the functions that stages may call, or None when nobody is going to run the graph.
     functions: frozenset[str] | None = None
+    #: Of the registered schemas those that cannot be filled in as forms, and why.
     invalid_forms: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: Gives the inputs that a registered schema declares, by its name; None where nothing is registered under it.
     schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
-    allow_many_exits: bool = False
+    allow_many_exits: bool = False  #: Several exit nodes are accepted (ruling 7).
+    #: What is wrong with the child pipelines that the graph names, as who can read files has found.
     child_problems: Sequence[ChildProblem] = ()
+    #: By node: the inputs that its child declares and that only the node can give, or may.
     child_inputs: Mapping[str, Sequence[Input]] = field(default_factory=dict[str, "Sequence[Input]"])
+    #: What is wrong with the files that texts name, as who can read files has found.
     text_problems: Sequence[TextFileProblem] = ()
-    taken_over: frozenset[str] = frozenset()
+    taken_over: frozenset[str] = frozenset()  #: Built-in types that the caller's own handlers execute, as they see fit.

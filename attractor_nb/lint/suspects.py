@@ -17,19 +17,13 @@ Thing = Graph | Node | Edge
 
 
 class Suspect(NamedTuple):
-    """An attribute that some rule has something to say about.
+    """An attribute that some rule has something to say about."""
 
-    Attributes:
-        thing: Whose attribute it is.
-        name: The attribute's name.
-        row: The table's row for it, or None for a name that the table does not have.
-    """
-
-    thing: Thing
+    thing: Thing  #: Whose attribute it is.
     scope: Scope
-    name: str
+    name: str  #: The attribute's name.
     value: AttrValue
-    row: AttributeSpec | None
+    row: AttributeSpec | None  #: The table's row for it, or None for a name that the table does not have.
 
     @property
     def node_id(self) -> str:

@@ -47,16 +47,11 @@ _STATES: Final = {"≠": "error", "≈": "warn", "A": "warn", "B": "warn"}
 
 @dataclass(frozen=True, slots=True)
 class RowPair:
-    """A row of both maps, or of one.
+    """A row of both maps, or of one."""
 
-    Attributes:
-        a: That of the first map, or None.
-        b: That of the second, or None.
-        differences: ``outcome``, ``reason``, and the outputs that are not the same; nothing where one is missing.
-    """
-
-    a: RecordedRow | None
-    b: RecordedRow | None
+    a: RecordedRow | None  #: That of the first map, or None.
+    b: RecordedRow | None  #: That of the second, or None.
+    #: ``outcome``, ``reason``, and the outputs that are not the same; nothing where one is missing.
     differences: tuple[str, ...] = ()
 
     @property
@@ -185,11 +180,7 @@ class MapComparison:
 
 
 def compare_maps(a: object, b: object) -> MapComparison:
-    """What two maps did differently; one that goes on is compared as far as it has come.
-
-    Raises:
-        CheckpointCorrupt, StorageError: One cannot be read.
-    """
+    """What two maps did differently; one that goes on is compared as far as it has come."""
     return MapComparison(record_of(a), record_of(b))
 
 

@@ -68,13 +68,7 @@ class MapRequest:
 
 
 def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapRun:
-    """Begin a map in a fresh directory.
-
-    Raises:
-        OptionError, ContextValueError: An option or a row is unusable; nothing was made.
-        UntrustedSource: The pipeline's commands are not trusted.
-        StorageError: The directory cannot be made.
-    """
+    """Begin a map in a fresh directory."""
     request = _checked(pipeline, request)
     own, options = request.own, request.of_rows
     check_trust(pipeline, options)
@@ -123,11 +117,6 @@ def continue_map(
         request: Its options.
         on_graph_change: What to do with another graph than the one that ran.
         failed: ``keep`` rows that failed, or ``retry`` them.
-
-    Raises:
-        RunNotFound, RunLocked, GraphChanged, InputsChanged, CheckpointCorrupt: It cannot go on, and why.
-        OptionError: An option is unusable.
-        UntrustedSource: The pipeline's commands are not trusted.
     """
     if on_graph_change not in GRAPH_CHANGES:
         raise OptionError(f"on_graph_change must be one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}")
@@ -168,11 +157,7 @@ def continue_map(
 
 
 def _checked(pipeline: Definition, request: MapRequest, *, is_resume: bool = False) -> MapRequest:
-    """The same, with an interviewer and a tape for all rows: without one nobody answers their gates.
-
-    Raises:
-        OptionError: A plug or a bound is unusable, or would never answer.
-    """
+    """The same, with an interviewer and a tape for all rows: without one nobody answers their gates."""
     options, tape = with_cassette(request.of_rows, is_resume=is_resume)
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, functions=pipeline.tools)
@@ -217,11 +202,7 @@ def _check_graph(pipeline: Definition, facts: Mapping[str, Any], on_graph_change
 
 
 def _same_rows(pipeline: Definition, params: object, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows given again, which must be those that the map began with.
-
-    Raises:
-        InputsChanged: They are others; the message names the first.
-    """
+    """The rows given again, which must be those that the map began with."""
     rows = read_rows(params, pipeline.params, partial(checked_inputs, pipeline))
     entries: Sequence[Mapping[str, Any]] = facts["rows"]
     hint = "resume without params: the map has kept its inputs; or start a new map"

@@ -33,11 +33,7 @@ Check = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 def map_bounds(options: MapOptions) -> MapBounds:
-    """The bounds of all rows together.
-
-    Raises:
-        OptionError: One of them is none.
-    """
+    """The bounds of all rows together."""
     return map_bounds_of({name: getattr(options, name) for name in MAP_BOUNDS})
 
 
@@ -47,11 +43,7 @@ _OF_A_RUN: Final = frozenset(entry.name for entry in fields(RunOptions))
 
 
 def own_options(**given: Any) -> MapOptions:
-    """The map's own options, of those of a map and its rows.
-
-    Raises:
-        OptionError: A keyword is unknown or belongs to a single run, or a value is out of its range.
-    """
+    """The map's own options, of those of a map and its rows."""
     for name in given:
         if name in NOT_OF_A_ROW:
             raise OptionError(f"{name} is an option of a single run, not of a map", hint=NOT_OF_A_ROW[name])
@@ -90,11 +82,6 @@ def read_rows(params: object, common: Mapping[str, Any], check: Check) -> list[d
             in it is None.
         common: Values that every row has unless it has its own.
         check: Gives the values that a run begins with, or raises.
-
-    Raises:
-        OptionError: It is neither, it has no rows, too many, or a row is no dict or has a reserved key; the
-            message names the row.
-        ContextValueError: A value cannot be kept; the message names the row.
     """
     rows: list[dict[str, Any]] = []
     for row, entry in enumerate(_entries(params)):

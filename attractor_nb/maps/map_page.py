@@ -63,10 +63,6 @@ def export_map(thing: object, path: str | PathLike[str] | None = None, *, rows: 
 
     Returns:
         The file.
-
-    Raises:
-        OptionError: ``rows`` is none of these, or nothing of the rows is kept.
-        CheckpointCorrupt, StorageError: The map cannot be read, or the disk refused.
     """
     if rows not in (None, *ROWS):
         raise OptionError(f"rows must be failed or all, not {rows!r}")

@@ -45,29 +45,18 @@ class MapResult(Sequence["RowResult"]):
     """How the rows of a map ended. ``result[3]`` is a row, ``result.run(3)`` all that it did.
 
     Iterating gives the rows, in the order of the inputs.
-
-    Attributes:
-        status: ``success`` when all rows succeeded; ``fail``; or ``interrupted``: a resume goes on with it.
-        reason: Why, unless success.
-        rows: All rows, in the order of the inputs.
-        inputs: The inputs of each row.
-        directory: Its directory; None when nothing is kept.
-        pipeline: What ran.
-        view: The same as it is shown.
-        outputs: The context keys that were asked of each row.
-        cassette: What its rows had of their cassette; None without one.
     """
 
-    status: str
-    reason: str
-    rows: Sequence[RowResult]
-    inputs: Sequence[Mapping[str, Any]] = field(repr=False)
+    status: str  #: ``success`` when all rows succeeded; ``fail``; or ``interrupted``: a resume goes on with it.
+    reason: str  #: Why, unless success.
+    rows: Sequence[RowResult]  #: All rows, in the order of the inputs.
+    inputs: Sequence[Mapping[str, Any]] = field(repr=False)  #: The inputs of each row.
     map_id: str
-    directory: Path | None
-    pipeline: Definition = field(repr=False)
-    view: MapView = field(repr=False)
-    outputs: Sequence[str] = ()
-    cassette: CassetteReport | None = None
+    directory: Path | None  #: Its directory; None when nothing is kept.
+    pipeline: Definition = field(repr=False)  #: What ran.
+    view: MapView = field(repr=False)  #: The same as it is shown.
+    outputs: Sequence[str] = ()  #: The context keys that were asked of each row.
+    cassette: CassetteReport | None = None  #: What its rows had of their cassette; None without one.
 
     @overload
     def __getitem__(self, row: int) -> RowResult: ...
@@ -138,12 +127,7 @@ class MapResult(Sequence["RowResult"]):
         return self.view.seconds
 
     def run(self, row: int) -> Execution:
-        """All that a row did, read from its run directory.
-
-        Raises:
-            OptionError: There is no such row, or nothing of it is kept.
-            RunNotFound, CheckpointCorrupt: Its directory is gone or damaged.
-        """
+        """All that a row did, read from its run directory."""
         entry = self[row]
         if self.directory is None or not entry.directory:
             raise OptionError(
@@ -167,9 +151,6 @@ class MapResult(Sequence["RowResult"]):
         """A pandas DataFrame: a line for each row, with its inputs, how it ended, and its outputs.
 
         An input or output of the name of a column of ours gets ``inputs.`` or ``outputs.`` before it.
-
-        Raises:
-            OptionError: pandas is not installed.
         """
         try:
             import pandas as pd  # noqa: PLC0415 - optional, and slow to import
@@ -304,12 +285,7 @@ def work_of_map(rows: MapWork) -> Work[MapResult]:
 
 
 async def drive(handle: MapRun, behind: Work[MapResult], rows: MapWork) -> MapResult:
-    """Run the rows of a map, and bind its result.
-
-    Raises:
-        RunLocked: Another process took the map over.
-        StorageError: The map's directory, or the cassette, cannot be written.
-    """
+    """Run the rows of a map, and bind its result."""
     recording = rows.recording
     try:
         await rows.run()

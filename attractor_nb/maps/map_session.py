@@ -24,9 +24,6 @@ def session_of(rows: Iterable[int], source_file: str, *, place: bool | str | Pat
         rows: The rows' numbers.
         source_file: The pipeline's file.
         place: The directory under which it lies; True: the working directory; False: none.
-
-    Raises:
-        StorageError: It cannot be made.
     """
     if place is False:
         return None

@@ -47,49 +47,32 @@ STATUS_WORDS: Final[dict[str, str]] = {
 
 @dataclass(slots=True)
 class ActiveRow:
-    """A row that runs now.
+    """A row that runs now."""
 
-    Attributes:
-        row: Its number.
-        since: When it was begun or gone on with, on the monotonic clock.
-        stage: The stage that runs, or empty.
-    """
-
-    row: int
-    since: float
-    stage: str = ""
+    row: int  #: Its number.
+    since: float  #: When it was begun or gone on with, on the monotonic clock.
+    stage: str = ""  #: The stage that runs, or empty.
 
 
 @dataclass(slots=True)
 class MapView:
-    """A map as it stands.
+    """A map as it stands."""
 
-    Attributes:
-        name: Name of the pipeline.
-        counts: How many rows ended in which way.
-        under_way: The rows that run now, by number.
-        failures: The rows that failed, in the order in which they did.
-        latest: The rows that ended last, the newest last.
-        usage: What all ended rows consumed.
-        marks: What must be said of their results together (ruling 48).
-        began: When the call was, on the monotonic clock.
-        duration: Seconds of the whole, once it has ended; else None.
-        status: ``running``, or how it ended: ``success``, ``fail`` or ``interrupted``.
-        reason: Why no further rows are started, or why it ended so; else empty.
-    """
-
-    name: str
+    name: str  #: Name of the pipeline.
     row_count: int
+    #: How many rows ended in which way.
     counts: dict[RowStatus, int] = field(default_factory=lambda: dict.fromkeys(ROW_STATUSES, 0))
-    under_way: dict[int, ActiveRow] = field(default_factory=dict[int, ActiveRow])
+    under_way: dict[int, ActiveRow] = field(default_factory=dict[int, ActiveRow])  #: The rows that run now, by number.
+    #: The rows that failed, in the order in which they did.
     failures: list[RowResult] = field(default_factory=list["RowResult"])
+    #: The rows that ended last, the newest last.
     latest: deque[RowResult] = field(default_factory=lambda: deque["RowResult"](maxlen=LATEST_ROWS))
-    usage: Usage = field(default_factory=Usage)
-    marks: ResultMarks = field(default_factory=ResultMarks)
-    began: float = field(default_factory=time.monotonic)
-    duration: float | None = None
-    status: str = "running"
-    reason: str = ""
+    usage: Usage = field(default_factory=Usage)  #: What all ended rows consumed.
+    marks: ResultMarks = field(default_factory=ResultMarks)  #: What must be said of their results together (ruling 48).
+    began: float = field(default_factory=time.monotonic)  #: When the call was, on the monotonic clock.
+    duration: float | None = None  #: Seconds of the whole, once it has ended; else None.
+    status: str = "running"  #: ``running``, or how it ended: ``success``, ``fail`` or ``interrupted``.
+    reason: str = ""  #: Why no further rows are started, or why it ended so; else empty.
 
     @property
     def ended_count(self) -> int:
@@ -137,19 +120,12 @@ class MapView:
 
 @dataclass(frozen=True, slots=True)
 class ShownRow:
-    """What is shown of a row.
+    """What is shown of a row."""
 
-    Attributes:
-        status: ``running``, or how it ended.
-        row: Its number, or empty.
-        time: How long it took, or takes so far.
-        words: The stage that runs, or why it failed.
-    """
-
-    status: str
-    row: str
-    time: str
-    words: str
+    status: str  #: ``running``, or how it ended.
+    row: str  #: Its number, or empty.
+    time: str  #: How long it took, or takes so far.
+    words: str  #: The stage that runs, or why it failed.
 
     @property
     def state(self) -> str:

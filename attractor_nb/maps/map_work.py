@@ -49,36 +49,22 @@ STOPPED = "stopped"
 
 @dataclass(slots=True)
 class MapWork:
-    """The work of one map.
+    """The work of one map."""
 
-    Attributes:
-        pipeline: What runs.
-        tasks: All rows.
-        options: The map's own options.
-        run_options: Those of each row.
-        view: What is shown of it.
-        directory: The map's directory; None when nothing is kept.
-        backend: Answers the prompts of all rows; None: each row has one of its own.
-        recorder: Keeps the session's status, or None.
-        shipping: The way to the workers of ``executor=``, for all rows; opened and closed here.
-        shipment: The way of whole rows on it; None when their stages travel.
-        recording: What the calls of all rows are recorded on or replayed from; None without a cassette.
-        results: How each row ended, so far.
-        observers: Called with each row that has ended; quick.
-    """
-
-    pipeline: Definition
-    tasks: Sequence[RowTask]
-    options: MapOptions
-    run_options: RunOptions
-    view: MapView
-    directory: MapDirectory | None
-    backend: CodergenBackend | None
-    recorder: SessionRecorder | None = None
-    shipping: Shipping | None = None
-    shipment: Shipment | None = None
+    pipeline: Definition  #: What runs.
+    tasks: Sequence[RowTask]  #: All rows.
+    options: MapOptions  #: The map's own options.
+    run_options: RunOptions  #: Those of each row.
+    view: MapView  #: What is shown of it.
+    directory: MapDirectory | None  #: The map's directory; None when nothing is kept.
+    backend: CodergenBackend | None  #: Answers the prompts of all rows; None: each row has one of its own.
+    recorder: SessionRecorder | None = None  #: Keeps the session's status, or None.
+    shipping: Shipping | None = None  #: The way to the workers of ``executor=``, for all rows; opened and closed here.
+    shipment: Shipment | None = None  #: The way of whole rows on it; None when their stages travel.
+    #: What the calls of all rows are recorded on or replayed from; None without a cassette.
     recording: Recording | None = None
-    results: dict[int, RowResult] = field(default_factory=dict[int, RowResult])
+    results: dict[int, RowResult] = field(default_factory=dict[int, RowResult])  #: How each row ended, so far.
+    #: Called with each row that has ended; quick.
     observers: list[Callable[[RowResult], object]] = field(default_factory=list["Callable[[RowResult], object]"])
     _bounds: MapBounds = field(init=False)
     _funds: Funds | None = field(init=False)
@@ -98,13 +84,7 @@ class MapWork:
         self._halt(STOPPED, is_interrupted=True)
 
     async def run(self) -> None:
-        """Run to the end, a bound, or a stop; then ``results`` has all rows, and ``view`` its end.
-
-        Raises:
-            RunLocked: Another process took the map over.
-            StorageError: The map's directory cannot be written; rows that are recorded are safe. Not for want of files
-                or memory at its end: then the map is interrupted.
-        """
+        """Run to the end, a bound, or a stop; then ``results`` has all rows, and ``view`` its end."""
         try:
             try:
                 await self._open_backend()

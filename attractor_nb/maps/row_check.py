@@ -32,12 +32,7 @@ class RowCheck:
         self._filled: set[frozenset[str]] = set()
 
     def __call__(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The values.
-
-        Raises:
-            OptionError: They are no inputs, or leave a variable as it is written.
-            ContextValueError: A value cannot be kept.
-        """
+        """The values."""
         values = checked_inputs(self._pipeline, given)
         names = frozenset(values)
         if self._open and names not in self._filled:  # nearly always, all rows have the same names
@@ -60,11 +55,7 @@ class RowCheck:
 
 
 def check_outputs(pipeline: Definition, outputs: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Check that something can set each output.
-
-    Raises:
-        OptionError: Nothing sets one of them.
-    """
+    """Check that something can set each output."""
     given = sorted({key for row in rows for key in row})
     found = key_that_nothing_sets(_survey(pipeline), outputs, given)
     if found is None:

@@ -51,42 +51,26 @@ _ABSENT = object()
 
 @dataclass(frozen=True, slots=True)
 class RowTask:
-    """A row to be run.
+    """A row to be run."""
 
-    Attributes:
-        row: Its number.
-        inputs: Its context inputs, those common to all rows too.
-        directory: Its run directory; None when nothing is kept.
-        outputs: Context values to keep of it.
-        on_graph_change: What to do when it began with another graph; see ``Pipeline.resume``.
-        is_failure_retried: When it has failed, it goes back to the stage that it failed in.
-    """
-
-    row: int
-    inputs: Mapping[str, Any]
-    directory: Path | None
-    outputs: Sequence[str] = ()
-    on_graph_change: str = "error"
-    is_failure_retried: bool = False
+    row: int  #: Its number.
+    inputs: Mapping[str, Any]  #: Its context inputs, those common to all rows too.
+    directory: Path | None  #: Its run directory; None when nothing is kept.
+    outputs: Sequence[str] = ()  #: Context values to keep of it.
+    on_graph_change: str = "error"  #: What to do when it began with another graph; see ``Pipeline.resume``.
+    is_failure_retried: bool = False  #: When it has failed, it goes back to the stage that it failed in.
 
 
 @dataclass(frozen=True, slots=True)
 class RowPlugs:
-    """What the caller has for all rows.
+    """What the caller has for all rows."""
 
-    Attributes:
-        backend: Answers prompts, and is open already; None: each row has one of its own.
-        shipping: The way to the workers, open already; None: each row has one of its own, if any.
-        tape: What the calls of all rows are recorded on or replayed from; None without a cassette.
-        sinks: Take the row's events; quick, and never raising.
-        funds: What the row may spend, with the others; None where nothing bounds them together.
-    """
-
-    backend: CodergenBackend | None = None
-    sinks: Sequence[EventSink] = ()
+    backend: CodergenBackend | None = None  #: Answers prompts, and is open already; None: each row has one of its own.
+    sinks: Sequence[EventSink] = ()  #: Take the row's events; quick, and never raising.
+    #: The way to the workers, open already; None: each row has one of its own, if any.
     shipping: Shipping | None = None
-    tape: Tape | None = None
-    funds: Funds | None = None
+    tape: Tape | None = None  #: What the calls of all rows are recorded on or replayed from; None without a cassette.
+    funds: Funds | None = None  #: What the row may spend, with the others; None where nothing bounds them together.
 
 
 _NO_PLUGS = RowPlugs()
@@ -101,9 +85,6 @@ async def run_row(pipeline: Definition, task: RowTask, options: RunOptions, plug
 
     Returns:
         How it ended. Whatever keeps it from running is the reason of a failure.
-
-    Raises:
-        asyncio.CancelledError: It was cancelled before it began.
     """
     try:
         return await _run(pipeline, task, options, plugs)

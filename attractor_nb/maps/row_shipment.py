@@ -54,9 +54,6 @@ def ships_rows(pipeline: Definition, options: RunOptions, plan: Plan, ship: str 
         plan: The compiled graph.
         ship: ``rows`` or ``stages``; None for what fits: rows where they can be run there, and all their
             stages may be run again when a worker is lost.
-
-    Raises:
-        OptionError: Rows are asked for and cannot travel, or there is no executor.
     """
     if options.executor is None:
         if ship is not None:
@@ -116,30 +113,17 @@ def _staying(options: RunOptions) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shipment:
-    """The way of whole rows to the workers, and back.
+    """The way of whole rows to the workers, and back."""
 
-    Attributes:
-        shipping: The way; whoever has it opens it.
-        map_id: The map; with the row's number it is the id of the row's run.
-        work: What is the same for all rows, as plain values.
-        plug: The pickled backend and handlers.
-        is_once: A row must not be begun twice unasked.
-        directory: Where rows are kept; None when nothing is.
-    """
-
-    shipping: Shipping
-    map_id: str
-    work: dict[str, Any]
-    plug: bytes
-    is_once: bool
-    directory: MapDirectory | None
+    shipping: Shipping  #: The way; whoever has it opens it.
+    map_id: str  #: The map; with the row's number it is the id of the row's run.
+    work: dict[str, Any]  #: What is the same for all rows, as plain values.
+    plug: bytes  #: The pickled backend and handlers.
+    is_once: bool  #: A row must not be begun twice unasked.
+    directory: MapDirectory | None  #: Where rows are kept; None when nothing is.
 
     async def run(self, task: RowTask) -> RowResult:
-        """Have a row run, and write its directory.
-
-        Raises:
-            RunLocked: Another process took the map over.
-        """
+        """Have a row run, and write its directory."""
         try:
             return await self._run(task)
         except asyncio.CancelledError:
@@ -180,11 +164,7 @@ class Shipment:
 
 
 def _check_run(run_id: str, directory: Path) -> None:
-    """Check that a directory holds a whole run, and which.
-
-    Raises:
-        CheckpointCorrupt, RunNotFound, StorageError: It does not.
-    """
+    """Check that a directory holds a whole run, and which."""
     events = read_run(directory).events
     if not events or events[0].run_id != run_id:
         raise StorageError(f"what came back is not run {run_id}", path=str(directory))
@@ -200,11 +180,7 @@ def shipment_of(
     outputs: tuple[str, ...],
     directory: MapDirectory | None,
 ) -> Shipment:
-    """The way of whole rows of a map that may travel.
-
-    Raises:
-        OptionError: The backend or a handler cannot be pickled.
-    """
+    """The way of whole rows of a map that may travel."""
     from attractor_nb.workers.plugs import packed  # noqa: PLC0415 - for executors alone
 
     name = backend_name(options)

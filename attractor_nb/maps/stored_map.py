@@ -30,22 +30,14 @@ LOST_OWNER = "abandoned: its process ended"
 
 @dataclass(frozen=True, slots=True)
 class StoredMap:
-    """A map as its directory has it.
+    """A map as its directory has it."""
 
-    Attributes:
-        directory: The map's directory.
-        map_id: The map.
-        rows: Its rows that no process works at, in order.
-        view: The same with those under way, and in numbers.
-        damages: What is damaged, by the name of a file or a row's directory.
-        places: Where each row stands that was begun: its run directory, or a restart in it.
-    """
-
-    directory: Path
-    map_id: str
-    rows: tuple[RowResult, ...]
-    view: MapView
-    damages: Mapping[str, str]
+    directory: Path  #: The map's directory.
+    map_id: str  #: The map.
+    rows: tuple[RowResult, ...]  #: Its rows that no process works at, in order.
+    view: MapView  #: The same with those under way, and in numbers.
+    damages: Mapping[str, str]  #: What is damaged, by the name of a file or a row's directory.
+    #: Where each row stands that was begun: its run directory, or a restart in it.
     places: Mapping[int, Path] = field(default_factory=dict[int, "Path"])
 
     @property
@@ -77,13 +69,7 @@ class StoredMap:
 
 
 def read_stored_map(path: Path) -> StoredMap:
-    """Read a map from its directory; nobody needs to own it.
-
-    Raises:
-        RunNotFound: There is no map.
-        CheckpointCorrupt: Its manifest is damaged.
-        StorageError: It cannot be read.
-    """
+    """Read a map from its directory; nobody needs to own it."""
     facts, has_owner = read_map(path), is_owned(path)
     found = {summary.logs_root.name: summary for summary in list_runs(path)}
     begun = _seconds(facts.get("start_time")) or time.time()

@@ -30,15 +30,10 @@ class TextEdit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A change of the source that mends a finding.
+    """A change of the source that mends a finding."""
 
-    Attributes:
-        title: What it does, as an instruction: "declare node `fixes`".
-        edits: Text edits that do it, not overlapping. Empty when only a person can do it.
-    """
-
-    title: str
-    edits: tuple[TextEdit, ...] = ()
+    title: str  #: What it does, as an instruction: "declare node `fixes`".
+    edits: tuple[TextEdit, ...] = ()  #: Text edits that do it, not overlapping. Empty when only a person can do it.
 
     def __post_init__(self) -> None:
         """Keep secrets out of the title; the edits are for the source, which has them."""

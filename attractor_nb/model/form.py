@@ -24,45 +24,27 @@ class FieldKind(StrEnum):
 
 
 class FormField(Record, frozen=True, omit_defaults=False):
-    """One field.
+    """One field."""
 
-    Attributes:
-        name: By which it is answered and kept.
-        kind: What it takes.
-        title: What a person reads.
-        words: What it is for, or empty.
-        limits: What a value must keep to, in words, or empty.
-        choices: The values of a ``CHOICE``.
-        default: Its value when it is left out; None when there is none.
-        is_required: It cannot be left out.
-        is_nullable: It may be without a value.
-    """
-
-    name: str
-    kind: FieldKind
-    title: str = ""
-    words: str = ""
-    limits: str = ""
-    choices: tuple[Any, ...] = ()
-    default: Any = None
-    is_required: bool = True
-    is_nullable: bool = False
+    name: str  #: By which it is answered and kept.
+    kind: FieldKind  #: What it takes.
+    title: str = ""  #: What a person reads.
+    words: str = ""  #: What it is for, or empty.
+    limits: str = ""  #: What a value must keep to, in words, or empty.
+    choices: tuple[Any, ...] = ()  #: The values of a ``CHOICE``.
+    default: Any = None  #: Its value when it is left out; None when there is none.
+    is_required: bool = True  #: It cannot be left out.
+    is_nullable: bool = False  #: It may be without a value.
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form.
+    """A form."""
 
-    Attributes:
-        name: Name of the schema that it was made of.
-        fields: Its fields, in order.
-        judge: Given entered values, the values as they are kept, or None; and what is wrong with them, by
-            field, under the empty name what is wrong with them together. None where only the fields are
-            known, as in a recording.
-    """
-
-    name: str
-    fields: tuple[FormField, ...]
+    name: str  #: Name of the schema that it was made of.
+    fields: tuple[FormField, ...]  #: Its fields, in order.
+    #: Given entered values, the values as they are kept, or None; and what is wrong with them, by field, under the
+    #: empty name what is wrong with them together. None where only the fields are known, as in a recording.
     judge: Callable[[Mapping[str, Any]], tuple[dict[str, Any] | None, dict[str, str]]] | None = field(
         default=None, compare=False, repr=False
     )
@@ -73,11 +55,7 @@ class Form:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Form | None:
-        """The inverse of ``to_plain``; None for an empty one.
-
-        Raises:
-            KeyError, TypeError, ValueError: It is none.
-        """
+        """The inverse of ``to_plain``; None for an empty one."""
         if not plain:
             return None
         return cls(str(plain["name"]), tuple(FormField.from_plain(entry) for entry in plain["fields"]))

@@ -232,25 +232,16 @@ class Edge(_Placed, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """A group of nodes, kept for drawing, classes and threads after flattening (spec 2.10).
+    """A group of nodes, kept for drawing, classes and threads after flattening (spec 2.10)."""
 
-    Attributes:
-        id: Its DOT name, or empty.
-        label: Its title, or empty.
-        derived_class: The class its label derives, or empty.
-        members: Ids of the nodes declared in it, nested groups included, in source order.
-        parent: Position of the enclosing group in ``Graph.subgraphs``, or None.
-        attrs: Its own attributes, without the node and edge defaults.
-        span: Its header in the source.
-    """
-
-    id: str
-    label: str
-    derived_class: str
-    members: tuple[str, ...]
-    parent: int | None = None
+    id: str  #: Its DOT name, or empty.
+    label: str  #: Its title, or empty.
+    derived_class: str  #: The class its label derives, or empty.
+    members: tuple[str, ...]  #: Ids of the nodes declared in it, nested groups included, in source order.
+    parent: int | None = None  #: Position of the enclosing group in ``Graph.subgraphs``, or None.
+    #: Its own attributes, without the node and edge defaults.
     attrs: Mapping[str, AttrValue] = field(default_factory=lambda: NO_ATTRS)
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False, repr=False)  #: Its header in the source.
 
 
 @dataclass(frozen=True)

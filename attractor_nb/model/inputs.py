@@ -143,22 +143,14 @@ def sets_engine_key(key: str, value: object, node_ids: Container[str] | None = N
 
 
 class Input(msgspec.Struct, frozen=True):
-    """One input of a pipeline.
+    """One input of a pipeline."""
 
-    Attributes:
-        name: The context key that gets the value.
-        is_required: Whoever runs the pipeline gives it.
-        default: What it is otherwise.
-        type: What JSON calls its type: ``string``, ``integer``, ``number``, ``boolean``, ``array``,
-            ``object``; empty for any.
-        description: What it is for, or empty.
-    """
-
-    name: str
-    is_required: bool = True
-    default: Any = None
+    name: str  #: The context key that gets the value.
+    is_required: bool = True  #: Whoever runs the pipeline gives it.
+    default: Any = None  #: What it is otherwise.
+    #: What JSON calls its type: ``string``, ``integer``, ``number``, ``boolean``, ``array``, ``object``; empty for any.
     type: str = "string"
-    description: str = ""
+    description: str = ""  #: What it is for, or empty.
 
     def __str__(self) -> str:
         return self.name if self.is_required else f"{self.name}={self.default}"
@@ -172,9 +164,6 @@ class Input(msgspec.Struct, frozen=True):
 
 def parse_inputs(text: str | SourceText) -> tuple[Input, ...]:
     """Read a declaration of inputs.
-
-    Raises:
-        InputsSyntaxError: It does not parse, has a name twice, or one that is not free; points at the place.
 
     >>> [str(each) for each in parse_inputs("ticket, tone=plain, note='a, b'")]
     ['ticket', 'tone=plain', 'note=a, b']
@@ -216,9 +205,6 @@ def inputs_of(graph: Graph, of_schema: Callable[[str], Sequence[Input] | None]) 
     Args:
         graph: The graph.
         of_schema: Gives the inputs of a registered model by its name; None where there is none.
-
-    Raises:
-        InputsSyntaxError: Its ``inputs`` does not parse.
     """
     named = graph.get(INPUTS_SCHEMA, str, "").strip()
     typed = {each.name: each for each in (of_schema(named) if named else None) or ()}
@@ -277,9 +263,6 @@ def completed(
         declared: Its inputs.
         given: The values by name.
         is_whole: What is missing is refused.
-
-    Raises:
-        OptionError: One is missing or misspelt.
     """
     if problems := input_problems(declared, given, is_whole=is_whole):
         listed = ", ".join(map(str, declared))

@@ -70,9 +70,6 @@ def converted(plain: object, kind: Any) -> Any:
 
     msgspec finds out what a class consists of when one is read for the first time, and another thread that reads one
     meanwhile finds half of it and ends the process. So whoever reads the first of a kind does so alone.
-
-    Raises:
-        msgspec.ValidationError: They are no such record.
     """
     if kind in _known:
         return msgspec.convert(plain, kind)
@@ -89,11 +86,7 @@ def decoder_of(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 def plain_value(value: object) -> object:
-    """What stands for a value that has a JSON form, but of whose class msgspec knows nothing.
-
-    Raises:
-        TypeError: It has none.
-    """
+    """What stands for a value that has a JSON form, but of whose class msgspec knows nothing."""
     for kind in (str, int, float):
         if isinstance(value, kind):
             return kind(value)

@@ -29,16 +29,12 @@ def answers_together(first: Answers, second: Answers) -> Answers:
 
 
 class ResultMarks(Record, frozen=True):
-    """Who answered in a run, a row or a map, and which nodes did not reach their outcome by themselves.
+    """Who answered in a run, a row or a map, and which nodes did not reach their outcome by themselves."""
 
-    Attributes:
-        answers: Who answered prompts, and whether commands were run.
-        backends: What answered, in order of first use, as in the manifest.
-        stand_ins: Nodes whose latest outcome was given, and how; of a child run ``node>node``.
-    """
-
-    answers: Answers = ""
+    answers: Answers = ""  #: Who answered prompts, and whether commands were run.
+    #: What answered, in order of first use, as in the manifest.
     backends: list[str] = []  # noqa: RUF012 - each has a list of its own
+    #: Nodes whose latest outcome was given, and how; of a child run ``node>node``.
     stand_ins: Mapping[str, StandIn] = {}
 
     @property

@@ -48,17 +48,11 @@ def shown_status(status: str) -> str:
 
 
 class RunStatus(StrEnum):
-    """How a run as a whole looks.
+    """How a run as a whole looks."""
 
-    Attributes:
-        letter: Its sign in texts.
-        is_over: It came to its own end: a resume has nothing to go on with, unless it failed.
-        is_ended: Nothing more will happen by itself.
-    """
-
-    letter: str
-    is_over: bool
-    is_ended: bool
+    letter: str  #: Its sign in texts.
+    is_over: bool  #: It came to its own end: a resume has nothing to go on with, unless it failed.
+    is_ended: bool  #: Nothing more will happen by itself.
 
     READY = "ready", "\N{EN DASH}"
     RUNNING = "running", "\N{BLACK CIRCLE}"
@@ -88,17 +82,11 @@ class RunStatus(StrEnum):
 
 
 class NodeStatus(StrEnum):
-    """How a node looks.
+    """How a node looks."""
 
-    Attributes:
-        letter: Its sign in texts.
-        row: How the row of a table about it looks: ``ok``, ``error``, ``warn``, or empty.
-        is_active: Something is going on in it now.
-    """
-
-    letter: str
-    row: str
-    is_active: bool
+    letter: str  #: Its sign in texts.
+    row: str  #: How the row of a table about it looks: ``ok``, ``error``, ``warn``, or empty.
+    is_active: bool  #: Something is going on in it now.
 
     PENDING = "pending", "\N{EN DASH}"
     RUNNING = "running", "\N{BLACK CIRCLE}"

@@ -11,28 +11,17 @@ if TYPE_CHECKING:
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """A place at which a run, or a branch of it, stands until somebody has it go on.
+    """A place at which a run, or a branch of it, stands until somebody has it go on."""
 
-    Attributes:
-        number: Ordinal of the stop in this session, from 1.
-        node: The stage that is next, or that has just ended.
-        moment: ``before`` the stage, or ``after`` it, before an edge is chosen.
-        visit: Number of its visit.
-        breakpoint: What made it stop: the text of a breakpoint, ``step`` or ``pause``.
-        branch: Path of the branch that stands, or empty.
-        path: Nodes whose child runs lead there: ``review>``; empty for the run itself.
-        edge: The edge by which the stage is entered: ``plan->review``; empty after a jump and ``after`` it.
-        outcome: ``before``: what the stage before it came to, None at the first; ``after``: what it did.
-    """
-
-    number: int
-    node: str
-    moment: str
-    visit: int
-    breakpoint: str
-    branch: str = ""
-    path: str = ""
-    edge: str = ""
+    number: int  #: Ordinal of the stop in this session, from 1.
+    node: str  #: The stage that is next, or that has just ended.
+    moment: str  #: ``before`` the stage, or ``after`` it, before an edge is chosen.
+    visit: int  #: Number of its visit.
+    breakpoint: str  #: What made it stop: the text of a breakpoint, ``step`` or ``pause``.
+    branch: str = ""  #: Path of the branch that stands, or empty.
+    path: str = ""  #: Nodes whose child runs lead there: ``review>``; empty for the run itself.
+    edge: str = ""  #: The edge by which the stage is entered: ``plan->review``; empty after a jump and ``after`` it.
+    #: ``before``: what the stage before it came to, None at the first; ``after``: what it did.
     outcome: Outcome | None = None
 
     @property

@@ -23,21 +23,13 @@ GRAPH_FILE_ATTRIBUTES: Final = ("model_stylesheet",)
 
 
 class TextFileProblem(msgspec.Struct, frozen=True):
-    """Why the file that a text names cannot be had.
+    """Why the file that a text names cannot be had."""
 
-    Attributes:
-        node_id: The node; empty where the graph names the file.
-        attribute: The attribute that names the file.
-        message: What is wrong.
-        remedy: How to fix it.
-        near: The reference that was meant, most likely; empty when nobody can tell.
-    """
-
-    node_id: str
-    attribute: str
-    message: str
-    remedy: str
-    near: str = ""
+    node_id: str  #: The node; empty where the graph names the file.
+    attribute: str  #: The attribute that names the file.
+    message: str  #: What is wrong.
+    remedy: str  #: How to fix it.
+    near: str = ""  #: The reference that was meant, most likely; empty when nobody can tell.
 
     @property
     def place(self) -> str:

@@ -61,18 +61,13 @@ def no_schema(name: str) -> str:  # noqa: ARG001 - the shape of registered schem
 
 @dataclass(slots=True)
 class CellOutline:
-    """What a text mentions.
+    """What a text mentions."""
 
-    Attributes:
-        graph: Attributes of the graph.
-        nodes: Attributes of each node, in order of first mention.
-        labels: Labels of edges.
-        registered: Gives the JSON Schema of a registered model by its name; empty for any other text.
-    """
-
-    graph: dict[str, str] = field(default_factory=dict[str, str])
+    graph: dict[str, str] = field(default_factory=dict[str, str])  #: Attributes of the graph.
+    #: Attributes of each node, in order of first mention.
     nodes: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
-    labels: list[str] = field(default_factory=list[str])
+    labels: list[str] = field(default_factory=list[str])  #: Labels of edges.
+    #: Gives the JSON Schema of a registered model by its name; empty for any other text.
     registered: Callable[[str], str] = no_schema
 
     def schema_of(self, node_id: str) -> str:

@@ -34,15 +34,10 @@ MOST_VIEWS: Final = 24
 
 
 class DeskView(anywidget.AnyWidget):
-    """A view at a desk, in the place of a static output.
+    """A view at a desk, in the place of a static output."""
 
-    Attributes:
-        state: All that it shows, as of ``EditorDesk.state``.
-        place: The key that marks the static output.
-    """
-
-    state = traitlets.Dict().tag(sync=True)
-    place = traitlets.Unicode().tag(sync=True)
+    state = traitlets.Dict().tag(sync=True)  #: All that it shows, as of ``EditorDesk.state``.
+    place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
     def __init__(self, editor: Editor, place: str) -> None:
         self._desk = EditorDesk(editor)

@@ -56,27 +56,16 @@ NOTHING: Final = Suggestions("", ())
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value that is being written.
+    """A value that is being written."""
 
-    Attributes:
-        scope: What the attribute is of.
-        name: The attribute.
-        written: The value up to the cursor.
-        after: What stands behind the cursor.
-        provider: The ``llm_provider`` that stands beside it; empty without one.
-        outline: What else the text mentions.
-        listed_models: The models of a provider, or of all, that a price list names.
-        node_id: The node that it is of; empty where it is of none.
-    """
-
-    scope: Scope
-    name: str
-    written: str
-    after: str
-    provider: str
-    outline: CellOutline
-    listed_models: Callable[[str], Sequence[str]]
-    node_id: str = ""
+    scope: Scope  #: What the attribute is of.
+    name: str  #: The attribute.
+    written: str  #: The value up to the cursor.
+    after: str  #: What stands behind the cursor.
+    provider: str  #: The ``llm_provider`` that stands beside it; empty without one.
+    outline: CellOutline  #: What else the text mentions.
+    listed_models: Callable[[str], Sequence[str]]  #: The models of a provider, or of all, that a price list names.
+    node_id: str = ""  #: The node that it is of; empty where it is of none.
 
 
 def fitting(fragment: str, words: Iterable[FittingValue]) -> Suggestions:

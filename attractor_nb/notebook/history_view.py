@@ -80,19 +80,13 @@ class HistoryDesk:
 
 
 class HistoryView(anywidget.AnyWidget):
-    """The list of runs.
-
-    Attributes:
-        rows: As of ``HistoryDesk.rows``.
-        caption: The runs base, for screen readers.
-        place: The key that marks the static output.
-    """
+    """The list of runs."""
 
     _esm = script("history")
     _css = widget_styles()
-    rows = traitlets.List().tag(sync=True)
-    caption = traitlets.Unicode().tag(sync=True)
-    place = traitlets.Unicode().tag(sync=True)
+    rows = traitlets.List().tag(sync=True)  #: As of ``HistoryDesk.rows``.
+    caption = traitlets.Unicode().tag(sync=True)  #: The runs base, for screen readers.
+    place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
     def __init__(self, table: RunTable, place: str = "") -> None:
         self._desk = HistoryDesk(table)

@@ -49,9 +49,6 @@ def _read(magic: Any, line: str) -> Any:
     """The arguments of a magic; a wrong one raises IPython's UsageError, which shows as one line.
 
     Split here and not by IPython, which does not join ``--param who="the team"``.
-
-    Raises:
-        OptionError: A quotation is not closed.
     """
     words = shlex.shlex(line, posix=True, punctuation_chars=False)
     words.whitespace_split, words.escape, words.commenters = True, "", ""
@@ -202,11 +199,7 @@ class AttractorMagics(Magics):
             self._presenter.live_mode = before
 
     def _pipeline(self, name: str) -> Any:
-        """The pipeline that a variable holds.
-
-        Raises:
-            OptionError: There is none of that name.
-        """
+        """The pipeline that a variable holds."""
         names: dict[str, Any] = self.shell.user_ns
         found = names.get(name)
         if hasattr(found, "lint") and hasattr(found, "run"):
@@ -221,9 +214,6 @@ def read_params(texts: Iterable[str]) -> dict[str, Any]:
 
     >>> read_params(["retries=3", "goal=ship it", "tags=[1, 2]"])
     {'retries': 3, 'goal': 'ship it', 'tags': [1, 2]}
-
-    Raises:
-        OptionError: A text has no ``=`` or no name.
     """
     values: dict[str, Any] = {}
     for text in texts:

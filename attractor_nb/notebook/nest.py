@@ -28,9 +28,6 @@ def run_sync_on_current_loop(coroutine: Coroutine[Any, Any, T]) -> T:
 
     Without a running loop it is ``asyncio.run``. With one, that loop becomes re-entrant from the first
     call on. Prefer ``await``; do not wait for a human gate in this way.
-
-    Raises:
-        OptionError: The loop cannot be made re-entrant, as with uvloop.
     """
     try:
         loop = asyncio.get_running_loop()

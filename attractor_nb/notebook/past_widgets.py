@@ -42,36 +42,26 @@ INTERVAL_SECONDS: Final = 1.0
 
 
 class PastView(anywidget.AnyWidget):
-    """A picture of something past, and what dresses it.
-
-    Attributes:
-        svg: The picture: of the graph without states, of the timeline, or of both paths.
-        marks: Path of the sign of each status.
-        states: States of the nodes; a replay has them in its frames.
-        caption: Name of the pipeline, for screen readers; a comparison has it in its picture.
-        place: The key that marks the static output.
-    """
+    """A picture of something past, and what dresses it."""
 
     _css = widget_styles()
+    #: The picture: of the graph without states, of the timeline, or of both paths.
     svg = traitlets.Unicode().tag(sync=True)
-    marks = traitlets.Dict().tag(sync=True)
-    states = traitlets.Dict().tag(sync=True)
+    marks = traitlets.Dict().tag(sync=True)  #: Path of the sign of each status.
+    states = traitlets.Dict().tag(sync=True)  #: States of the nodes; a replay has them in its frames.
+    #: Name of the pipeline, for screen readers; a comparison has it in its picture.
     caption = traitlets.Unicode().tag(sync=True)
-    place = traitlets.Unicode().tag(sync=True)
+    place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
 
 class ReplayView(PastView, ActingView):
-    """A replay with its drawing.
-
-    Attributes:
-        packed: The frames (``replay_frames.replay_of``), as zlib's bytes of their JSON: as plain values those
-            of 10,000 steps would go through every layer of the kernel, of Jupyter and of the page.
-        stages: Inspections by ``node@visit``; empty here, for the kernel is asked.
-    """
+    """A replay with its drawing."""
 
     _esm = script("replay")
+    #: The frames (``replay_frames.replay_of``), as zlib's bytes of their JSON: as plain values those of 10,000 steps
+    #: would go through every layer of the kernel, of Jupyter and of the page.
     packed = traitlets.Bytes().tag(sync=True)
-    stages = traitlets.Dict().tag(sync=True)
+    stages = traitlets.Dict().tag(sync=True)  #: Inspections by ``node@visit``; empty here, for the kernel is asked.
 
     def __init__(self, shown: Replay, place: str = "", views: OpenViews | None = None) -> None:
         values = shown.values()
@@ -86,17 +76,12 @@ class ReplayView(PastView, ActingView):
 
 
 class TimelineView(PastView):
-    """A timeline with its graph.
-
-    Attributes:
-        timeline: The words of its bars (``views.timeline.timeline_plain``).
-        graph: The graph's picture, without states.
-        heats: For each measure, of each node its tint (``level``) and number (``words``).
-    """
+    """A timeline with its graph."""
 
     _esm = script("timeline")
-    timeline = traitlets.Dict().tag(sync=True)
-    graph = traitlets.Unicode().tag(sync=True)
+    timeline = traitlets.Dict().tag(sync=True)  #: The words of its bars (``views.timeline.timeline_plain``).
+    graph = traitlets.Unicode().tag(sync=True)  #: The graph's picture, without states.
+    #: For each measure, of each node its tint (``level``) and number (``words``).
     heats = traitlets.Dict().tag(sync=True)
 
     def __init__(self, shown: RunTimeline, place: str = "") -> None:
@@ -139,16 +124,12 @@ class TimelineView(PastView):
 
 
 class CompareView(PastView):
-    """A comparison with its drawing.
-
-    Attributes:
-        comparison: The steps of both runs (``studio.compare.comparison_view.comparison_plain``).
-        legend: What the strokes mean.
-    """
+    """A comparison with its drawing."""
 
     _esm = script("compare")
+    #: The steps of both runs (``studio.compare.comparison_view.comparison_plain``).
     comparison = traitlets.Dict().tag(sync=True)
-    legend = traitlets.List().tag(sync=True)
+    legend = traitlets.List().tag(sync=True)  #: What the strokes mean.
 
     def __init__(self, shown: Comparison, place: str = "") -> None:
         super().__init__(place=place, **comparison_values(shown.compared, text_chars=PLAIN_TEXT_CHARS))

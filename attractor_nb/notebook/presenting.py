@@ -79,9 +79,6 @@ def refuse_endless_wait(around: Surroundings, gates: Sequence[PendingGate], *, i
 
     A gate with a deadline ends without a click, so where nobody can click it is waited for. Where
     somebody could, a button that does not work is worse than an error.
-
-    Raises:
-        GateWouldBlock: A pending gate would never be answered.
     """
     if not around.has_kernel or threading.current_thread() is not threading.main_thread():
         return

@@ -29,19 +29,13 @@ if TYPE_CHECKING:
 
 
 class RunFormView(anywidget.AnyWidget):
-    """The fields. What they start appears below them, and is ``form.run``.
-
-    Attributes:
-        fields: The inputs, as ``gate_form.js`` shows fields.
-        caption: Name of the pipeline, for screen readers.
-        place: The key that marks the place in a static output where it stands in.
-    """
+    """The fields. What they start appears below them, and is ``form.run``."""
 
     _esm = script("run_form")
     _css = widget_styles()
-    fields = traitlets.List().tag(sync=True)
-    caption = traitlets.Unicode().tag(sync=True)
-    place = traitlets.Unicode().tag(sync=True)
+    fields = traitlets.List().tag(sync=True)  #: The inputs, as ``gate_form.js`` shows fields.
+    caption = traitlets.Unicode().tag(sync=True)  #: Name of the pipeline, for screen readers.
+    place = traitlets.Unicode().tag(sync=True)  #: The key that marks the place in a static output where it stands in.
 
     def __init__(self, form: RunForm, runs: LiveRuns) -> None:
         """Make it, in the cell that shows it."""

@@ -47,10 +47,6 @@ def watch_session(
         session_dir: The session; None for the active one of the working directory.
         wait: Return when it has ended; otherwise at once.
         pause: Waits between two looks.
-
-    Raises:
-        SessionNotFound: There is no such session, or none is active.
-        SessionDamaged: Its file is torn, altered or foreign.
     """
     place = session_to_watch(as_path(session_dir, "the session") if session_dir else None, here())
     states = follow_session(place, interval_seconds=INTERVAL_SECONDS, wait=pause, is_each_look=True)

@@ -22,17 +22,12 @@ if TYPE_CHECKING:
 
 
 class StageDisplay(ActingView):
-    """A stage.
-
-    Attributes:
-        stage: Its plain form.
-        place: The key that marks the static output.
-    """
+    """A stage."""
 
     _esm = script("stage_view")
     _css = widget_styles()
-    stage = traitlets.Dict().tag(sync=True)
-    place = traitlets.Unicode().tag(sync=True)
+    stage = traitlets.Dict().tag(sync=True)  #: Its plain form.
+    place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
     def __init__(self, shown: StageInspection, run: Execution, place: str, views: LiveRuns) -> None:
         super().__init__(place=place)

@@ -31,20 +31,14 @@ LATEST: Final = "_"
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The facts that decide how a run is shown and how it may be waited for.
+    """The facts that decide how a run is shown and how it may be waited for."""
 
-    Attributes:
-        has_kernel: The shell is a Jupyter kernel's, so that widgets have a way to a browser.
-        is_attended: A person can click. nbclient, nbval, papermill and nbconvert say that nobody
-            answers (``allow_stdin`` is false in their requests); an interactive front-end says yes.
-        kernel_version: Of ipykernel, such as (7, 4); empty for another kernel.
-        subshell_count: Subshells that the front-end has opened (ipykernel 7).
-    """
-
-    has_kernel: bool = False
+    has_kernel: bool = False  #: The shell is a Jupyter kernel's, so that widgets have a way to a browser.
+    #: A person can click. nbclient, nbval, papermill and nbconvert say that nobody answers (``allow_stdin`` is false in
+    #: their requests); an interactive front-end says yes.
     is_attended: bool = False
-    kernel_version: tuple[int, ...] = ()
-    subshell_count: int = 0
+    kernel_version: tuple[int, ...] = ()  #: Of ipykernel, such as (7, 4); empty for another kernel.
+    subshell_count: int = 0  #: Subshells that the front-end has opened (ipykernel 7).
 
 
 def probe(shell: Any) -> Surroundings:
@@ -68,9 +62,6 @@ def is_live(around: Surroundings, mode: str = "", environment: Mapping[str, str]
         around: The facts.
         mode: ``auto``, ``on`` or ``off``; empty asks the environment variable, then means ``auto``.
         environment: Where the variable is looked up.
-
-    Raises:
-        OptionError: The mode is none of the three.
     """
     mode = (mode or environment.get(LIVE_VARIABLE, "") or "auto").strip().lower()
     if mode not in LIVE_MODES:

@@ -33,12 +33,9 @@ MOST_BENEATH: Final = 8
 
 
 class ActingView(anywidget.AnyWidget):
-    """A view of one run that can begin others.
+    """A view of one run that can begin others."""
 
-    Attributes:
-        beneath: What was begun: ``place`` of its live view, and a ``title``; the latest last.
-    """
-
+    #: What was begun: ``place`` of its live view, and a ``title``; the latest last.
     beneath = traitlets.List().tag(sync=True)
     _desk: ActionDesk | None = None
     _runs: OpenViews | None = None

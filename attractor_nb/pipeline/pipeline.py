@@ -88,15 +88,10 @@ class Pipeline(Starting, ResumingDirectory, OverRows, ResumingMap, Trying, Filli
 
 @dataclass(frozen=True)
 class PipelineNode:
-    """A node of a pipeline.
+    """A node of a pipeline."""
 
-    Attributes:
-        pipeline: The pipeline.
-        id: The node's id.
-    """
-
-    pipeline: Pipeline
-    id: str
+    pipeline: Pipeline  #: The pipeline.
+    id: str  #: The node's id.
 
     def __post_init__(self) -> None:
         """Check that there is such a node."""

@@ -40,9 +40,6 @@ class ChildProcess:
         Args:
             arguments: The program and its arguments.
             **options: As of ``subprocess.Popen``.
-
-        Raises:
-            OSError, ValueError: It cannot be started.
         """
         self._process = subprocess.Popen(arguments, bufsize=0, **options)  # noqa: S603 - starting programs is its purpose
         self._end: Future[int] = Future()
@@ -112,9 +109,6 @@ class Watchdog:
         Args:
             mark: The command's mark.
             stack: Lets go of it at its end, whatever else was interrupted before that.
-
-        Raises:
-            OSError: There is no shell, or no room for a process.
         """
         reader, writer = os.pipe()
         lifeline = stack.enter_context(FileIO(writer, "w"))

@@ -62,11 +62,7 @@ class Git:
         return found
 
     def ask(self, *arguments: str, stdin: str = "") -> str:
-        """What git says, without its last line end.
-
-        Raises:
-            StorageError: It said no; the message is its own. Or it is not installed.
-        """
+        """What git says, without its last line end."""
         ended = self._run(arguments, stdin)
         if ended.returncode != 0:
             words = redacted((ended.stderr or ended.stdout).strip())[-_MAX_WORDS:]

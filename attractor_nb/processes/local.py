@@ -50,19 +50,12 @@ _DRAIN_SECONDS = 0.25
 
 
 class CommandOutput(Struct, frozen=True):
-    """How a command ended (``protocols.CommandResult``).
+    """How a command ended (``protocols.CommandResult``)."""
 
-    Attributes:
-        exit_code: Its exit code; negative: the signal that ended it.
-        stdout: Its output, decoded with replacement; the middle of a long one is left out.
-        stderr: Its error output, likewise.
-        is_timed_out: The time ran out and the group was ended.
-    """
-
-    exit_code: int
-    stdout: str
-    stderr: str
-    is_timed_out: bool = False
+    exit_code: int  #: Its exit code; negative: the signal that ended it.
+    stdout: str  #: Its output, decoded with replacement; the middle of a long one is left out.
+    stderr: str  #: Its error output, likewise.
+    is_timed_out: bool = False  #: The time ran out and the group was ended.
 
 
 class LocalProcesses:
@@ -104,10 +97,6 @@ class LocalProcesses:
             output_directory: Where ``stdout.txt`` and ``stderr.txt`` get the output, up to
                 ``output.MAX_SPOOLED_BYTES`` each.
             on_output: Called with ``(channel, text)`` as output arrives.
-
-        Raises:
-            TerminalError: The command cannot be started: no such program, shell or directory.
-            StorageError: The output cannot be written.
         """
         arguments = [self._shell, "-c", command] if isinstance(command, str) else list(command)
         mark = secrets.token_hex(8)
@@ -186,9 +175,6 @@ class CommandJob:
             channels: What take its stdout and its stderr.
             mark: By which its descendants are found.
             until_end: What has to last as long as it does.
-
-        Raises:
-            TerminalError: It cannot be started.
         """
         loop = asyncio.get_running_loop()
         with contextlib.ExitStack() as stack:

@@ -40,11 +40,7 @@ class Talk:
         self._stderr = stderr
 
     async def write(self, data: bytes) -> None:
-        """Write to its stdin.
-
-        Raises:
-            OSError: It does not read any more.
-        """
+        """Write to its stdin."""
         self._writer.write(data)
         await self._writer.drain()
 
@@ -90,9 +86,6 @@ async def talk(
         cwd: Working directory.
         env: Values added to a copy of the environment that has no provider keys.
         disk: What its outputs are made with; tests give their own.
-
-    Raises:
-        TerminalError: It cannot be started.
     """
     mark = secrets.token_hex(8)
     environment = {**command_environment(), **(env or {}), MARK_NAME: mark}

@@ -97,22 +97,15 @@ _PARAMETER: Final = r"""[?#&]([A-Za-z_-]{1,40})=([^\s&#"'<>]+)"""
 
 @dataclass(frozen=True, slots=True)
 class KeyForm:
-    """The form of a well-known key.
+    """The form of a well-known key."""
 
-    Attributes:
-        anchor: The literal it begins with.
-        expression: The whole of it; its first group, if there is one, is the secret part.
-        tail: What may follow the anchor while more of the key is still to come.
-        probe: An expression that holds wherever the other does, in JSON text too, without groups
-            that look around: it is for an engine that has none.
-        is_mixed: Only a text with a digit and a long word is one; ``risk-based-management`` is none.
-    """
-
-    anchor: str
-    expression: str
-    tail: str
+    anchor: str  #: The literal it begins with.
+    expression: str  #: The whole of it; its first group, if there is one, is the secret part.
+    tail: str  #: What may follow the anchor while more of the key is still to come.
+    #: An expression that holds wherever the other does, in JSON text too, without groups that look around: it is for an
+    #: engine that has none.
     probe: str
-    is_mixed: bool = False
+    is_mixed: bool = False  #: Only a text with a digit and a long word is one; ``risk-based-management`` is none.
 
     @property
     def open_tail(self) -> re.Pattern[str]:

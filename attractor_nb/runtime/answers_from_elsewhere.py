@@ -118,11 +118,6 @@ def answer_elsewhere(
         form: What is filled in, by field.
         answered_by: Who answers, for the record.
         patience: Seconds to wait for that process.
-
-    Raises:
-        NoSuchGate, AnswerRefused, AlreadyAnswered: As of ``Run.answer``.
-        RunLocked: That process takes no answers from here; this one does not count.
-        StorageError: The answer cannot be handed in, or it is unknown what became of it.
     """
     given = BoxedAnswer(question, answered_by, time.time() + patience, choice, text, dict(form or {}))
     if _handed_in(given, place, owner, patience) is None:
@@ -147,11 +142,6 @@ def tell_elsewhere(
         owner: Facts about the process: ``pid``, ``host``, ``since``.
         given_by: By what way it came, for the record.
         patience: Seconds to wait for that process.
-
-    Raises:
-        OptionError, RunError: As of ``Run.tell``.
-        RunLocked: That process takes nothing from here; this does not count.
-        StorageError: It cannot be handed in, or it is unknown what became of it.
     """
     given = BoxedMessage(text, given_by, time.time() + patience, node)
     reply = _handed_in(given, place, owner, patience)
@@ -165,11 +155,7 @@ def tell_elsewhere(
 
 
 def _handed_in(given: Boxed, place: Path, owner: Mapping[str, Any], patience: float) -> AnswerReply | None:
-    """What the process of a run replied; None when it takes nothing from here.
-
-    Raises:
-        AttractorError: It refused what was handed in.
-    """
+    """What the process of a run replied; None when it takes nothing from here."""
     reply = AnswerBox(place).hand_in(given, patience) if can_be_answered(owner, place) else None
     if reply is None or not reply.error:
         return reply

@@ -57,45 +57,28 @@ class Seams(Struct, frozen=True):
 
 
 class Beginning(Struct):
-    """Where a run begins, or goes on.
+    """Where a run begins, or goes on."""
 
-    Attributes:
-        plan: The compiled graph.
-        store: The run directory, owned.
-        context: The context as it stands.
-        state: The state as it stands.
-        run_id: The run.
-        inputs: The values the caller gave.
-        workspace: Where it works.
-        unlisted: Names of inputs that prompts do not carry by themselves.
-        sequence: Number of the last event in the log.
-        restart_of: For a resume: the directory that this one is a restart of, or empty.
-        events: For a resume: the events so far that count, for the views.
-        kept: For a resume: where files of stages are that a rewound visit displaced.
-        interviews: For a resume: those of the gate that was cut off.
-        cut_off: For a resume: by node, what attempts had consumed that were cut off with their process; the
-            state has it.
-        warning: What the user is to be warned of, or empty.
-        rewound: For a rewind: the record of it, to be written before anything else.
-        left: For a rewind to before a restart: the directory that the run was in, owned until then.
-    """
-
-    plan: Plan
-    store: RunStore
-    context: Context
-    state: RunState
-    run_id: str
-    inputs: Mapping[str, Any]
-    workspace: Workspace
-    unlisted: tuple[str, ...] = ()
-    sequence: int = 0
-    restart_of: str = ""
+    plan: Plan  #: The compiled graph.
+    store: RunStore  #: The run directory, owned.
+    context: Context  #: The context as it stands.
+    state: RunState  #: The state as it stands.
+    run_id: str  #: The run.
+    inputs: Mapping[str, Any]  #: The values the caller gave.
+    workspace: Workspace  #: Where it works.
+    unlisted: tuple[str, ...] = ()  #: Names of inputs that prompts do not carry by themselves.
+    sequence: int = 0  #: Number of the last event in the log.
+    restart_of: str = ""  #: For a resume: the directory that this one is a restart of, or empty.
+    #: For a resume: the events so far that count, for the views.
     events: LoggedEvents = field(default_factory=LoggedEvents)
+    #: For a resume: where files of stages are that a rewound visit displaced.
     kept: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
-    interviews: Sequence[Event] = ()
+    interviews: Sequence[Event] = ()  #: For a resume: those of the gate that was cut off.
+    #: For a resume: by node, what attempts had consumed that were cut off with their process; the state has it.
     cut_off: Mapping[str, Usage] = field(default_factory=dict[str, "Usage"])
-    warning: str = ""
-    rewound: PipelineRewound | None = None
+    warning: str = ""  #: What the user is to be warned of, or empty.
+    rewound: PipelineRewound | None = None  #: For a rewind: the record of it, to be written before anything else.
+    #: For a rewind to before a restart: the directory that the run was in, owned until then.
     left: RunStore | None = None
 
     def close(self) -> None:
@@ -129,10 +112,6 @@ def begin(
         inputs: Of a part of something larger, such as a row of a map: all values that it begins with. They
             and its commands were checked, and these noted for the directory around it, by whoever began that.
         unlisted: Those of them that prompts do not carry by themselves.
-
-    Raises:
-        OptionError, ContextValueError, StorageError: An option, a parameter or the directory is unusable.
-        UntrustedSource: Its commands are not trusted.
     """
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     is_part = inputs is not None

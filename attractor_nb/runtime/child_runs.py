@@ -378,9 +378,6 @@ def _as_it_was(pipeline: Definition, options: RunOptions, place: Path) -> tuple[
 
     It keeps its backend and its working directory, its gates wait for an answer to that run, and what it executes is
     trusted for itself: the parent's list shows its directory and not its commands.
-
-    Raises:
-        OptionError: Its backend was somebody's own, or its working directory is gone.
     """
     own = replace(
         options,

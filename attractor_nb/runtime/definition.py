@@ -102,10 +102,6 @@ class Definition(PreparedSource):
 
         Args:
             source: DOT text, a path to a .dot file, or a graph.
-
-        Raises:
-            DotSyntaxError: The text does not parse.
-            OptionError: The source cannot be read.
         """
         check_names(unknown, OF_A_PIPELINE)
         known_secrets.learn_environment()

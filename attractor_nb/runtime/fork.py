@@ -237,11 +237,7 @@ def _own_place(place: RewindPlace, logs_root: Path, run_id: str) -> dict[str, An
 
 
 def _room(parent: StoredRun, options: RunOptions, seams: Seams) -> tuple[RunDirectory, str, str]:
-    """Where a fork goes: the directory around it, its name there, and its run id.
-
-    Raises:
-        StorageError: The place is taken, or the disk refused.
-    """
+    """Where a fork goes: the directory around it, its name there, and its run id."""
     run_id = seams.randomness.new_id()
     if options.logs_root is not None:
         path = as_path(options.logs_root, "logs_root").absolute()

@@ -41,12 +41,7 @@ CONTINUED_FROM = "continued_from"
 def continue_legacy(
     pipeline: Definition, plan: Plan, checkpoint_dir: Path, options: RunOptions, seams: Seams
 ) -> Beginning:
-    """Begin where the checkpoint says.
-
-    Raises:
-        CheckpointCorrupt, GraphChanged, RunNotFound: It cannot go on, and why.
-        OptionError, ContextValueError, StorageError, UntrustedSource: As ``begin``.
-    """
+    """Begin where the checkpoint says."""
     stored = read_run(checkpoint_dir)
     checkpoint = stored.checkpoint or {}
     completed: list[str] = list(checkpoint.get("completed_nodes", ()))
@@ -93,11 +88,7 @@ def _place_legacy(plan: Plan, state: RunState, current: str, context: Context) -
 
 
 def complete_end(pipeline: Definition, logs_root: Path, options: RunOptions, seams: Seams) -> None:
-    """Do for a run that has ended what its process was killed before: name its end in the manifest, tidy up.
-
-    Raises:
-        RunLocked, CheckpointCorrupt, StorageError: It cannot be done, and why.
-    """
+    """Do for a run that has ended what its process was killed before: name its end in the manifest, tidy up."""
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     store, _ = open_latest(plan, logs_root, options, seams)
     store.close()
@@ -173,11 +164,7 @@ def _endless(logs_root: Path) -> RunError:
 
 
 def _check_form(stored: StoredRun) -> None:
-    """Refuse a run whose log says more than this version understands: it could take it wrongly.
-
-    Raises:
-        RunError: A newer version has written it.
-    """
+    """Refuse a run whose log says more than this version understands: it could take it wrongly."""
     unknown = next(iter(stored.events.select(UnknownEvent)), None)
     first = stored.events[0] if stored.events else None
     form = first.schema_version if isinstance(first, PipelineStarted) else LOG_FORM
@@ -192,12 +179,7 @@ def _check_form(stored: StoredRun) -> None:
 
 
 def _check_begun(stored: StoredRun) -> None:
-    """Refuse a run of which neither log nor checkpoint says with what it began.
-
-    Raises:
-        RunNotFound: Its first record never reached the disk.
-        RunError: It went on from an older run, and the checkpoint that holds what that had is gone.
-    """
+    """Refuse a run of which neither log nor checkpoint says with what it began."""
     if not stored.events and not stored.manifest.get("restart_of"):
         raise RunNotFound(
             f"the run in {stored.logs_root} had not begun: its log holds no record",
@@ -220,12 +202,7 @@ def inputs_of(stored: StoredRun, inputs: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def own_directory(logs_root: Path, options: RunOptions, seams: Seams) -> DirectoryRunStore:
-    """Own a directory of the run.
-
-    Raises:
-        RunNotFound: The disk refused, and the run had not begun: no way on is promised.
-        StorageError: The disk refused.
-    """
+    """Own a directory of the run."""
     try:
         return DirectoryRunStore.open(
             logs_root, durability=options.durability, clock=seams.clock, disk=seams.disk, take_over=options.take_over

@@ -45,10 +45,6 @@ def options_for(
         pipeline: The pipeline.
         defaults: Options of the call where none are given.
         **given: Options by name.
-
-    Raises:
-        ValidationError: Lint found errors.
-        OptionError: A keyword is unknown, or a value is out of its range.
     """
     pipeline.refuse_errors()
     options = read_options({**pipeline.run_defaults, **defaults}, **given)
@@ -122,11 +118,7 @@ def resume_run(
 
 
 def refuse_own_loop(host: str) -> None:
-    """Refuse to block the event loop in which the run would work.
-
-    Raises:
-        OptionError: It would.
-    """
+    """Refuse to block the event loop in which the run would work."""
     check_host(host)
     if host == "kernel":
         raise OptionError(
@@ -145,11 +137,7 @@ def _launch(
     is_waited_for: bool,
     tape: Tape | None,
 ) -> Execution:
-    """Start the engine; nobody gets the handle of a run that was interrupted before it began.
-
-    Raises:
-        RunInterrupted: It was interrupted; nothing of it was run.
-    """
+    """Start the engine; nobody gets the handle of a run that was interrupted before it began."""
     try:
         _refuse_interrupted(interrupt, start)
         wired = wire(pipeline, options, seams, start, is_waited_for=is_waited_for, inherited=Inherited(tape=tape))

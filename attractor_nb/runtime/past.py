@@ -140,11 +140,7 @@ class RecordedDirectory:
         return directory / VISITS_NAME / f"{record.number}.{attempt}"
 
     def resolve(self, value: Any) -> Any:
-        """The value that a recorded one stands for.
-
-        Raises:
-            CheckpointCorrupt: It is kept in a file, and that is gone or was changed.
-        """
+        """The value that a recorded one stands for."""
         return self._values.whole(value)
 
 
@@ -156,12 +152,7 @@ class Lookback:
     """
 
     def __init__(self, run: Execution) -> None:
-        """Read the logs.
-
-        Raises:
-            RunNotFound: Nothing of the run is stored, or another engine wrote it.
-            CheckpointCorrupt: A log is damaged.
-        """
+        """Read the logs."""
         self.directories = _read_all(run)
         self._graph = run.graph
         self._seen: dict[Journal, dict[int, Seen]] = {}
@@ -224,12 +215,7 @@ def keep_loaded(run: Execution, directory: RecordedDirectory) -> None:
 
 
 def look_back(run: Execution) -> Lookback:
-    """The past of a run as its logs have it now; read again only when they have grown.
-
-    Raises:
-        RunNotFound: Nothing of the run is stored, or another engine wrote it.
-        CheckpointCorrupt: A log is damaged.
-    """
+    """The past of a run as its logs have it now; read again only when they have grown."""
     if not has_event_log(run.logs_root):
         if run.logs_root.is_dir():
             raise RunNotFound(

@@ -47,11 +47,7 @@ _STATUSES = ", ".join(status.value for status in StageStatus)
 
 
 def check_can_stand_in(node: str, handler_type: str) -> None:
-    """Refuse a node that nothing can stand for.
-
-    Raises:
-        OptionError: It is one.
-    """
+    """Refuse a node that nothing can stand for."""
     if why := _NOT_TO_BE_REPLACED.get(handler_type):
         raise OptionError(f"node {node} is of type {handler_type} and can be neither pinned nor mocked", hint=why)
 
@@ -66,12 +62,7 @@ def read_outcome(
     notes: str = "",
     node: str = "",
 ) -> Outcome:
-    """An outcome that somebody gives by hand; a failure of theirs is not tried again.
-
-    Raises:
-        OptionError: The status is none.
-        ContextValueError: A value is not a JSON value.
-    """
+    """An outcome that somebody gives by hand; a failure of theirs is not tried again."""
     if isinstance(status, Outcome):
         check_values(status.context_updates)
         return status
@@ -94,12 +85,7 @@ def read_outcome(
 
 
 def pin_of(run: Execution, node: str, outcome: object, response: str | None, visit: int | None = None) -> Pin:
-    """What a node is pinned to.
-
-    Raises:
-        OptionError: The outcome is none, or it is given and a visit, too.
-        RunError: Nothing is given, and the node has no outcome yet, or none in that visit.
-    """
+    """What a node is pinned to."""
     if visit is not None and (outcome is not None or response is not None):
         raise OptionError(f"visit {visit} is given, and what {node} comes to", hint="leave one of them out")
     if response is not None and not isinstance(response, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
@@ -113,12 +99,7 @@ def pin_of(run: Execution, node: str, outcome: object, response: str | None, vis
 
 
 def read_pins(pins: Mapping[str, Any], graph: Graph) -> dict[str, Pin]:
-    """What nodes are pinned to, as the option ``pins`` says.
-
-    Raises:
-        OptionError: There is no such node, it cannot be pinned, or what it comes to is none.
-        RunError: A run is named in which the node came to nothing.
-    """
+    """What nodes are pinned to, as the option ``pins`` says."""
     found: dict[str, Pin] = {}
     for node, wanted in pins.items():
         if node not in graph.nodes:
@@ -172,11 +153,7 @@ def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
 
 
 def stand_in_of(run: Execution, node: str, handler_type: str, answer: object) -> Handler:
-    """What executes a node in place of its handler.
-
-    Raises:
-        OptionError: It does not fit the node.
-    """
+    """What executes a node in place of its handler."""
     if handler_type == MODEL_TYPE:
         if isinstance(answer, str):
             return CodergenHandler(FunctionBackend(_saying(answer)), run.pipeline.schemas)
@@ -200,23 +177,12 @@ def _saying(text: str) -> Callable[[str], str]:
 
 
 def read_breakpoints(texts: Sequence[object], graph: Graph) -> list[Breakpoint]:
-    """Breakpoints from their texts.
-
-    Raises:
-        OptionError: One is none, or names what the graph does not have.
-        ConditionSyntaxError: A condition is outside the language.
-    """
+    """Breakpoints from their texts."""
     return [read_breakpoint(text, graph) for text in texts]
 
 
 def check_debugging(options: RunOptions, graph: Graph, *, is_waited_for: bool) -> None:
-    """Refuse pins and breakpoints that are none, and breakpoints at which nobody could have the run go on.
-
-    Raises:
-        OptionError, ConditionSyntaxError: As ``read_breakpoints`` and ``read_pins`` do; or the caller waits
-            for the end.
-        RunError: A pinned node came to nothing in the run that is named.
-    """
+    """Refuse pins and breakpoints that are none, and breakpoints at which nobody could have the run go on."""
     read_pins(options.pins, graph)
     if not options.breakpoints:
         return

@@ -50,10 +50,6 @@ def choices_of(
         is_place_given: The caller says where the run works.
         acts_unasked: The caller's backend may write or execute for any stage.
         is_trusted: The caller trusts the whole directory, so that nobody asks for its hash.
-
-    Raises:
-        RunNotFound: There is no such directory.
-        CheckpointCorrupt, StorageError: The directory of another user cannot be read.
     """
     if is_a_map := is_map(logs_root):
         facts = first = read_map(logs_root)
@@ -135,13 +131,7 @@ def record_options(
 
 
 def with_recorded_plugs(options: RunOptions, logs_root: Path) -> RunOptions:
-    """Options that answer prompts, and work, as and where the run did before, when nobody says otherwise.
-
-    Raises:
-        OptionError: It was a backend of the caller's own: going on with simulated answers would be a
-            success although nothing was executed. Or its working directory is gone.
-        RunNotFound: There is no such directory.
-    """
+    """Options that answer prompts, and work, as and where the run did before, when nobody says otherwise."""
     check_directory(logs_root)
     facts = read_facts(logs_root)
     first = read_facts(first_directory(logs_root)) if facts.get("restart_of") else facts
@@ -182,11 +172,7 @@ _OWN = {
 
 
 def check_own(logs_root: Path, given: Mapping[str, Any]) -> None:
-    """Refuse what is a run's own and cannot be given anew; a run of the older layout gets a new directory.
-
-    Raises:
-        OptionError: It is given, and would have no effect.
-    """
+    """Refuse what is a run's own and cannot be given anew; a run of the older layout gets a new directory."""
     for name, hint in _OWN.items():
         if given.get(name) and (name == "params" or has_event_log(logs_root)):
             raise OptionError(f"{name} is given, and a resume keeps what its run began with", hint=hint)

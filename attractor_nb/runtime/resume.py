@@ -89,10 +89,6 @@ def continue_run(
         on_graph_change: As of ``Pipeline.resume``.
         rewind: The visit to go back to, if any.
         recorded: What the directory has chosen by itself, as ``recorded_options.choices_of`` says.
-
-    Raises:
-        RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt, RunError: It cannot go on, and why.
-        OptionError: ``on_graph_change`` is none of its choices, or there is no such node to rewind to.
     """
     if on_graph_change not in GRAPH_CHANGES:
         raise OptionError(f"on_graph_change must be one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}")
@@ -131,9 +127,6 @@ def _begun_again(
         latest: What it says.
         request: How somebody wants to go on.
         owned: Closes what is opened besides, if it cannot go on.
-
-    Raises:
-        GraphChanged, RunError, StorageError: It cannot go on so, and why.
     """
     options = with_recorded_bounds(request.options, latest.stored.manifest)
     plan = request.pipeline.compile(bounds_of(request.pipeline.graph, options.bounds))
@@ -272,31 +265,18 @@ class _ResumeRequest(Struct, frozen=True):
 
 
 class _ResumePoint(Struct, frozen=True):
-    """Where a run goes on.
+    """Where a run goes on."""
 
-    Attributes:
-        whole: The directory as it is.
-        stored: The directory as far as it counts.
-        state: The state there.
-        inputs: The run's inputs.
-        warning: What the user asked to be warned of, or empty.
-        rewound: For a rewind: the record of it.
-    """
-
-    whole: StoredRun
-    stored: StoredRun
-    state: RunState
-    inputs: Mapping[str, Any]
-    warning: str
-    rewound: PipelineRewound | None
+    whole: StoredRun  #: The directory as it is.
+    stored: StoredRun  #: The directory as far as it counts.
+    state: RunState  #: The state there.
+    inputs: Mapping[str, Any]  #: The run's inputs.
+    warning: str  #: What the user asked to be warned of, or empty.
+    rewound: PipelineRewound | None  #: For a rewind: the record of it.
 
 
 def _resume_point(plan: Plan, latest: Latest, request: _ResumeRequest) -> _ResumePoint:
-    """Find where a run goes on, from what its directories say. Nothing is changed on the disk.
-
-    Raises:
-        GraphChanged, RunError: It cannot go on so, and why.
-    """
+    """Find where a run goes on, from what its directories say. Nothing is changed on the disk."""
     stored, state, inputs = latest.stored, latest.state, latest.inputs
     check_still_counts(stored)
     whole, rewound = stored, None

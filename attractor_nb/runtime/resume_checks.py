@@ -52,9 +52,6 @@ def check_fork(
         options: How it would go on.
         on_graph_change: As of ``Pipeline.resume``.
         recorded: What the parent's directory chooses by itself, as ``recorded_options.choices_of`` says.
-
-    Raises:
-        GraphChanged, UntrustedSource: It could not, and why.
     """
     check_own_source(pipeline, stored.logs_root, on_graph_change)
     check_trust(pipeline, options, stored.logs_root, recorded)
@@ -62,11 +59,7 @@ def check_fork(
 
 
 def check_end(plan: Plan, stored: StoredRun, state: RunState) -> None:
-    """Refuse a run that has ended.
-
-    Raises:
-        RunError: No stage of it would run again; how to go back.
-    """
+    """Refuse a run that has ended."""
     if state.ended == "completed":
         raise RunError("the run has succeeded; there is nothing to resume", hint=_how_to_go_back(plan, stored, state))
     if state.ended == "failed" and not state.is_resumable:
@@ -78,11 +71,7 @@ def check_end(plan: Plan, stored: StoredRun, state: RunState) -> None:
 
 
 def rewind_of_failure(pipeline: Definition, logs_root: Path, options: RunOptions) -> Rewind | None:
-    """The way back to where a run that has failed for good can be tried again; None for another run.
-
-    Raises:
-        RunNotFound, CheckpointCorrupt: It cannot be read.
-    """
+    """The way back to where a run that has failed for good can be tried again; None for another run."""
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     state = read_latest(plan, logs_root).state
     if state.ended != "failed" or state.is_resumable:
@@ -151,11 +140,7 @@ def check_graph(plan: Plan, stored: StoredRun, state: RunState, on_graph_change:
 
 
 def check_interrupted(plan: Plan, state: RunState, interviews: Sequence[Event], options: RunOptions) -> None:
-    """Say what becomes of stages that were cut off; one that may have taken effect is not repeated unasked.
-
-    Raises:
-        RunError: A person must decide, and nobody is there to be asked.
-    """
+    """Say what becomes of stages that were cut off; one that may have taken effect is not repeated unasked."""
     answered = {event.question_id for event in interviews if isinstance(event, InterviewCompleted)}
     under_way = (branch.state for branch in state.branches.open.values() if branch.end is None)
     for place in (state, *under_way):

@@ -334,12 +334,7 @@ class ObservedChild(_OthersChild):
 
 
 def finished_run(pipeline: Definition, root: Path) -> Execution | None:
-    """A child run that has ended for good; None when it can go on.
-
-    Raises:
-        RunNotFound: It never began.
-        CheckpointCorrupt: Its log is damaged.
-    """
+    """A child run that has ended for good; None when it can go on."""
     run = load_execution(root, pipeline)
     if not RunStatus.of(run.status).is_over:
         return None

@@ -64,9 +64,6 @@ def read_definition(
         path: The directory.
         kind: What is made of it.
         options: What it is made with.
-
-    Raises:
-        RunNotFound: There is no run, or it does not hold its source.
     """
     if is_map(path):
         origin = path.absolute() / SOURCE_NAME
@@ -120,11 +117,7 @@ def child_of(run: ExecutionT, node: str) -> ExecutionT | None:
 
 
 def inner_run(run: ExecutionT, path: str) -> tuple[ExecutionT, str]:
-    """The run that a path (``node>inner``) leads to, and its last node.
-
-    Raises:
-        RunNotFound: A child run that the path names does not exist yet.
-    """
+    """The run that a path (``node>inner``) leads to, and its last node."""
     *above, last = str(path).split(CHILD_SEPARATOR)
     for name in above:
         found = child_of(run, name)
@@ -142,10 +135,6 @@ def load_execution(logs_root: Path, definition: Definition | type[Definition] | 
     Args:
         logs_root: The run directory.
         definition: The definition that ran, or its class to build one from the stored source.
-
-    Raises:
-        RunNotFound: There is no run at that place.
-        CheckpointCorrupt: Its log is damaged; says what is salvageable.
     """
     with paused_collector(log_size(logs_root)):
         return _loaded(logs_root, definition or Definition)
@@ -205,11 +194,6 @@ def as_run(thing: object, name: str = "the run", pipeline: Definition | None = N
         thing: A run, its result, or its directory.
         name: What the argument is called, for the message.
         pipeline: The pipeline that ran; without it, it is read from the directory.
-
-    Raises:
-        OptionError: It is none of these.
-        RunNotFound: There is no run at that place, or nothing of it is stored.
-        CheckpointCorrupt: Its log is damaged.
     """
     if isinstance(thing, Execution):
         return thing

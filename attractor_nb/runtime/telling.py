@@ -34,13 +34,6 @@ def tell(run: Execution, node: str | None, text: object, given_by: str) -> Instr
 
     Returns:
         How it reaches a model.
-
-    Raises:
-        OptionError: It cannot be told so: what is said, or to whom.
-        RunNotFound: A child run that the path names does not exist yet.
-        RunError: The run has ended.
-        RunLocked: It goes on in another process, which takes nothing from here.
-        StorageError: It cannot be recorded, or it is unknown what became of it.
     """
     run, node = inner_run(run, node or "")
     receipt = in_engine(run, lambda desk: desk.tell(node, text, given_by))
@@ -67,12 +60,7 @@ def _over(run_id: str, how: str) -> RunError:
 
 
 def _record(run: Execution, node: str, text: str, given_by: str) -> InstructionReceipt:
-    """Record an instruction in the log of a run that stands still; the run has it when it goes on.
-
-    Raises:
-        RunLocked: A process works at it.
-        StorageError: It cannot be recorded.
-    """
+    """Record an instruction in the log of a run that stands still; the run has it when it goes on."""
     clock, text = SystemClock(), redacted(text)
     store = DirectoryRunStore.open(current_directory(run.logs_root), durability="full", clock=clock)
     try:

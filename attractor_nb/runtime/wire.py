@@ -78,25 +78,15 @@ else:
 
 
 class _Works(Struct, frozen=True):
-    """What answers prompts and executes nodes.
+    """What answers prompts and executes nodes."""
 
-    Attributes:
-        handlers: The handler of each node.
-        answering: What answers prompts.
-        processes: What starts commands, wherever that is.
-        place: Where the run works.
-        workplace: The same, as its stages have it.
-        lifetimes: What is opened with the run and ended with it.
-        shipping: The way to workers; None when all is done here.
-    """
-
-    handlers: dict[str, Handler]
-    answering: CodergenBackend
-    processes: Processes
-    place: Workspace
-    workplace: RunWorkplace
-    lifetimes: tuple[BackendLifetime, ...]
-    shipping: Shipping | None
+    handlers: dict[str, Handler]  #: The handler of each node.
+    answering: CodergenBackend  #: What answers prompts.
+    processes: Processes  #: What starts commands, wherever that is.
+    place: Workspace  #: Where the run works.
+    workplace: RunWorkplace  #: The same, as its stages have it.
+    lifetimes: tuple[BackendLifetime, ...]  #: What is opened with the run and ended with it.
+    shipping: Shipping | None  #: The way to workers; None when all is done here.
 
 
 def wire(
@@ -117,9 +107,6 @@ def wire(
         start: Where it begins.
         is_waited_for: The caller blocks until the end, so nobody else can answer a gate.
         inherited: What the caller has for several runs.
-
-    Raises:
-        OptionError: The backend or interviewer is unknown.
     """
     inherited = inherited or Inherited()
     stream = EventStream(start.store, seams.clock, start.run_id)
@@ -302,10 +289,6 @@ def check_plugs(
     """Check that backend, interviewer and executor can be had, before anything is made for a run.
 
     A replay needs none of them.
-
-    Raises:
-        OptionError: One of them means none, what it means is not installed, or it cannot travel to workers;
-            another option contradicts it; or a node asks the backend for what it has not.
     """
     answering = answering_backend(options, tape)
     if "codergen" not in handlers:
@@ -322,11 +305,7 @@ def check_plugs(
 
 
 def _check_asking(graph: Graph, check: Callable[[Node, Graph], None]) -> None:
-    """Check each node that asks a model, those of children included.
-
-    Raises:
-        OptionError: The check says that one cannot be run.
-    """
+    """Check each node that asks a model, those of children included."""
     for node in nodes_that_ask(graph):
         try:
             check(node, graph)
@@ -337,11 +316,7 @@ def _check_asking(graph: Graph, check: Callable[[Node, Graph], None]) -> None:
 
 
 def _check_tools(functions: Collection[str], node: Node, graph: Graph, *, is_elsewhere: bool) -> None:
-    """Refuse tools that there are not, or not where the stages are done.
-
-    Raises:
-        TerminalError, OptionError: The node allows one.
-    """
+    """Refuse tools that there are not, or not where the stages are done."""
     check_tools(node, functions, declared_servers(graph))
     allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
     if is_elsewhere and (allowed.own or allowed.served):

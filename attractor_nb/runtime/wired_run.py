@@ -55,12 +55,7 @@ class Wired(Struct):
     """By branch that child runs go on in: whether all that goes on in them waits at gates."""
 
     async def work(self) -> RunResult:
-        """Run to the end, and bind the result.
-
-        Raises:
-            RunLocked: Another process took the run over.
-            StorageError: The run directory, or the cassette, cannot be written; what was committed is safe.
-        """
+        """Run to the end, and bind the result."""
         try:
             with self._watched(), self._gates_open(), self._told_from_elsewhere(), self._paused_at_gates():
                 ended = await self.runner.run()

@@ -90,12 +90,7 @@ class RunDesk:
             return dict(self._live)
 
     def run(self, run_id: str) -> Run:
-        """A run: live, or as its directory has it now.
-
-        Raises:
-            RunNotFound: There is none of that id.
-            CheckpointCorrupt, StorageError: It cannot be read.
-        """
+        """A run: live, or as its directory has it now."""
         if run := self.live(run_id):
             return run
         place = run_place(self.root, run_id)
@@ -114,19 +109,11 @@ class RunDesk:
         return run
 
     def place(self, run_id: str) -> Path:
-        """The directory of a run.
-
-        Raises:
-            RunNotFound: There is none of that id.
-        """
+        """The directory of a run."""
         return run_place(self.root, run_id)
 
     def summary(self, run_id: str) -> RunSummary:
-        """The line of a run.
-
-        Raises:
-            RunNotFound: There is none of that id.
-        """
+        """The line of a run."""
         place = self.place(run_id)
         found = summarize(place)
         if found is None:
@@ -154,12 +141,6 @@ class RunDesk:
         Args:
             request: The source, and how it shall run.
             note: Told the id before anything of the run is done.
-
-        Raises:
-            DotSyntaxError, ValidationError: It cannot run.
-            UntrustedSource: It would execute something that is not trusted.
-            OptionError, ContextValueError, StorageError: A value or the disk is unusable.
-            Problem: Too many runs are active.
         """
         pipeline = posted_pipeline(request.source, name=request.name)
         pipeline.refuse_errors()
@@ -185,13 +166,7 @@ class RunDesk:
             return self._keep(place.name, run)
 
     def resume(self, run_id: str, request: Resumption) -> tuple[str, Run]:
-        """Go on with a run that stands still.
-
-        Raises:
-            RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt, RunError: It cannot go on, and why.
-            UntrustedSource: Its commands are not trusted.
-            Problem: Too many runs are active.
-        """
+        """Go on with a run that stands still."""
         self.place(run_id)
         with self.started.held(run_id):
             words = self.words.pop(run_id, "")  # whatever stood against it, a person has decided
@@ -232,11 +207,6 @@ class RunDesk:
             run_id: Of the run that goes the one way.
             request: Where the other one begins.
             note: Told the id before anything of the fork is done.
-
-        Raises:
-            RunNotFound, GraphChanged, CheckpointCorrupt, RunError: There is no such place to begin at.
-            UntrustedSource: Its commands are not trusted.
-            Problem: Too many runs are active.
         """
         parent = self.run(run_id)
         with self._room():
@@ -250,13 +220,7 @@ class RunDesk:
             return self._keep(name, run)
 
     def cancel(self, run_id: str) -> None:
-        """Stop a run: the stage under way is cancelled, all that is committed stays.
-
-        Raises:
-            RunNotFound: There is none of that id.
-            RunLocked: Another process runs it.
-            RunError: It does not run.
-        """
+        """Stop a run: the stage under way is cancelled, all that is committed stays."""
         run = self.live(run_id)
         if run is not None:
             run.cancel()
@@ -320,11 +284,7 @@ class RunDesk:
 
 
 def posted_pipeline(source: str, **options: Any) -> Pipeline:
-    """The pipeline of a posted source: its commands are not trusted.
-
-    Raises:
-        SourceError: It does not parse.
-    """
+    """The pipeline of a posted source: its commands are not trusted."""
     # A third of what the server loads: it begins to listen first (``serving.py``).
     from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415
 

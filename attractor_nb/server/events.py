@@ -70,11 +70,7 @@ class EventStreamResponse(Response):
         await send({"type": "http.response.body", "body": b""})
 
     async def _look_after(self, tasks: tuple[asyncio.Task[None], ...], send: Send) -> None:
-        """Say that the stream lives when it is silent: one timer for a stream, and none for each event.
-
-        Raises:
-            TimeoutError: The consumer does not read.
-        """
+        """Say that the stream lives when it is silent: one timer for a stream, and none for each event."""
         now, settings = asyncio.get_running_loop().time, self._settings
         self._begun = now()
         while not any(task.done() for task in tasks):
@@ -99,12 +95,7 @@ async def _left(receive: Receive) -> None:
 
 
 async def stream_events(call: Call) -> Response:
-    """The events of a run, behind the one that the consumer had last.
-
-    Raises:
-        Problem: There is no such event, or too many streams are open.
-        RunNotFound: There is no such run.
-    """
+    """The events of a run, behind the one that the consumer had last."""
     last_id = call.last_event_id or call.query.last_event_id or ""
     if last_id and _ID.fullmatch(last_id) is None:
         raise Problem(

@@ -196,11 +196,7 @@ class Tickets:
         self._open: dict[bytes, tuple[str, float]] = {}
 
     def issue(self, path: str) -> str:
-        """A ticket for one path.
-
-        Raises:
-            Problem: Too many wait to be used.
-        """
+        """A ticket for one path."""
         ticket = secrets.token_urlsafe(32)
         now = self._monotonic()
         with self._lock:

@@ -47,15 +47,10 @@ def _nothing(run_id: str) -> None:
 
 @dataclass(slots=True)
 class KeyClaim:
-    """What is known of a key while its request is served.
+    """What is known of a key while its request is served."""
 
-    Attributes:
-        run_id: The run that an earlier try of the same request has begun; empty for none.
-        note: Called with the id of the run that is about to begin, before it does.
-    """
-
-    run_id: str = ""
-    note: Callable[[str], None] = _nothing
+    run_id: str = ""  #: The run that an earlier try of the same request has begun; empty for none.
+    note: Callable[[str], None] = _nothing  #: Called with the id of the run that is about to begin, before it does.
 
 
 class Ledger:
@@ -73,10 +68,6 @@ class Ledger:
             key: The request's key; None for none.
             asked: What identifies the request: who has the key again must ask for the same.
             serve: Does it. What it raises is not kept: the request may be sent again.
-
-        Raises:
-            Problem: The key is none, is of another request, or its request is under way.
-            StorageError: The key cannot be locked, or its record not be read or written.
         """
         if key is None:
             return serve(KeyClaim())

@@ -74,12 +74,7 @@ def plain_surface(graph: Graph) -> dict[str, Any]:
 
 
 def mended(pipeline: Pipeline, number: int) -> Pipeline:
-    """The pipeline after the fix of a finding, by its place among the diagnostics.
-
-    Raises:
-        OptionError: There is no such finding, it has no fix that is an edit, or the text would not come
-            back as it was sent.
-    """
+    """The pipeline after the fix of a finding, by its place among the diagnostics."""
     found = pipeline.diagnostics
     if number >= len(found):
         raise OptionError(f"there is no finding {number}: the text has {len(found)}")
@@ -87,11 +82,7 @@ def mended(pipeline: Pipeline, number: int) -> Pipeline:
 
 
 def renamed(pipeline: Pipeline, node: str, new_id: str) -> Pipeline:
-    """The pipeline with another id for a node.
-
-    Raises:
-        OptionError: There is no such node, the id is taken or is none, or the text holds a secret.
-    """
+    """The pipeline with another id for a node."""
     return _sendable(pipeline.edit().rename(node, new_id), type(pipeline))
 
 

@@ -27,37 +27,21 @@ WITH_PATH: Final = (404, 409)
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation.
+    """An operation."""
 
-    Attributes:
-        method: ``GET`` or ``POST``.
-        path: Its path; ``{id}`` takes a part, ``{name:path}`` the rest.
-        name: Its id in the OpenAPI document.
-        serve: What does it; None for the stream, which is no function of a request.
-        answer: The model of its answer; None for plain values.
-        status: The status of success.
-        body: The model of its body; None where it has none.
-        query: The model of its query.
-        media: Media types of its answer.
-        problems: Statuses that it may have beside those of all.
-        summary: What it does, in a few words; the function's own words if empty.
-        kind: The group that it belongs to.
-        is_secret: Its answer is, so it is not kept for who sends the same Idempotency-Key again.
-    """
-
-    method: str
-    path: str
-    name: str
-    serve: Callable[[Call], Reply] | None
-    answer: type[BaseModel] | None = None
-    status: int = 200
-    body: type[BaseModel] | None = None
-    query: type[BaseModel] = requests.NoQuery
-    media: tuple[str, ...] = (JSON_TYPE,)
-    problems: tuple[int, ...] = field(default=())
-    summary: str = ""
-    kind: str = "pipelines"
-    is_secret: bool = False
+    method: str  #: ``GET`` or ``POST``.
+    path: str  #: Its path; ``{id}`` takes a part, ``{name:path}`` the rest.
+    name: str  #: Its id in the OpenAPI document.
+    serve: Callable[[Call], Reply] | None  #: What does it; None for the stream, which is no function of a request.
+    answer: type[BaseModel] | None = None  #: The model of its answer; None for plain values.
+    status: int = 200  #: The status of success.
+    body: type[BaseModel] | None = None  #: The model of its body; None where it has none.
+    query: type[BaseModel] = requests.NoQuery  #: The model of its query.
+    media: tuple[str, ...] = (JSON_TYPE,)  #: Media types of its answer.
+    problems: tuple[int, ...] = field(default=())  #: Statuses that it may have beside those of all.
+    summary: str = ""  #: What it does, in a few words; the function's own words if empty.
+    kind: str = "pipelines"  #: The group that it belongs to.
+    is_secret: bool = False  #: Its answer is, so it is not kept for who sends the same Idempotency-Key again.
 
     @property
     def is_once(self) -> bool:

@@ -34,16 +34,11 @@ PAGE_PATHS: Final = frozenset({PAGE_PATH, "/page.js", "/page.css", "/icon.svg"})
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file of the page.
+    """A file of the page."""
 
-    Attributes:
-        content: Its bytes.
-        tag: Differs when it has changed.
-    """
-
-    content: bytes
+    content: bytes  #: Its bytes.
     media_type: str
-    tag: str
+    tag: str  #: Differs when it has changed.
 
 
 def page_routes(answering: Callable[..., Any], *, is_proxied: bool) -> list[Route]:

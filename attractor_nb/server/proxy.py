@@ -63,10 +63,6 @@ def main(arguments: Sequence[str]) -> None:
     Args:
         arguments: The path of the socket file, or a port of this machine; the runs base; the id of the
             process that has the proxy, with which the server ends.
-
-    Raises:
-        OptionError: The token is none, the port is taken, or the extra ``server`` is not installed.
-        StorageError: The runs base cannot be made.
     """
     check_installed()
     # The libraries are an extra, and Jupyter imports this module for the card alone.

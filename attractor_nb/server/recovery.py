@@ -117,13 +117,7 @@ class Recovery:
         return True
 
     def _decide(self, run_id: str) -> str:
-        """What is said of the run; empty when there is nothing to say.
-
-        Raises:
-            RunLocked: Another process owns it.
-            Problem: There is no room for it.
-            AttractorError: It cannot go on, and why.
-        """
+        """What is said of the run; empty when there is nothing to say."""
         desk = self._desk
         started = desk.started.read(run_id)
         try:

@@ -147,19 +147,12 @@ def _more_of(error: AttractorError) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer that is complete.
+    """An answer that is complete."""
 
-    Attributes:
-        body: A model or plain values, sent as JSON; text and bytes are sent as they are.
-        status: The HTTP status.
-        media_type: What the body is.
-        headers: Further headers.
-    """
-
-    body: Any
-    status: int = 200
-    media_type: str = JSON_TYPE
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: Any  #: A model or plain values, sent as JSON; text and bytes are sent as they are.
+    status: int = 200  #: The HTTP status.
+    media_type: str = JSON_TYPE  #: What the body is.
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])  #: Further headers.
 
     @property
     def content(self) -> bytes:

@@ -40,33 +40,19 @@ class House:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that was read.
+    """A request that was read."""
 
-    Attributes:
-        house: What the endpoint works with.
-        path: The parameters of its path.
-        query: Its query, of the operation's model.
-        body: Its body, of the operation's model.
-        claim: What is known of its Idempotency-Key.
-        last_event_id: The header of that name, or empty.
-        to_root: The way from its path to the server's root, as a relative address: ``../../``.
-    """
-
-    house: House
-    path: Mapping[str, str]
-    query: Any
-    body: Any
-    claim: KeyClaim
-    last_event_id: str = ""
-    to_root: str = ""
+    house: House  #: What the endpoint works with.
+    path: Mapping[str, str]  #: The parameters of its path.
+    query: Any  #: Its query, of the operation's model.
+    body: Any  #: Its body, of the operation's model.
+    claim: KeyClaim  #: What is known of its Idempotency-Key.
+    last_event_id: str = ""  #: The header of that name, or empty.
+    to_root: str = ""  #: The way from its path to the server's root, as a relative address: ``../../``.
 
 
 async def read_body(request: Request, settings: ServerSettings) -> bytes:
-    """The bytes of a body of JSON.
-
-    Raises:
-        Problem: It is of another type, too long, or does not arrive.
-    """
+    """The bytes of a body of JSON."""
     types = request.headers.getlist("content-type")
     essence, _, parameters = (types[0] if len(types) == 1 else "").partition(";")
     charset = parameters.strip().lower().replace('"', "")
@@ -94,11 +80,7 @@ async def read_body(request: Request, settings: ServerSettings) -> bytes:
 
 
 def read_values(model: type[BaseModel], body: bytes) -> BaseModel:
-    """The body as what it shall be; an empty one is an empty object.
-
-    Raises:
-        Problem: It is not JSON, or says something else than it may.
-    """
+    """The body as what it shall be; an empty one is an empty object."""
     try:
         plain: Any = read_json(body) if body.strip() else {}
     except JsonProblem as problem:
@@ -107,11 +89,7 @@ def read_values(model: type[BaseModel], body: bytes) -> BaseModel:
 
 
 def read_query(model: type[BaseModel], given: Iterable[tuple[str, str]]) -> BaseModel:
-    """The query as what it shall be.
-
-    Raises:
-        Problem: It says something twice, or something else than it may.
-    """
+    """The query as what it shall be."""
     plain: dict[str, str] = {}
     for name, value in given:
         if name in plain:

@@ -275,11 +275,7 @@ def _load_late() -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket, before anything is started.
-
-    Raises:
-        OptionError: The address is taken, or none.
-    """
+    """The socket, before anything is started."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named as TCP: asyncio then sends each piece at once; the kernel would hold a body back for 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -49,10 +49,6 @@ class AgentLog:
         Args:
             file: The log, open for appending; it is closed in the end, also if this fails.
             path: Its path, for messages.
-
-        Raises:
-            SessionError: No thread can be started.
-            StorageError: There are no more file descriptors.
         """
         try:
             source, target = os.pipe()
@@ -73,11 +69,7 @@ class AgentLog:
             raise SessionError(f"no thread can be started that writes {path}") from error
 
     def fileno(self) -> int:
-        """The descriptor that a process writes to; ``subprocess`` asks for it.
-
-        Raises:
-            SessionError: The log is closed.
-        """
+        """The descriptor that a process writes to; ``subprocess`` asks for it."""
         if not self._end.alive:
             raise SessionError(f"{self._path} is closed here", hint="open it anew for the next process")
         return self._target
@@ -94,9 +86,6 @@ class AgentLog:
 
         Returns:
             Whether they have ended.
-
-        Raises:
-            StorageError: The disk refused; the rest of what they write is read and dropped.
         """
         self.close()
         self._copy.join(timeout_seconds)
@@ -119,10 +108,6 @@ def open_agent_log(session_dir: str | os.PathLike[str], agent_id: str) -> AgentL
     """Open an agent's log for appending, as ``subprocess.Popen(stdout=…)`` takes it.
 
     Secrets are taken out of what is written. Call ``wait`` for a file that is complete.
-
-    Raises:
-        SessionError: There is no such agent, or no whole session.
-        StorageError: The disk refused.
     """
     place, disk = Path(session_dir), Disk()
     SessionTracker(place).read().known_agent(agent_id)

@@ -43,10 +43,6 @@ def create_session(
         waves: ``{"wave": 1, "agents": ["001", …]}`` each; left out, they follow from the agents'
             ``wave``.
         now: The clock.
-
-    Raises:
-        OptionError: Source, agents or waves are not what the schema asks for.
-        StorageError: The disk refused.
     """
     return SessionTracker.create(Path(cwd), source, source_file, agents, waves, now=now).session_dir
 
@@ -55,12 +51,6 @@ def update_agent_status(session_dir: str | os.PathLike[str], agent_id: str, upda
     """Change fields of one agent, durably; the session after it.
 
     A change of ``status`` follows the transitions and brings the times with it, unless they are given.
-
-    Raises:
-        IllegalTransition: There is no such way from the agent's present state.
-        SessionError: There is no such agent, or no whole session.
-        OptionError: A value is not what the schema asks for.
-        StorageError: The disk refused; the session is as before.
     """
     return SessionTracker(Path(session_dir)).change(AgentUpdate(agent_id, updates))
 
@@ -89,11 +79,6 @@ def complete_session(session_dir: str | os.PathLike[str]) -> Session:
     """End a session: ``failed`` with a failed agent, else ``complete``.
 
     After a failure agents that still wait are cancelled: they will not begin any more.
-
-    Raises:
-        IllegalTransition: An agent has not ended, or the session has.
-        SessionError: There is no whole session.
-        StorageError: The disk refused; the session is as before.
     """
     return SessionTracker(Path(session_dir)).change(SessionCompleted())
 
@@ -103,11 +88,6 @@ def cancel_session(session_dir: str | os.PathLike[str], error: str = "") -> Sess
 
     Args:
         error: Why, for these agents.
-
-    Raises:
-        IllegalTransition: The session has ended.
-        SessionError: There is no whole session.
-        StorageError: The disk refused; the session is as before.
     """
     return SessionTracker(Path(session_dir)).change(SessionCancelled(error))
 
@@ -124,21 +104,12 @@ def calculate_summary(agents: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def get_active_session(cwd: str | os.PathLike[str]) -> Path | None:
-    """Return the directory of the active session; None if there is none or it no longer exists.
-
-    Raises:
-        SessionDamaged: The link leads to no session of this directory.
-    """
+    """Return the directory of the active session; None if there is none or it no longer exists."""
     return active_session(Path(cwd))
 
 
 def load_session_status(session_dir: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the content of a session's ``status.json``; empty if there is none.
-
-    Raises:
-        SessionDamaged: It is torn, altered or foreign.
-        StorageError: It cannot be read.
-    """
+    """Return the content of a session's ``status.json``; empty if there is none."""
     return stored_plain(Path(session_dir)) or {}
 
 

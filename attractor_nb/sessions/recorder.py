@@ -66,10 +66,6 @@ class SessionRecorder:
             durability: ``full`` survives a power loss, ``fast`` the death of the process.
             now: The clock, for the beginning and the end of the session.
             disk: In place of the real one.
-
-        Raises:
-            OptionError: There is no such source or durability, or an item occurs twice.
-            StorageError: The session of a map cannot be made.
         """
         self.session_dir: Path | None = None
         self.problem: AttractorError | None = None
@@ -100,11 +96,7 @@ class SessionRecorder:
         self._fan_outs.recall(events)
 
     def observer_of(self, item: object) -> EventObserver:
-        """What takes the events of the run of one item of a map.
-
-        Raises:
-            OptionError: The map has no such item.
-        """
+        """What takes the events of the run of one item of a map."""
         agent_id = self._items.get(str(item))
         if agent_id is None:
             raise OptionError(f"the map has no item {str(item)!r}", hint="name all items at the beginning")
@@ -112,11 +104,7 @@ class SessionRecorder:
         return lambda event: self._put(collector.take(event), event.time)
 
     def close(self) -> None:
-        """Write everything and end the session; agents that have not ended are cancelled.
-
-        Raises:
-            SessionError, StorageError: It could not be written.
-        """
+        """Write everything and end the session; agents that have not ended are cancelled."""
         with self._condition:
             self._is_closed = True
             self._condition.notify_all()

@@ -31,11 +31,7 @@ _MAX_TRIES: Final = 100
 
 
 def new_session_directory(disk: Disk, cwd: Path, *, at: float, is_synced: bool) -> Path:
-    """Make the directory of a new session; its name is the session's id.
-
-    Raises:
-        StorageError: The disk refused.
-    """
+    """Make the directory of a new session; its name is the session's id."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(at))
     with _opened_base(disk, cwd, is_synced=is_synced) as (base, base_path):
         sessions = _enter(disk, base, SESSIONS_NAME, base_path / SESSIONS_NAME, is_synced=is_synced)
@@ -58,11 +54,7 @@ def new_session_directory(disk: Disk, cwd: Path, *, at: float, is_synced: bool) 
 
 
 def point_to(disk: Disk, cwd: Path, session_id: str, *, is_synced: bool) -> None:
-    """Make a session the active one. Of several at once one wins, and the link is always whole.
-
-    Raises:
-        StorageError: The disk refused; the link is as before.
-    """
+    """Make a session the active one. Of several at once one wins, and the link is always whole."""
     # Relative to the link, so that it survives a move of the project.
     target = f"{SESSIONS_NAME}/{session_id}"
     with _opened_base(disk, cwd, is_synced=is_synced) as (base, path):
@@ -70,12 +62,7 @@ def point_to(disk: Disk, cwd: Path, session_id: str, *, is_synced: bool) -> None
 
 
 def active_session(cwd: Path) -> Path | None:
-    """Return the directory of the active session; None if there is no link or its session no longer exists.
-
-    Raises:
-        SessionDamaged: What stands in the link's place leads to no session of this directory.
-        StorageError: It cannot be read.
-    """
+    """Return the directory of the active session; None if there is no link or its session no longer exists."""
     base = Path(cwd).resolve() / STATUS_BASE
     link = base / ACTIVE_NAME
     try:
@@ -97,12 +84,7 @@ def active_session(cwd: Path) -> Path | None:
 
 @contextmanager
 def opened_session(disk: Disk, session_dir: Path) -> Generator[RunDirectory]:
-    """A session's directory, held open.
-
-    Raises:
-        SessionNotFound: Nothing is there.
-        StorageError: It is a link, no directory, or out of reach.
-    """
+    """A session's directory, held open."""
     try:
         directory = RunDirectory(disk, session_dir)
     except RunNotFound:
@@ -133,11 +115,7 @@ def _opened_base(disk: Disk, cwd: Path, *, is_synced: bool) -> Generator[tuple[i
 
 
 def _enter(disk: Disk, parent: int, name: str, path: Path, *, is_synced: bool) -> int:
-    """Open a directory inside an open one, making it if need be; a link in its place is refused.
-
-    Raises:
-        StorageError: The disk refused.
-    """
+    """Open a directory inside an open one, making it if need be; a link in its place is refused."""
     try:
         try:
             disk.make_directory(name, parent)

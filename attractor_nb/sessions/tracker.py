@@ -69,9 +69,6 @@ class SessionTracker:
             patience_seconds: How long to wait for another writer.
             now: The clock: seconds since 1970.
             disk: In place of the real one.
-
-        Raises:
-            OptionError: There is no such durability.
         """
         self.session_dir = Path(session_dir)
         self._durability: Durability = check_durability(durability)
@@ -94,12 +91,7 @@ class SessionTracker:
         now: Callable[[], float] = time.time,
         disk: Disk | None = None,
     ) -> SessionTracker:
-        """Begin a session and make it the active one; the arguments are those of ``create_session``.
-
-        Raises:
-            OptionError: Source, agents or waves are not what the schema asks for.
-            StorageError: The disk refused.
-        """
+        """Begin a session and make it the active one; the arguments are those of ``create_session``."""
         disk = disk or Disk()
         is_synced = check_durability(durability) == "full"
         at, place, entries = now(), Path(cwd), list(agents)
@@ -114,24 +106,12 @@ class SessionTracker:
         return tracker
 
     def read(self) -> Session:
-        """Return the current session.
-
-        Raises:
-            SessionNotFound: There is no session.
-            SessionDamaged: Its file is torn, altered or foreign.
-        """
+        """Return the current session."""
         with opened_session(self._disk, self.session_dir) as directory:
             return _read(directory)
 
     def change(self, *changes: Change) -> Session:
-        """Make changes, all or none; the session after them. They are durable when this returns.
-
-        Raises:
-            IllegalTransition: There is no such way from the present state.
-            OptionError: A value is not what the schema asks for.
-            SessionError: There is no such agent, or no whole session, or its lock is never free.
-            StorageError: The disk refused; the session is as before.
-        """
+        """Make changes, all or none; the session after them. They are durable when this returns."""
 
         def apply_all(session: Session) -> Session:
             for change in changes:
@@ -141,11 +121,7 @@ class SessionTracker:
         return self.update(apply_all)
 
     def update(self, fold: Callable[[Session], Session]) -> Session:
-        """Replace the session by the result of ``fold`` while holding the lock.
-
-        Raises:
-            SessionError, StorageError: As of ``change``; and whatever ``fold`` raises.
-        """
+        """Replace the session by the result of ``fold`` while holding the lock."""
         with opened_session(self._disk, self.session_dir) as directory, self._held(directory):
             before = _read(directory)
             after = fold(before)
@@ -180,12 +156,7 @@ class SessionTracker:
 
 
 def stored_plain(session_dir: Path) -> dict[str, Any] | None:
-    """What ``status.json`` says, checked; None when there is no such file.
-
-    Raises:
-        SessionDamaged: It is torn, altered or foreign.
-        StorageError: It cannot be read.
-    """
+    """What ``status.json`` says, checked; None when there is no such file."""
     try:
         with opened_session(Disk(), session_dir) as directory:
             found = _read_checked(directory)
@@ -218,9 +189,6 @@ def session_of(data: bytes) -> tuple[dict[str, Any], Session]:
     """The values of a status file and what they mean.
 
     A file of another program has no checksum, and is taken when it keeps the schema.
-
-    Raises:
-        ValueError: It is torn, altered or foreign.
     """
     plain: Any = read_json(data)
     if not isinstance(plain, dict):
@@ -258,12 +226,7 @@ def _write(disk: Disk, directory: RunDirectory, session: Session, *, is_synced: 
 
 
 def session_to_watch(session_dir: Path | None, cwd: Path) -> Path:
-    """The session that is meant: the named one, else the active one of a working directory.
-
-    Raises:
-        SessionNotFound: None is named and none is active.
-        SessionDamaged: The link to the active one leads elsewhere.
-    """
+    """The session that is meant: the named one, else the active one of a working directory."""
     place = session_dir or active_session(cwd)
     if place is None:
         raise SessionNotFound(f"no session is active in {cwd}", hint="name the directory of a session")
@@ -283,10 +246,6 @@ def follow_session(
         interval_seconds: Time between two looks.
         wait: Waits so long.
         is_each_look: Give the state at each look, for a view whose seconds move.
-
-    Raises:
-        SessionNotFound: There is no session, or no more.
-        SessionDamaged: Its file is torn, altered or foreign.
     """
     tracker = SessionTracker(session_dir)
     session = tracker.read()

@@ -39,23 +39,14 @@ _KINDS: Final = (MODEL_CALL, COMMAND_CALL, QUESTION)
 
 
 class Cassette(msgspec.Struct, frozen=True):
-    """What a file holds.
+    """What a file holds."""
 
-    Attributes:
-        backend: The backend's name as it was recorded; of somebody's own a description that ends in "(own)".
-        calls: The recorded calls, in the order of stages and visits.
-    """
-
-    backend: str = ""
-    calls: tuple[RecordedCall, ...] = ()
+    backend: str = ""  #: The backend's name as it was recorded; of somebody's own a description that ends in "(own)".
+    calls: tuple[RecordedCall, ...] = ()  #: The recorded calls, in the order of stages and visits.
 
 
 def read_cassette(path: Path) -> Cassette | None:
-    """The cassette of a file; None when there is no file.
-
-    Raises:
-        OptionError: It is not a cassette, is damaged, or of a newer version; it stays as it is.
-    """
+    """The cassette of a file; None when there is no file."""
     try:
         data = read_plain_file(path, max_bytes=MAX_BYTES)
     except StorageError as error:
@@ -83,12 +74,7 @@ def read_cassette(path: Path) -> Cassette | None:
 
 
 def write_cassette(disk: Disk, path: Path, cassette: Cassette) -> None:
-    """Replace a cassette by another one; what is not a cassette stays as it is.
-
-    Raises:
-        OptionError: There is a file, and it is not a cassette.
-        StorageError: The disk refused, or it would be too large; the old file is intact.
-    """
+    """Replace a cassette by another one; what is not a cassette stays as it is."""
     make_directory(disk, path.absolute().parent, is_synced=False)
     with _locked(disk, path) as parent:
         read_cassette(path)
@@ -214,11 +200,7 @@ def _written(value: Any) -> Any:
 
 
 def _read(value: Any) -> Any:
-    """The inverse of ``_written``.
-
-    Raises:
-        ValueError, TypeError: A mark of ours holds something else.
-    """
+    """The inverse of ``_written``."""
     if isinstance(value, list):
         return [_read(item) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):

@@ -45,11 +45,7 @@ def child_home(logs_root: Path, node_id: str, branch: str = "", item: int | None
 
 
 def runs_of_visit(home: Path, visit: int) -> list[Path]:
-    """The child runs of a visit, oldest first.
-
-    Raises:
-        StorageError: Something else stands in their place.
-    """
+    """The child runs of a visit, oldest first."""
     found: list[Path] = []
     while _is_directory(place := next_place(home, visit, len(found))):
         found.append(place)
@@ -75,11 +71,7 @@ def latest_run(home: Path) -> Path | None:
 
 
 def keep_source(disk: Disk, home: Path, text: str, *, is_synced: bool) -> None:
-    """Write the source of a node's child; for the owner of the run alone, who removes what was half written.
-
-    Raises:
-        StorageError: The disk refused, or something else stands in its place.
-    """
+    """Write the source of a node's child; for the owner of the run alone, who removes what was half written."""
     make_home(disk, home, is_synced=is_synced)
     place = RunDirectory(disk, home)
     try:
@@ -97,11 +89,7 @@ def keep_source(disk: Disk, home: Path, text: str, *, is_synced: bool) -> None:
 
 
 def make_home(disk: Disk, home: Path, *, is_synced: bool) -> None:
-    """Make the place of a node's child runs; nothing that was planted there is followed elsewhere.
-
-    Raises:
-        StorageError: The disk refused, or something else stands in its place.
-    """
+    """Make the place of a node's child runs; nothing that was planted there is followed elsewhere."""
     for place in (home.parent, home):
         _is_directory(place)
     make_directory(disk, home, is_synced=is_synced)
@@ -116,11 +104,7 @@ def kept_source(origin: Path, node_id: str) -> Path | None:
 
 
 def _is_directory(place: Path) -> bool:
-    """Whether there is a directory; nothing else may be there.
-
-    Raises:
-        StorageError: It is a link, or no directory.
-    """
+    """Whether there is a directory; nothing else may be there."""
     try:
         mode = os.lstat(place).st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -24,9 +24,6 @@ def directory_digest(directory: Path) -> str:
 
     Args:
         directory: A run directory, or that of a map.
-
-    Raises:
-        StorageError: It cannot be read, or has more than 1 GiB.
     """
     whole, count, left = sha256(), 0, _MAX_BYTES
 

@@ -38,57 +38,33 @@ _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class FileFinding(msgspec.Struct, frozen=True):
-    """How one file stands.
+    """How one file stands."""
 
-    Attributes:
-        name: Its name in the run directory.
-        state: ``ok``, ``damaged``, ``missing``, or ``older``: the generation before takes its place.
-        detail: What is wrong and where, or what there is to know.
-    """
-
-    name: str
-    state: str
-    detail: str = ""
+    name: str  #: Its name in the run directory.
+    state: str  #: ``ok``, ``damaged``, ``missing``, or ``older``: the generation before takes its place.
+    detail: str = ""  #: What is wrong and where, or what there is to know.
 
 
 class LogSurvey(msgspec.Struct, frozen=True):
-    """How far a log is whole.
+    """How far a log is whole."""
 
-    Attributes:
-        records: Records from the first one on without a fault.
-        offset: Byte offset after them.
-        size: Size of the file.
-        run_id: The run, as the first record says.
-        token: Fencing token of the last of these records.
-        damage: What is wrong behind them, or empty.
-        cut_bytes: Bytes behind them of a record that was never finished.
-    """
-
-    records: int = 0
-    offset: int = 0
-    size: int = 0
-    run_id: str = ""
-    token: int = 0
-    damage: str = ""
-    cut_bytes: int = 0
+    records: int = 0  #: Records from the first one on without a fault.
+    offset: int = 0  #: Byte offset after them.
+    size: int = 0  #: Size of the file.
+    run_id: str = ""  #: The run, as the first record says.
+    token: int = 0  #: Fencing token of the last of these records.
+    damage: str = ""  #: What is wrong behind them, or empty.
+    cut_bytes: int = 0  #: Bytes behind them of a record that was never finished.
 
 
 class DirectorySurvey(msgspec.Struct, frozen=True):
-    """How the files of a run stand.
+    """How the files of a run stand."""
 
-    Attributes:
-        logs_root: The run directory.
-        files: Each file, the log first.
-        log: How far the log is whole.
-        checkpoint: The newest valid checkpoint of this run, or None.
-        manifest: The newest valid manifest of this run, or None.
-    """
-
-    logs_root: Path
-    files: tuple[FileFinding, ...]
-    log: LogSurvey
-    checkpoint: Mapping[str, Any] | None
-    manifest: Mapping[str, Any] | None
+    logs_root: Path  #: The run directory.
+    files: tuple[FileFinding, ...]  #: Each file, the log first.
+    log: LogSurvey  #: How far the log is whole.
+    checkpoint: Mapping[str, Any] | None  #: The newest valid checkpoint of this run, or None.
+    manifest: Mapping[str, Any] | None  #: The newest valid manifest of this run, or None.
 
     @property
     def is_healthy(self) -> bool:
@@ -102,9 +78,6 @@ def survey_run(logs_root: Path, take: Callable[[Event], None]) -> DirectorySurve
     Args:
         logs_root: The run directory.
         take: Called with each intact event, in order.
-
-    Raises:
-        StorageError: The directory itself cannot be read.
     """
     # As for a resume: the checkpoint first, because its owner may write on and the log is then the newer.
     checkpoint, checkpoint_problems = read_checkpoint(logs_root)
@@ -179,11 +152,7 @@ def known_records(projection: Mapping[str, Any] | None) -> int:
 
 
 def open_plain(name: str, place: Path | int) -> int:
-    """Open a plain file for reading; no link is followed and no pipe waited for.
-
-    Raises:
-        OSError: It is none, or out of reach.
-    """
+    """Open a plain file for reading; no link is followed and no pipe waited for."""
     if isinstance(place, int):
         descriptor = os.open(name, _READ_FLAGS, dir_fd=place)
     else:

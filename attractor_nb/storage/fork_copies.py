@@ -43,9 +43,6 @@ def copied_files(stored: StoredRun, counted: Sequence[Event]) -> dict[str, bytes
     Args:
         stored: The parent's directory.
         counted: The events of it that the fork has.
-
-    Raises:
-        StorageError: One cannot be read, they are too many bytes, or a running parent does not hold still.
     """
     for _ in range(MAX_TRIES):
         events = read_log(stored.logs_root).events
@@ -127,11 +124,7 @@ def _place(names: tuple[StageNames, BranchNames], stage: _Stage) -> str:
 
 
 def _files_below(root: Path, place: str) -> list[str]:
-    """The plain files below a place in a run directory, by their path from it; links lead nowhere.
-
-    Raises:
-        StorageError: The directory may not be read.
-    """
+    """The plain files below a place in a run directory, by their path from it; links lead nowhere."""
     found: list[str] = []
     folder = root / place
     if not folder.is_dir() or folder.is_symlink():

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 def write_sources(
     disk: Disk, root: RunDirectory, text: str, child_texts: Mapping[str, str], *, is_synced: bool
 ) -> None:
-    """Write the source of a run, and those of its children by the places of their runs.
-
-    Raises:
-        StorageError: The disk refused, or something else stands in their place.
-    """
+    """Write the source of a run, and those of its children by the places of their runs."""
     data = text.encode("utf-8", "surrogatepass")
     write_whole(disk, root.descriptor, SOURCE_NAME, data, directory=root.path, is_synced=is_synced)
     for home, child_text in child_texts.items():

@@ -54,11 +54,7 @@ class ManifestFile:
         return dict(self._plain)
 
     def merge(self, changes: Mapping[str, Any]) -> None:
-        """Change entries and write the file.
-
-        Raises:
-            StorageError: The disk refused; the manifest is as before, here and there.
-        """
+        """Change entries and write the file."""
         plain = {**self._plain, **changes}
         self._file.write(plain)
         self._plain = plain
@@ -132,70 +128,48 @@ class Manifest(Record, frozen=True):
     """What a run is and how it stands. Keys unknown here are no fault.
 
     "Finished" is what ``status`` says here, never inferred from what lies about.
-
-    Attributes:
-        schema_version: Version of this form.
-        run_id: The run.
-        pipeline_name: Name of the pipeline.
-        goal: The pipeline's goal.
-        graph_hash: Content hash of the graph that runs.
-        start_time: When execution began, ISO 8601 UTC.
-        end_time: When it ended; None while it goes on.
-        status: How it stands.
-        start_node: The start node.
-        node_count: Number of nodes.
-        model: Default model, or None.
-        stage_directories: Directory names of the stages whose name is not the node's id.
-        restart_of: Run directory of the run that this one continues after a ``loop_restart``, relative.
-        restarted_as: Run directory that continues this one, relative.
-        fork_of: Of a fork: ``run_id`` and ``directory`` of its parent, and the ``node``, the ``visit`` and
-            the ``sequence`` of the parent's log before which it begins.
-        continued_from: Run directory of the older layout whose checkpoint this run went on from.
-        backend: What answers prompts when a resume names nothing else: ``simulated``, ``local``, or a
-            description of a backend of the caller's own. A simulation does not replace a real one.
-        backend_facts: What models of providers were asked with, so that a resume asks the same ones at the
-            same addresses; no keys. Empty for other backends.
-        answers: Who answered in the stages that count: ``real``, ``simulated``, ``partly simulated``; empty
-            when nobody was asked.
-        is_simulated: Answers of it are made up, at least in part.
-        backends: What answered them, in order of first use.
-        stand_ins: Nodes whose latest outcome was given: ``pinned``, ``mocked``, ``set by hand``.
-        bounds: Bounds that the caller gave in place of the graph's; a resume keeps them, unless given others.
-        log_sequence: Number of a record that the log had for good when this was written: a log that ends
-            before it has lost records.
-        source_path: File that the pipeline was read from, absolute; empty when it came from elsewhere.
-        is_source_redacted: ``pipeline.dot`` lacks a secret that the source had: it is not the graph that ran.
-        duration: Seconds of running time at its latest end; None when it has had none, or did not say.
-        stages: Stages committed by then, likewise.
-        usage: What model calls had consumed by then, likewise.
     """
 
-    schema_version: Literal[1] = 1
-    run_id: str = ""
-    pipeline_name: str = ""
-    goal: str = ""
-    graph_hash: str = ""
-    start_time: str = ""
-    end_time: str | None = None
-    status: RecordedStatus = "running"
-    start_node: str = ""
-    node_count: Count = 0
-    model: str | None = None
+    schema_version: Literal[1] = 1  #: Version of this form.
+    run_id: str = ""  #: The run.
+    pipeline_name: str = ""  #: Name of the pipeline.
+    goal: str = ""  #: The pipeline's goal.
+    graph_hash: str = ""  #: Content hash of the graph that runs.
+    start_time: str = ""  #: When execution began, ISO 8601 UTC.
+    end_time: str | None = None  #: When it ended; None while it goes on.
+    status: RecordedStatus = "running"  #: How it stands.
+    start_node: str = ""  #: The start node.
+    node_count: Count = 0  #: Number of nodes.
+    model: str | None = None  #: Default model, or None.
+    #: Directory names of the stages whose name is not the node's id.
     stage_directories: dict[str, str] = msgspec.field(default_factory=no_values)
-    restart_of: str = ""
-    restarted_as: str = ""
+    restart_of: str = ""  #: Run directory of the run that this one continues after a ``loop_restart``, relative.
+    restarted_as: str = ""  #: Run directory that continues this one, relative.
+    #: Of a fork: ``run_id`` and ``directory`` of its parent, and the ``node``, the ``visit`` and the ``sequence`` of
+    #: the parent's log before which it begins.
     fork_of: dict[str, str | int] = msgspec.field(default_factory=no_values)
-    continued_from: str = ""
+    continued_from: str = ""  #: Run directory of the older layout whose checkpoint this run went on from.
+    #: What answers prompts when a resume names nothing else: ``simulated``, ``local``, or a description of a backend of
+    #: the caller's own. A simulation does not replace a real one.
     backend: str = ""
+    #: What models of providers were asked with, so that a resume asks the same ones at the same addresses; no keys.
+    #: Empty for other backends.
     backend_facts: dict[str, Any] = msgspec.field(default_factory=no_values)
+    #: Who answered in the stages that count: ``real``, ``simulated``, ``partly simulated``; empty when nobody was
+    #: asked.
     answers: Answers = ""
-    is_simulated: bool = False
-    backends: tuple[str, ...] = ()
+    is_simulated: bool = False  #: Answers of it are made up, at least in part.
+    backends: tuple[str, ...] = ()  #: What answered them, in order of first use.
+    #: Nodes whose latest outcome was given: ``pinned``, ``mocked``, ``set by hand``.
     stand_ins: dict[str, StandIn] = msgspec.field(default_factory=no_values)
+    #: Bounds that the caller gave in place of the graph's; a resume keeps them, unless given others.
     bounds: dict[str, int | float | str] = msgspec.field(default_factory=no_values)
+    #: Number of a record that the log had for good when this was written: a log that ends before it has lost records.
     log_sequence: Count = 0
-    source_path: str = ""
+    source_path: str = ""  #: File that the pipeline was read from, absolute; empty when it came from elsewhere.
+    #: ``pipeline.dot`` lacks a secret that the source had: it is not the graph that ran.
     is_source_redacted: bool = False
+    #: Seconds of running time at its latest end; None when it has had none, or did not say.
     duration: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    stages: Count | None = None
-    usage: Usage | None = None
+    stages: Count | None = None  #: Stages committed by then, likewise.
+    usage: Usage | None = None  #: What model calls had consumed by then, likewise.

@@ -102,10 +102,6 @@ class MapDirectory:
         """Begin a map in a directory, which is made if need be. The manifest is written last.
 
         It has status, start time and rows beside these facts.
-
-        Raises:
-            RunLocked: Another process owns the directory.
-            StorageError: The directory holds a map, a run, or what neither wrote; or the disk refused.
         """
         make_directory(disk or Disk(), path, is_synced=durability == "full")
         check_free(path, began=_BEGAN, whole=_WHOLE)
@@ -121,14 +117,7 @@ class MapDirectory:
     def open(
         cls, path: Path, *, durability: str, clock: Clock, disk: Disk | None = None, take_over: bool = False
     ) -> MapDirectory:
-        """Take ownership of a map that was stopped.
-
-        Raises:
-            RunNotFound: There is no map.
-            RunLocked: Another process owns it.
-            CheckpointCorrupt: Its manifest is damaged.
-            StorageError: The disk refused.
-        """
+        """Take ownership of a map that was stopped."""
         facts = read_map(path)
         found = cls(path, durability=durability, clock=clock, disk=disk, take_over=take_over)
         found._facts = facts
@@ -151,12 +140,7 @@ class MapDirectory:
         return dict(self._facts)
 
     def save(self, changes: Mapping[str, Any]) -> None:
-        """Change entries of the manifest and write it.
-
-        Raises:
-            RunLocked: Another process took the map over.
-            StorageError: The disk refused; the manifest is as before.
-        """
+        """Change entries of the manifest and write it."""
         facts = {"schema_version": 1, **self._facts, **changes}
         self._manifest.write(facts)
         self._facts = facts
@@ -167,12 +151,7 @@ class MapDirectory:
         self.save({**end, **marks.to_facts()})
 
     def note_sent(self, row: int) -> None:
-        """Note that a row is about to be begun elsewhere, and that it must not be begun twice unasked.
-
-        Raises:
-            RunLocked: Another process took the map over.
-            StorageError: The disk refused.
-        """
+        """Note that a row is about to be begun elsewhere, and that it must not be begun twice unasked."""
         self._write(_sent_name(row), b"")
 
     def was_sent(self, row: int) -> bool:
@@ -180,12 +159,7 @@ class MapDirectory:
         return (self.path / _sent_name(row)).exists() and not (self.path / row_name(row)).exists()
 
     def put_row(self, row: int, files: Mapping[str, bytes], check: Callable[[Path], object]) -> None:
-        """Write the run directory of a row that came back: whole, or not at all. See ``put_run``.
-
-        Raises:
-            RunLocked: Another process took the map over.
-            StorageError: The disk refused; and what ``check`` raises.
-        """
+        """Write the run directory of a row that came back: whole, or not at all. See ``put_run``."""
         put_run(self._disk, self._root, row_name(row), files, check, is_synced=self._is_synced)
         with contextlib.suppress(OSError):  # the row's own directory says the same
             self._disk.remove(_sent_name(row), self._root.descriptor)
@@ -195,11 +169,7 @@ class MapDirectory:
         write_whole(disk, root.descriptor, name, data, directory=self.path, is_synced=self._is_synced)
 
     def check_owner(self) -> None:
-        """Check that this process still owns the map.
-
-        Raises:
-            RunLocked: Another process took it over.
-        """
+        """Check that this process still owns the map."""
         self._lock.check()
 
     def close(self) -> None:
@@ -229,13 +199,7 @@ def map_is_no_run(path: Path) -> RunNotFound:
 
 
 def read_map(path: Path) -> dict[str, Any]:
-    """The manifest of a map; nobody needs to own it.
-
-    Raises:
-        RunNotFound: There is no map.
-        CheckpointCorrupt: Its manifest is damaged.
-        StorageError: It cannot be read.
-    """
+    """The manifest of a map; nobody needs to own it."""
     facts, problems = read_generations(path, MAP_NAME, MapManifest.from_plain)
     if facts is None and problems:
         raise CheckpointCorrupt(
@@ -248,12 +212,7 @@ def read_map(path: Path) -> dict[str, Any]:
 
 
 def read_map_source(path: Path) -> str:
-    """The DOT text that a map keeps.
-
-    Raises:
-        RunNotFound: It keeps none.
-        StorageError: It cannot be read.
-    """
+    """The DOT text that a map keeps."""
     data = read_plain_file(path / SOURCE_NAME, max_bytes=_MAX_SOURCE_BYTES)
     if data is None:
         raise RunNotFound(
@@ -264,12 +223,7 @@ def read_map_source(path: Path) -> str:
 
 
 def read_inputs(path: Path, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The inputs of a map's rows, each compared with its hash in the manifest.
-
-    Raises:
-        CheckpointCorrupt: The file is not the one that was written.
-        StorageError: It cannot be read.
-    """
+    """The inputs of a map's rows, each compared with its hash in the manifest."""
     data = read_plain_file(path / INPUTS_NAME, max_bytes=_MAX_INPUTS_BYTES) or b""
     lines = data.split(b"\n")[:-1]
     entries: Sequence[Mapping[str, Any]] = facts["rows"]
@@ -297,14 +251,10 @@ MapStatus = Literal["running", "resumed", "completed", "failed", "interrupted"]
 
 
 class MapRow(Record, frozen=True):
-    """One row of a map.
+    """One row of a map."""
 
-    Attributes:
-        inputs: SHA-256 of its inputs as JSON.
-        directory: Name of its run directory in the map's directory.
-    """
-
-    inputs: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    inputs: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]  #: SHA-256 of its inputs as JSON.
+    #: Name of its run directory in the map's directory.
     directory: Annotated[str, msgspec.Meta(pattern="^row-[0-9]+$")]
 
 
@@ -312,36 +262,22 @@ class MapManifest(Record, frozen=True, kw_only=True):
     """What a map runs, over what, and how it stands. Keys unknown here are no fault.
 
     How each row stands is said by its own run directory alone.
-
-    Attributes:
-        schema_version: Version of this form.
-        map_id: The map.
-        pipeline_name: Name of the pipeline.
-        graph_hash: Content hash of the graph that runs.
-        start_time: When it began, ISO 8601 UTC.
-        end_time: When it ended; None while it goes on.
-        status: How it stands.
-        backend: What answers prompts, as in a run's manifest.
-        backend_facts: As in a run's manifest.
-        answers, is_simulated, backends, stand_ins: As in a run's manifest, of all rows together.
-        outputs: Context values that the results keep.
-        is_source_redacted: ``pipeline.dot`` lacks a secret that the source had.
-        rows: Its rows, in order.
     """
 
-    schema_version: Literal[1] = 1
-    map_id: str = ""
-    pipeline_name: str = ""
-    graph_hash: str = ""
-    start_time: str = ""
-    end_time: str | None = None
-    status: MapStatus = "running"
-    backend: str = ""
-    backend_facts: dict[str, Any] = msgspec.field(default_factory=no_values)
+    schema_version: Literal[1] = 1  #: Version of this form.
+    map_id: str = ""  #: The map.
+    pipeline_name: str = ""  #: Name of the pipeline.
+    graph_hash: str = ""  #: Content hash of the graph that runs.
+    start_time: str = ""  #: When it began, ISO 8601 UTC.
+    end_time: str | None = None  #: When it ended; None while it goes on.
+    status: MapStatus = "running"  #: How it stands.
+    backend: str = ""  #: What answers prompts, as in a run's manifest.
+    backend_facts: dict[str, Any] = msgspec.field(default_factory=no_values)  #: As in a run's manifest.
+    #: As in a run's manifest, of all rows together.
     answers: Answers = ""
     is_simulated: bool = False
     backends: tuple[str, ...] = ()
     stand_ins: dict[str, StandIn] = msgspec.field(default_factory=no_values)
-    outputs: tuple[str, ...] = ()
-    is_source_redacted: bool = False
-    rows: list[MapRow]
+    outputs: tuple[str, ...] = ()  #: Context values that the results keep.
+    is_source_redacted: bool = False  #: ``pipeline.dot`` lacks a secret that the source had.
+    rows: list[MapRow]  #: Its rows, in order.

@@ -312,11 +312,7 @@ class MemoryRunStore:
                 self._kept_size -= oldest.forget()
 
     def make_stage_directory(self, node_id: str, visit: int, attempt: int, branch: str) -> DirectoryStageFiles:
-        """A real directory for an attempt. For stages alone.
-
-        Raises:
-            StorageError: The run is closed, or the disk refused.
-        """
+        """A real directory for an attempt. For stages alone."""
         with self._lock:
             if self._is_closed:
                 raise StorageError("the run is closed", path=str(self.logs_root))

@@ -55,11 +55,7 @@ def restart_facts(facts: Mapping[str, Any], *, run_id: str, root: Path, place: P
 
 
 def set_leftover_aside(disk: Disk, path: Path) -> None:
-    """Rename what a restart left at a place that never began.
-
-    Raises:
-        StorageError: The disk refused, or no run wrote what stands there.
-    """
+    """Rename what a restart left at a place that never began."""
     for number in range(1, _MAX_RESTART_LEFTOVERS):
         if not os.path.lexists(path):
             return

@@ -31,11 +31,7 @@ _LOG_NAME = "events.jsonl"
 
 
 def read_tree(root: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """The plain files below a directory, by relative path, clean of secrets; and what else there is, by name.
-
-    Raises:
-        StorageError: They are more than may travel, or one cannot be read.
-    """
+    """The plain files below a directory, by relative path, clean of secrets; and what else there is, by name."""
     files: dict[str, bytes] = {}
     others: list[str] = []
     room = MAX_RUN_BYTES
@@ -111,9 +107,6 @@ def put_run(
         files: Its files, by relative path.
         check: Given the directory before it has its name; raises when it is not the run that it should be.
         is_synced: Flush all of it before it has its name.
-
-    Raises:
-        StorageError: A path leads out of it, or the disk refused; and what ``check`` raises.
     """
     temporary = temporary_name()
     try:

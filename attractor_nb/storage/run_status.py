@@ -50,27 +50,17 @@ _ASKS = InterviewStarted.__name__.encode()
 
 
 class CurrentStatus(msgspec.Struct, frozen=True):
-    """How a run stands.
+    """How a run stands."""
 
-    Attributes:
-        status: As in the manifest, or ``abandoned`` when its owner died; ``damaged`` when the log ends before
-            a record that the manifest knows. Of a run that went on in a restart directory, how it stands
-            there.
-        end_time: ISO 8601 UTC, or None while it goes on.
-        owner: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
-        logs_root: Where it stands so: the run's directory, or that of its latest restart.
-        manifest: The manifest there.
-        last: The last whole event there, or None.
-        places: The directories that were looked at, from the run's own to that one.
-    """
-
+    #: As in the manifest, or ``abandoned`` when its owner died; ``damaged`` when the log ends before a record that the
+    #: manifest knows. Of a run that went on in a restart directory, how it stands there.
     status: str
-    end_time: str | None
-    owner: Mapping[str, Any] = {}
-    logs_root: Path = Path()
-    manifest: Mapping[str, Any] = {}
-    last: Event | None = None
-    places: tuple[Path, ...] = ()
+    end_time: str | None  #: ISO 8601 UTC, or None while it goes on.
+    owner: Mapping[str, Any] = {}  #: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
+    logs_root: Path = Path()  #: Where it stands so: the run's directory, or that of its latest restart.
+    manifest: Mapping[str, Any] = {}  #: The manifest there.
+    last: Event | None = None  #: The last whole event there, or None.
+    places: tuple[Path, ...] = ()  #: The directories that were looked at, from the run's own to that one.
 
 
 def current_status(logs_root: Path, manifest: Mapping[str, Any]) -> CurrentStatus:

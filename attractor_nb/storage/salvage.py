@@ -51,17 +51,11 @@ _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class SalvagePlan(msgspec.Struct, frozen=True):
-    """What a salvage takes.
+    """What a salvage takes."""
 
-    Attributes:
-        records: How many records of the log.
-        is_from_checkpoint: The state is that of the checkpoint, because it is newer than these records.
-        lost: What is lost, in words; empty when nothing is.
-    """
-
-    records: int
-    is_from_checkpoint: bool
-    lost: str
+    records: int  #: How many records of the log.
+    is_from_checkpoint: bool  #: The state is that of the checkpoint, because it is newer than these records.
+    lost: str  #: What is lost, in words; empty when nothing is.
 
 
 def plan_salvage(survey: DirectorySurvey) -> SalvagePlan | None:
@@ -98,10 +92,6 @@ def salvage(
             is recorded as cut off, and a resume asks before it repeats what may have taken effect.
         disk: Where.
         now: The time.
-
-    Raises:
-        CheckpointCorrupt: There is nothing to go on with.
-        StorageError: The target holds something, or the disk refused.
     """
     plan = plan_salvage(survey)
     if plan is None:

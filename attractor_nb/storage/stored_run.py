@@ -38,33 +38,21 @@ _SEE_DOCTOR = "attractor-nb doctor RUN_DIR says what can be saved"
 
 
 class StoredRun(msgspec.Struct, frozen=True):
-    """What a run directory holds.
+    """What a run directory holds."""
 
-    Attributes:
-        logs_root: The run directory.
-        manifest: Entries of manifest.json.
-        checkpoint: Entries of the newest valid checkpoint, or None: then ``tail`` is the whole log.
-        tail: The events after the checkpoint.
-        events: All events, in order.
-        source_text: The DOT source, or None when the directory does not have it.
-        is_legacy: Another engine wrote it; there are no events.
-        is_owned: A process owns it right now.
-        owner: ``pid``, ``host``, ``since`` and ``token`` of the last owner; empty when there is none.
-        problems: What was found damaged and could be made good, in words.
-        cut_bytes: Length of a last record that was never finished.
-    """
-
-    logs_root: Path
-    manifest: Mapping[str, Any]
+    logs_root: Path  #: The run directory.
+    manifest: Mapping[str, Any]  #: Entries of manifest.json.
+    #: Entries of the newest valid checkpoint, or None: then ``tail`` is the whole log.
     checkpoint: Mapping[str, Any] | None
-    tail: LoggedEvents
-    events: LoggedEvents
-    source_text: str | None
-    is_legacy: bool = False
-    is_owned: bool = False
+    tail: LoggedEvents  #: The events after the checkpoint.
+    events: LoggedEvents  #: All events, in order.
+    source_text: str | None  #: The DOT source, or None when the directory does not have it.
+    is_legacy: bool = False  #: Another engine wrote it; there are no events.
+    is_owned: bool = False  #: A process owns it right now.
+    #: ``pid``, ``host``, ``since`` and ``token`` of the last owner; empty when there is none.
     owner: Mapping[str, Any] = {}
-    problems: tuple[str, ...] = ()
-    cut_bytes: int = 0
+    problems: tuple[str, ...] = ()  #: What was found damaged and could be made good, in words.
+    cut_bytes: int = 0  #: Length of a last record that was never finished.
 
     @property
     def status(self) -> str:
@@ -76,12 +64,7 @@ class StoredRun(msgspec.Struct, frozen=True):
         return self.logs_root / recorded_name(node_id, self.manifest.get("stage_directories", {}))
 
     def read_stage_file(self, node_id: str, name: str, branch: str = "") -> str | None:
-        """The text of a file of a stage's latest visit; None when there is none.
-
-        Raises:
-            RunNotFound: There can be no such stage.
-            StorageError: The file is too large, no plain file, or cannot be read.
-        """
+        """The text of a file of a stage's latest visit; None when there is none."""
         if branch:
             names = BranchNames(places_of(self.events)).names_of(branch, node_id)
             return read_stage_text(self.logs_root.joinpath(*names), name, self.logs_root)
@@ -89,12 +72,7 @@ class StoredRun(msgspec.Struct, frozen=True):
 
 
 def check_directory(logs_root: Path) -> None:
-    """Check that a place can be a run's.
-
-    Raises:
-        RunNotFound: There is no directory.
-        StorageError: There is no telling.
-    """
+    """Check that a place can be a run's."""
     try:
         is_there = logs_root.is_dir()
     except OSError as error:
@@ -104,11 +82,7 @@ def check_directory(logs_root: Path) -> None:
 
 
 def has_event_log(logs_root: Path) -> bool:
-    """Whether a run of ours is there; without a log it can only be one of the older layout.
-
-    Raises:
-        StorageError: The directory may not be entered, so there is no telling.
-    """
+    """Whether a run of ours is there; without a log it can only be one of the older layout."""
     try:
         os.lstat(logs_root / EVENT_LOG_NAME)
     except (FileNotFoundError, NotADirectoryError):
@@ -119,21 +93,13 @@ def has_event_log(logs_root: Path) -> bool:
 
 
 def read_facts(logs_root: Path) -> dict[str, Any]:
-    """The manifest of a run, made again from its log when its file is lost.
-
-    Raises:
-        CheckpointCorrupt, StorageError: The file is lost, and the log is damaged or cannot be read.
-    """
+    """The manifest of a run, made again from its log when its file is lost."""
     manifest, _ = read_manifest(logs_root)
     return manifest or manifest_from_events(read_log(logs_root).events)
 
 
 def current_directory(logs_root: Path) -> Path:
-    """The directory in which a run stands, with its open questions: its own, or that of its latest restart.
-
-    Raises:
-        CheckpointCorrupt, StorageError: As of `read_facts`.
-    """
+    """The directory in which a run stands, with its open questions: its own, or that of its latest restart."""
     return current_status(logs_root, read_facts(logs_root)).logs_root
 
 
@@ -143,12 +109,6 @@ def read_run(logs_root: Path, scan: LogScan | None = None) -> StoredRun:
     Args:
         logs_root: The run directory.
         scan: What its log holds, when the owner asks, who has read it already.
-
-    Raises:
-        RunNotFound: There is no run.
-        CheckpointCorrupt: The log is damaged, or ends before a record that checkpoint or manifest knows;
-            or nothing of a legacy run is valid.
-        StorageError: The disk refused.
     """
     logs_root = logs_root.absolute()
     check_directory(logs_root)

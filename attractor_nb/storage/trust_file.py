@@ -42,15 +42,10 @@ Row = tuple[str, str, str]
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """What was let run at a place.
+    """What was let run at a place."""
 
-    Attributes:
-        full_hash: The hash of its commands.
-        commands: The commands themselves; None when they were not to be kept, or too long.
-    """
-
-    full_hash: str
-    commands: tuple[Row, ...] | None
+    full_hash: str  #: The hash of its commands.
+    commands: tuple[Row, ...] | None  #: The commands themselves; None when they were not to be kept, or too long.
 
 
 class TrustFile:

@@ -92,19 +92,12 @@ class FolderFiles:
 
 @dataclass(frozen=True, slots=True)
 class StageTrial:
-    """What one attempt did.
+    """What one attempt did."""
 
-    Attributes:
-        outcome: What the handler returned.
-        events: The events that it emitted.
-        files: The files that it wrote.
-        context: The context that it was given, with its own changes.
-    """
-
-    outcome: Outcome | None
-    events: tuple[Event, ...]
-    files: FolderFiles
-    context: Context
+    outcome: Outcome | None  #: What the handler returned.
+    events: tuple[Event, ...]  #: The events that it emitted.
+    files: FolderFiles  #: The files that it wrote.
+    context: Context  #: The context that it was given, with its own changes.
 
 
 async def try_stage(

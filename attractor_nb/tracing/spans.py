@@ -56,14 +56,10 @@ _OF_AN_ATTEMPT: Final = (InterviewStarted, InterviewCompleted, InterviewTimeout)
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A span that has begun.
-
-    Attributes:
-        began: When, in nanoseconds since 1970.
-    """
+    """A span that has begun."""
 
     span: Span
-    began: int
+    began: int  #: When, in nanoseconds since 1970.
     within: Key
 
 

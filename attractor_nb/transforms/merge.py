@@ -40,10 +40,6 @@ class MergeTransform:
             connect: Edges from a source to one target or several. The prefixed id of its start stands for all
                 its first nodes, the prefixed id of its exit for all its last nodes; both are not nodes of the
                 merged graph.
-
-        Raises:
-            OptionError: It is no graph, or does not have exactly one start and one exit.
-            DotSyntaxError: Its text does not parse.
         """
         given = graph_of(other)
         if given is other or isinstance(other, str):
@@ -56,11 +52,7 @@ class MergeTransform:
         self._connect = dict(connect or {})
 
     def apply(self, graph: Graph) -> Graph:
-        """Return both graphs merged into one; the given graph stays unchanged.
-
-        Raises:
-            OptionError: Both have a node with the same id, or a connection names an unknown node.
-        """
+        """Return both graphs merged into one; the given graph stays unchanged."""
         known = {*graph.nodes, *(node.id for node in self._inside.nodes), self._inside.start, self._inside.exit}
         edges = [*graph.edges]
         for source, given in self._connect.items():
@@ -92,10 +84,6 @@ def replaced(graph: Graph, node_id: str, other: Any, prefix: str) -> Graph:
     Args:
         other: A ``Graph``, DOT text, or a ``Pipeline``.
         prefix: The prefix for the ids of the other graph.
-
-    Raises:
-        OptionError: There is no such node, it is a start or exit node, or the other graph does not have
-            exactly one start and one exit.
     """
     if node_id not in graph.nodes:
         raise OptionError(f'the pipeline has no node "{node_id}"{did_you_mean(node_id, graph.nodes)}')

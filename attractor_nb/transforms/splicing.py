@@ -32,31 +32,18 @@ _HOOKS: Final = ("tool_hooks.pre", "tool_hooks.post", "tool_hooks.timeout")
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The nodes and edges of a graph without its start and exit, with prefixed ids.
+    """The nodes and edges of a graph without its start and exit, with prefixed ids."""
 
-    Attributes:
-        start: Prefixed id of the start that is left out.
-        exit: Prefixed id of the exit that is left out.
-        edges: The edges between them.
-        entries: The edges that left the start.
-        leavings: The edges that entered the exit.
-        subgraphs: The groups, with the members that are left; parents count from 0.
-    """
-
-    start: str
-    exit: str
+    start: str  #: Prefixed id of the start that is left out.
+    exit: str  #: Prefixed id of the exit that is left out.
     nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
-    entries: tuple[Edge, ...]
-    leavings: tuple[Edge, ...]
-    subgraphs: tuple[Subgraph, ...]
+    edges: tuple[Edge, ...]  #: The edges between them.
+    entries: tuple[Edge, ...]  #: The edges that left the start.
+    leavings: tuple[Edge, ...]  #: The edges that entered the exit.
+    subgraphs: tuple[Subgraph, ...]  #: The groups, with the members that are left; parents count from 0.
 
     def entry_for(self, what: str) -> str:
-        """The first node, when there is only one.
-
-        Raises:
-            OptionError: It begins with several nodes, and ``what`` needs one.
-        """
+        """The first node, when there is only one."""
         targets = list(dict.fromkeys(edge.target for edge in self.entries))
         if len(targets) != 1:
             raise OptionError(
@@ -67,12 +54,7 @@ class Inside:
 
 
 def graph_of(other: Any) -> Graph:
-    """Return the graph of a ``Graph``, a DOT text, or an object with a ``graph``, such as a ``Pipeline``.
-
-    Raises:
-        OptionError: It is something else.
-        DotSyntaxError: The text does not parse.
-    """
+    """Return the graph of a ``Graph``, a DOT text, or an object with a ``graph``, such as a ``Pipeline``."""
     found = parse_dot(other) if isinstance(other, str) else getattr(other, "graph", other)
     if not isinstance(found, Graph):
         raise OptionError(
@@ -83,11 +65,7 @@ def graph_of(other: Any) -> Graph:
 
 
 def inside_of(graph: Graph, prefix: str) -> Inside:
-    """The inside of a graph.
-
-    Raises:
-        OptionError: It has not exactly one start and one exit, or nothing between them.
-    """
+    """The inside of a graph."""
     if len(graph.start_nodes) != 1 or len(graph.exit_nodes) != 1:
         raise OptionError(
             f"the graph {graph.name or 'without a name'} has {len(graph.start_nodes)} starts and "
@@ -119,11 +97,7 @@ def inside_of(graph: Graph, prefix: str) -> Inside:
 
 
 def with_inside(host: Graph, inside: Inside, edges: Iterable[Edge]) -> Graph:
-    """Return a host with the nodes and edges of an inside, and new edges that replace its own.
-
-    Raises:
-        OptionError: Both have a node of the same id.
-    """
+    """Return a host with the nodes and edges of an inside, and new edges that replace its own."""
     twice = [node.id for node in inside.nodes if node.id in host.nodes]
     if twice:
         raise OptionError(f'both graphs have a node "{twice[0]}"', hint="choose another prefix")

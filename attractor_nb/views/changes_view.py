@@ -24,17 +24,11 @@ CHANGES_NAME: Final = "changes.diff"
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that changed.
+    """A file that changed."""
 
-    Attributes:
-        path: Where it is in the repository.
-        added: Lines that it has more; None for one that is not text.
-        removed: Lines that it had; likewise.
-    """
-
-    path: str
-    added: int | None
-    removed: int | None
+    path: str  #: Where it is in the repository.
+    added: int | None  #: Lines that it has more; None for one that is not text.
+    removed: int | None  #: Lines that it had; likewise.
 
     def __str__(self) -> str:
         if self.added is None:
@@ -44,20 +38,13 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a run has changed.
+    """What a run has changed."""
 
-    Attributes:
-        branch: The run's branch.
-        base: The commit with which it is compared.
-        files: The files, in the order of the diff.
-        diff: The unified diff, cut where it is very long.
-    """
-
-    branch: str
+    branch: str  #: The run's branch.
     repository: str
-    base: str
-    files: tuple[ChangedFile, ...]
-    diff: str
+    base: str  #: The commit with which it is compared.
+    files: tuple[ChangedFile, ...]  #: The files, in the order of the diff.
+    diff: str  #: The unified diff, cut where it is very long.
 
     @property
     def advice(self) -> str:

@@ -44,66 +44,40 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node.
-
-    Attributes:
-        shape: Its outline.
-        lines: Its label, wrapped.
-        detail: The small grey line, or empty.
-        width: Width of the outline.
-        height: Height of the same.
-        gutter: Room on either side of the label of a round end: a sign stands in one, counts in the other.
-    """
+    """A node."""
 
     node_id: str
-    shape: Shape
-    lines: tuple[str, ...]
-    detail: str
-    width: float
-    height: float
-    gutter: float = 35.0
+    shape: Shape  #: Its outline.
+    lines: tuple[str, ...]  #: Its label, wrapped.
+    detail: str  #: The small grey line, or empty.
+    width: float  #: Width of the outline.
+    height: float  #: Height of the same.
+    gutter: float = 35.0  #: Room on either side of the label of a round end: a sign stands in one, counts in the other.
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An edge between two boxes, given by their positions in ``Scene.boxes``.
+    """An edge between two boxes, given by their positions in ``Scene.boxes``."""
 
-    Attributes:
-        index: Position of the edge in ``Graph.edges``.
-        lines: Wrapped label, or the condition when there is no label; empty for neither.
-        is_mono: The text is a condition.
-        width: Width of the label with its background; 0 without label.
-        height: Height of the same.
-        others: Positions of further edges that it stands for: those of branches drawn as one box.
-    """
-
-    index: int
+    index: int  #: Position of the edge in ``Graph.edges``.
     source: int
     target: int
-    lines: tuple[str, ...] = ()
-    is_mono: bool = False
-    width: float = 0.0
-    height: float = 0.0
-    others: tuple[int, ...] = ()
+    lines: tuple[str, ...] = ()  #: Wrapped label, or the condition when there is no label; empty for neither.
+    is_mono: bool = False  #: The text is a condition.
+    width: float = 0.0  #: Width of the label with its background; 0 without label.
+    height: float = 0.0  #: Height of the same.
+    others: tuple[int, ...] = ()  #: Positions of further edges that it stands for: those of branches drawn as one box.
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A subgraph, or the lane of a branch.
+    """A subgraph, or the lane of a branch."""
 
-    Attributes:
-        label: Its title; a lane's has none, the label is told by its tooltip.
-        members: Member boxes, nested ones included.
-        parent: Position of the enclosing panel.
-        is_lane: It is the lane of a branch.
-        is_stack: It is the lane of all branches that a picture draws as one box.
-    """
-
-    label: str
-    members: tuple[int, ...]
-    parent: int | None = None
-    is_lane: bool = False
-    is_stack: bool = False
+    label: str  #: Its title; a lane's has none, the label is told by its tooltip.
+    members: tuple[int, ...]  #: Member boxes, nested ones included.
+    parent: int | None = None  #: Position of the enclosing panel.
+    is_lane: bool = False  #: It is the lane of a branch.
+    is_stack: bool = False  #: It is the lane of all branches that a picture draws as one box.
 
     @property
     def title(self) -> str:
@@ -113,22 +87,14 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything that a layout needs.
+    """Everything that a layout needs."""
 
-    Attributes:
-        boxes: The nodes.
-        links: The edges.
-        panels: Subgraphs and lanes, outer ones before inner ones.
-        direction: Where the flow goes.
-        unframed: How many subgraphs have no panel, because the drawing is too large for theirs.
-        longest: How long a flow to the side may be, in pixels, before it goes on in the next row; 0 for any.
-    """
-
-    boxes: tuple[Box, ...]
-    links: tuple[Link, ...]
-    panels: tuple[Panel, ...] = ()
-    direction: Direction = Direction.DOWN
-    unframed: int = 0
+    boxes: tuple[Box, ...]  #: The nodes.
+    links: tuple[Link, ...]  #: The edges.
+    panels: tuple[Panel, ...] = ()  #: Subgraphs and lanes, outer ones before inner ones.
+    direction: Direction = Direction.DOWN  #: Where the flow goes.
+    unframed: int = 0  #: How many subgraphs have no panel, because the drawing is too large for theirs.
+    #: How long a flow to the side may be, in pixels, before it goes on in the next row; 0 for any.
     longest: float = 0.0
 
     def without_texts(self) -> Scene:

@@ -23,33 +23,20 @@ _NOTHING: Final = Usage()
 
 
 class AttemptSpending(NamedTuple):
-    """What one attempt consumed.
+    """What one attempt consumed."""
 
-    Attributes:
-        visit: Number of the visit to its node.
-        attempt: Number of the try within the visit.
-        status: How it ended.
-        usage: What it consumed.
-        branch: Path of the branch that it was in, or empty.
-    """
-
-    visit: int
-    attempt: int
-    status: str
-    usage: Usage
-    branch: str = ""
+    visit: int  #: Number of the visit to its node.
+    attempt: int  #: Number of the try within the visit.
+    status: str  #: How it ended.
+    usage: Usage  #: What it consumed.
+    branch: str = ""  #: Path of the branch that it was in, or empty.
 
 
 class CallCount(NamedTuple):
-    """Calls that a stage has made.
+    """Calls that a stage has made."""
 
-    Attributes:
-        model: Requests to models, those that failed too.
-        tools: Calls of tools, those that a hook skipped too.
-    """
-
-    model: int = 0
-    tools: int = 0
+    model: int = 0  #: Requests to models, those that failed too.
+    tools: int = 0  #: Calls of tools, those that a hook skipped too.
 
     def plus(self, event: StageEvent) -> CallCount:
         """With one call more."""
@@ -71,16 +58,11 @@ _NO_CALL: Final = CallCount()
 
 
 class OpenSpending(Struct):
-    """What an attempt that goes on has done so far.
-
-    Attributes:
-        usage: What they consumed.
-        child: What its child run has consumed so far.
-    """
+    """What an attempt that goes on has done so far."""
 
     calls: CallCount = _NO_CALL
-    usage: Usage = _NOTHING
-    child: Usage = _NOTHING
+    usage: Usage = _NOTHING  #: What they consumed.
+    child: Usage = _NOTHING  #: What its child run has consumed so far.
 
 
 def so_far(view: RunView) -> Usage:

@@ -134,11 +134,7 @@ class DaskLifeline:
     """The scheduler's own ways: cancelled keys, events under a topic, and a queue for the claim."""
 
     def __init__(self, task: StageTask) -> None:
-        """Find the worker.
-
-        Raises:
-            ValueError: This is no thread of a Dask worker.
-        """
+        """Find the worker."""
         from distributed import get_worker  # noqa: PLC0415 - only where Dask runs us
 
         self._worker: Any = get_worker()
@@ -194,21 +190,15 @@ class DaskLifeline:
 
 @dataclass(slots=True)
 class TaskListener:
-    """Hears one task.
+    """Hears one task."""
 
-    Attributes:
-        on_output: Given ``(channel, text)`` as output arrives.
-        on_worker: Given the name of a worker that begins it, each time one does.
-        received: How many characters of each channel arrived while it was at work.
-        ended: Set when the worker said that the work has ended after it was cut.
-        is_cut: It was cut off.
-    """
-
-    on_output: Callable[[str, str], None]
-    on_worker: Callable[[str], None]
+    on_output: Callable[[str, str], None]  #: Given ``(channel, text)`` as output arrives.
+    on_worker: Callable[[str], None]  #: Given the name of a worker that begins it, each time one does.
+    #: How many characters of each channel arrived while it was at work.
     received: dict[str, int] = field(default_factory=dict[str, int])
+    #: Set when the worker said that the work has ended after it was cut.
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    is_cut: bool = False
+    is_cut: bool = False  #: It was cut off.
     _writer: asyncio.StreamWriter | None = None
 
     def take(self, message: Any) -> None:

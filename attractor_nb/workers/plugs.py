@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
 
 def check_executor(executor: object) -> None:
-    """Check what ``executor=`` was given, before anything is made for a run.
-
-    Raises:
-        OptionError: It is none, and what to give.
-    """
+    """Check what ``executor=`` was given, before anything is made for a run."""
     if isinstance(executor, Executor) or (callable(executor) and not isinstance(executor, type)):
         return
     kind = type(executor)
@@ -56,9 +52,6 @@ def packed(plug: object, what: str) -> bytes:
     Args:
         plug: The object.
         what: What it is, for messages: ``the backend``.
-
-    Raises:
-        OptionError: It cannot be pickled, or holds a secret.
     """
     try:
         data = _dumps()(plug)
@@ -96,9 +89,6 @@ class ShippedBackend:
             shipping: The way.
             backend: What answers.
             name: Its name, when it has one: then the worker makes its own.
-
-        Raises:
-            OptionError: It cannot be pickled.
         """
         self._shipping = shipping
         self._backend = backend
@@ -160,11 +150,7 @@ class ShippedProcesses:
         output_directory: Path | None = None,  # noqa: ARG002 - its files come back with the report
         on_output: Any = None,  # noqa: ARG002 - the stage's own stream
     ) -> CommandOutput:
-        """How the command ended there.
-
-        Raises:
-            StageError: It could not be started there, or its time limit is not the command's own.
-        """
+        """How the command ended there."""
         work = {
             "command": command if isinstance(command, str) else list(command),
             "environment": dict(env or {}),
@@ -232,11 +218,7 @@ def _take_over(report: StageReport, context: Context) -> None:
 
 
 def _outcome_of(report: StageReport) -> Outcome:
-    """The outcome that a plug returned there.
-
-    Raises:
-        StageError: The plug raised, or its time was over: the failure is observed, and not its own word.
-    """
+    """The outcome that a plug returned there."""
     outcome = Outcome.from_plain(report.outcome)
     if report.is_failure:
         raise _error_of(outcome)

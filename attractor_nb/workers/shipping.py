@@ -58,12 +58,7 @@ class Shipping:
         self._making = asyncio.Lock()
 
     async def open(self) -> None:
-        """Check that a worker answers.
-
-        Raises:
-            RetryableError: Nobody does in time.
-            TerminalError: The executor takes no task, or its workers cannot read ours.
-        """
+        """Check that a worker answers."""
         await self._listening.open()
         future, _ = await self._submit(probe)
         waiting = asyncio.wrap_future(future)
@@ -105,11 +100,6 @@ class Shipping:
             work: What is to be done, as plain values.
             plug: The pickled backend or handler.
             timeout_seconds: After which the worker ends it.
-
-        Raises:
-            WorkerLost: It was begun, and what it did is not known.
-            TerminalError: It cannot be done.
-            StorageError: What came back cannot be written.
         """
         scope = current_stage()
         task = self._task(
@@ -145,10 +135,6 @@ class Shipping:
             work: What is to be done, as plain values.
             plug: The pickled backend and handlers.
             is_once: It may have an effect that must not happen twice unasked.
-
-        Raises:
-            WorkerLost: It was begun, and what it did is not known.
-            TerminalError: It cannot be done.
         """
         task = self._task(ROW, work, is_once=is_once)
         listener = TaskListener(on_output=lambda _channel, _text: None, on_worker=lambda _worker: None)
@@ -206,11 +192,7 @@ class Shipping:
             self._executor = None
 
     async def _watch(self, waiting: asyncio.Future[Any], subject: str) -> None:
-        """Wait for the end of a task, for as long as the executor is there.
-
-        Raises:
-            WorkerLost: It has been gone for as long as it is waited for.
-        """
+        """Wait for the end of a task, for as long as the executor is there."""
         gone_since: float | None = None
         now = asyncio.get_running_loop().time
         while not (await asyncio.wait({waiting}, timeout=LOOK_SECONDS))[0]:
@@ -223,11 +205,7 @@ class Shipping:
                 raise WorkerLost(f"the worker of {subject} was lost: {problem}")
 
     async def _await_workers(self, subject: str) -> None:
-        """Wait until there is anybody to ship to.
-
-        Raises:
-            TerminalError: There is nobody for as long as it is waited for.
-        """
+        """Wait until there is anybody to ship to."""
         now = asyncio.get_running_loop().time
         give_up = now() + self._wait_seconds
         while problem := self._cluster.known_problem:
@@ -287,11 +265,7 @@ class _Payload:
 
 
 def made(spec: ExecutorSpec) -> Executor:
-    """The executor that an option means.
-
-    Raises:
-        OptionError: It means none.
-    """
+    """The executor that an option means."""
     executor: Any = spec if isinstance(spec, Executor) else spec()
     if not isinstance(executor, Executor):
         raise OptionError(
@@ -302,11 +276,7 @@ def made(spec: ExecutorSpec) -> Executor:
 
 
 def _refuse_secrets(payload: _Payload) -> None:
-    """Keep secrets here: what a worker needs of them it has in its own environment.
-
-    Raises:
-        TerminalError: The task holds one.
-    """
+    """Keep secrets here: what a worker needs of them it has in its own environment."""
     if redacted_value(payload.task.work) is not payload.task.work:
         raise TerminalError(
             f"{payload.subject} holds a secret, and secrets do not travel to workers",

@@ -39,11 +39,7 @@ def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
 
 @contextlib.asynccontextmanager
 async def named_backend(name: str) -> AsyncGenerator[CodergenBackend]:
-    """The backend of a name, started; the same one for all tasks of this process.
-
-    Raises:
-        OptionError: It is not installed on this worker.
-    """
+    """The backend of a name, started; the same one for all tasks of this process."""
     kept = _KEPT.get(name)
     if kept is None:
         kept = _KEPT[name] = _Kept(name, resolve_backend(name), asyncio.get_running_loop())

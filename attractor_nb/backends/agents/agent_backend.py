@@ -138,11 +138,7 @@ class AgentBackend:
     async def _turn(
         self, node: Node, prompt: str, scope: StageScope | None, saved: SavedSession
     ) -> tuple[Response, SavedSession]:
-        """Have the agent answer once: its last message, and the session as it is then; without an id if it told none.
-
-        Raises:
-            RetryableError, TerminalError, StageError: As of ``run``.
-        """
+        """Have the agent answer once: its last message, and the session as it is then; without an id if it told none."""
         call = self._call(node, prompt, scope, saved.session)
         listener = self._listener(scope)
         usage, finish, error = None, "", "it was cut off"
@@ -255,11 +251,7 @@ class AgentBackend:
         return usage if price is None else usage.with_price(price)
 
     def _response(self, listener: Listener, result: CommandResult, usage: Usage | None) -> Response:
-        """The answer of a call that succeeded.
-
-        Raises:
-            StageError: It did not.
-        """
+        """The answer of a call that succeeded."""
         transcript, ended = listener.transcript, listener.transcript.ended
         if ended is not None and not transcript.is_against_itself and result.exit_code == 0:
             note = denials(self.dialect, transcript.denied) if transcript.denied else ""
@@ -275,12 +267,7 @@ class AgentBackend:
         return SavedSession.read(conversation.read(), self.dialect.name, conversation.thread)
 
     async def _run(self, call: AgentCall, scope: StageScope | None, listener: Listener) -> CommandResult:
-        """Run the program to its end, or a little longer than to its last word.
-
-        Raises:
-            TerminalError: It cannot be started.
-            StorageError: What it says cannot be written.
-        """
+        """Run the program to its end, or a little longer than to its last word."""
         processes, directory = self._place(scope)
         text = self.dialect.stdin(call)
         if scope is not None:
@@ -365,11 +352,7 @@ def _tell(scope: StageScope | None, message: str) -> None:
 
 
 def texts(name: str, value: Sequence[str], example: str) -> tuple[str, ...]:
-    """An argument that is a list of texts.
-
-    Raises:
-        OptionError: It is something else.
-    """
+    """An argument that is a list of texts."""
     if isinstance(value, str) or not all(isinstance(text, str) for text in value):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise OptionError(f"{name} must be a list of texts, not {value!r:.80}", hint=example)
     return tuple(value)

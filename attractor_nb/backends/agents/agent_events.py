@@ -26,168 +26,103 @@ _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """The agent has a session.
+    """The agent has a session."""
 
-    Attributes:
-        session: Its id, by which it can be gone on with; empty when it has none that is one.
-        model: The model, when it is told.
-    """
-
-    session: str = ""
-    model: str = ""
+    session: str = ""  #: Its id, by which it can be gone on with; empty when it has none that is one.
+    model: str = ""  #: The model, when it is told.
 
 
 @dataclass(frozen=True, slots=True)
 class TextWritten:
-    """The agent wrote text.
-
-    Attributes:
-        is_whole: A message of its own; else it goes on with the one before.
-    """
+    """The agent wrote text."""
 
     text: str
-    is_whole: bool = True
+    is_whole: bool = True  #: A message of its own; else it goes on with the one before.
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """The agent calls a tool of its own.
+    """The agent calls a tool of its own."""
 
-    Attributes:
-        call_id: The agent's name of the call.
-        is_background: It starts work that goes on behind the call.
-        ends_work: The id of the background work that it ends, or empty.
-    """
-
-    call_id: str
+    call_id: str  #: The agent's name of the call.
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=no_values)
-    is_background: bool = False
-    ends_work: str = ""
+    is_background: bool = False  #: It starts work that goes on behind the call.
+    ends_work: str = ""  #: The id of the background work that it ends, or empty.
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswered:
-    """A call has ended.
+    """A call has ended."""
 
-    Attributes:
-        call_id: The agent's name of the call.
-        result: What the agent was told.
-        error: Why it failed or was not allowed, or empty.
-        called: The call itself, where the stream tells it only now.
-        is_denied: It was not made: the agent may not call this tool.
-    """
-
-    call_id: str
-    result: str = ""
-    error: str = ""
-    called: ToolCalled | None = None
-    is_denied: bool = False
+    call_id: str  #: The agent's name of the call.
+    result: str = ""  #: What the agent was told.
+    error: str = ""  #: Why it failed or was not allowed, or empty.
+    called: ToolCalled | None = None  #: The call itself, where the stream tells it only now.
+    is_denied: bool = False  #: It was not made: the agent may not call this tool.
 
 
 @dataclass(frozen=True, slots=True)
 class WorkBegan:
-    """Work began that may go on when the agent has said its last word.
+    """Work began that may go on when the agent has said its last word."""
 
-    Attributes:
-        work_id: The agent's name of the work.
-        what: What it is, for people.
-        call_id: The call that started it, or empty.
-        is_background: It goes on behind its call; else the call itself says so, or it ends with the call.
-    """
-
-    work_id: str
-    what: str = ""
-    call_id: str = ""
-    is_background: bool = False
+    work_id: str  #: The agent's name of the work.
+    what: str = ""  #: What it is, for people.
+    call_id: str = ""  #: The call that started it, or empty.
+    is_background: bool = False  #: It goes on behind its call; else the call itself says so, or it ends with the call.
 
 
 @dataclass(frozen=True, slots=True)
 class WorkEnded:
-    """Work has ended.
+    """Work has ended."""
 
-    Attributes:
-        work_id: The agent's name of the work.
-        is_stopped: It was stopped before it was done.
-        what: What it was, for people.
-    """
-
-    work_id: str
-    is_stopped: bool = False
-    what: str = ""
+    work_id: str  #: The agent's name of the work.
+    is_stopped: bool = False  #: It was stopped before it was done.
+    what: str = ""  #: What it was, for people.
 
 
 @dataclass(frozen=True, slots=True)
 class Complained:
-    """Something went wrong. The agent may still fix it; when it does not, this is why.
-
-    Attributes:
-        status: HTTP status that the model's server gave, or 0.
-        is_final: The agent has failed, whatever it says after this (ruling 47).
-        kind: What went wrong, where the words need not be asked.
-    """
+    """Something went wrong. The agent may still fix it; when it does not, this is why."""
 
     message: str
-    status: int = 0
-    is_final: bool = False
-    kind: FailureKind | None = None
+    status: int = 0  #: HTTP status that the model's server gave, or 0.
+    is_final: bool = False  #: The agent has failed, whatever it says after this (ruling 47).
+    kind: FailureKind | None = None  #: What went wrong, where the words need not be asked.
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What an agent that tells no price consumed of one model.
+    """What an agent that tells no price consumed of one model."""
 
-    Attributes:
-        model: The model; empty where the agent does not say.
-        input_tokens: Tokens sent, those of the cache among them.
-        output_tokens: Tokens received.
-        cache_read_tokens: How many of those sent the cache held.
-    """
-
-    model: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
+    model: str = ""  #: The model; empty where the agent does not say.
+    input_tokens: int = 0  #: Tokens sent, those of the cache among them.
+    output_tokens: int = 0  #: Tokens received.
+    cache_read_tokens: int = 0  #: How many of those sent the cache held.
 
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """What one message of a model has consumed so far.
+    """What one message of a model has consumed so far."""
 
-    Attributes:
-        message: The message's id; empty for the one that was named last.
-        tokens: All of it so far.
-    """
-
-    message: str
-    tokens: Tokens
+    message: str  #: The message's id; empty for the one that was named last.
+    tokens: Tokens  #: All of it so far.
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The agent's own word on how it ended.
+    """The agent's own word on how it ended."""
 
-    Attributes:
-        text: Its answer; None: what it said last.
-        is_failure: It failed, whatever it said before.
-        error: Why it failed; empty when it does not say.
-        status: HTTP status that the model's server gave, or 0.
-        usage: What it consumed; None when it does not say.
-        is_truncated: A limit cut the answer off.
-        tokens: What can be priced by a price list, for an agent that tells no price.
-        denied: Tools that the agent wanted to call and was not allowed to, each as often as it tried.
-        kind: Why it failed, where the words need not be asked.
-    """
-
-    text: str | None = None
-    is_failure: bool = False
-    error: str = ""
-    status: int = 0
-    usage: Usage | None = None
-    is_truncated: bool = False
-    tokens: tuple[Tokens, ...] = ()
+    text: str | None = None  #: Its answer; None: what it said last.
+    is_failure: bool = False  #: It failed, whatever it said before.
+    error: str = ""  #: Why it failed; empty when it does not say.
+    status: int = 0  #: HTTP status that the model's server gave, or 0.
+    usage: Usage | None = None  #: What it consumed; None when it does not say.
+    is_truncated: bool = False  #: A limit cut the answer off.
+    tokens: tuple[Tokens, ...] = ()  #: What can be priced by a price list, for an agent that tells no price.
+    #: Tools that the agent wanted to call and was not allowed to, each as often as it tried.
     denied: tuple[str, ...] = ()
-    kind: FailureKind | None = None
+    kind: FailureKind | None = None  #: Why it failed, where the words need not be asked.
 
 
 AgentEvent = Began | TextWritten | ToolCalled | ToolAnswered | WorkBegan | WorkEnded | Consumed | Complained | Ended

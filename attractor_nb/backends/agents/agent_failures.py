@@ -190,19 +190,12 @@ _STATUS_IN_WORDS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AgentFailure:
-    """A call that failed.
+    """A call that failed."""
 
-    Attributes:
-        words: What the agent said about it.
-        status: HTTP status that the model's server gave, or 0.
-        exit_code: The program's; negative: the signal that ended it.
-        kind: What went wrong, where the agent says it by more than words.
-    """
-
-    words: str = ""
-    status: int = 0
-    exit_code: int = 0
-    kind: FailureKind | None = None
+    words: str = ""  #: What the agent said about it.
+    status: int = 0  #: HTTP status that the model's server gave, or 0.
+    exit_code: int = 0  #: The program's; negative: the signal that ended it.
+    kind: FailureKind | None = None  #: What went wrong, where the agent says it by more than words.
 
 
 def kind_of(failure: AgentFailure, exit_kinds: Mapping[int, FailureKind]) -> FailureKind:

@@ -26,11 +26,10 @@ class SaysWhenOver(Protocol):
     """What listens to an agent.
 
     Attributes:
-        moved: Set whenever ``grace_seconds`` begins anew, or is no longer.
         grace_seconds: How long it may go on from then; None while it has not said its last word.
     """
 
-    moved: asyncio.Event
+    moved: asyncio.Event  #: Set whenever ``grace_seconds`` begins anew, or is no longer.
 
     @property
     def grace_seconds(self) -> float | None:

@@ -33,15 +33,10 @@ MAX_ARGUMENT_BYTES: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A program that is known by its command alone (``dialect.Dialect``).
+    """A program that is known by its command alone (``dialect.Dialect``)."""
 
-    Attributes:
-        name: The program, as messages name it.
-        words: Its arguments, with the places of task and model in them.
-    """
-
-    name: str
-    words: tuple[str, ...]
+    name: str  #: The program, as messages name it.
+    words: tuple[str, ...]  #: Its arguments, with the places of task and model in them.
     title: str = "the program"
     install: str = "see its documentation"
     keys: tuple[str, ...] = ("as its documentation says",)
@@ -54,11 +49,7 @@ class CommandLine:
     tool_names: ClassVar[frozenset[str]] = frozenset()
 
     def arguments(self, call: AgentCall) -> list[str]:
-        """The words with what stands for them. One that names the model is left out where nobody names one.
-
-        Raises:
-            TerminalError: The task is too long to be an argument.
-        """
+        """The words with what stands for them. One that names the model is left out where nobody names one."""
         given: list[str] = []
         for word in self.words:
             if MODEL in word and not call.model:

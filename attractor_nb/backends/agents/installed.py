@@ -28,21 +28,13 @@ _VERSION: Final = re.compile(r"(?<!\d)\d+\.\d+[\w.+-]*")
 
 @dataclass(frozen=True, slots=True)
 class InstalledAgent:
-    """What there is of an agent here.
+    """What there is of an agent here."""
 
-    Attributes:
-        name: ``claude``, ``codex`` or ``gemini``.
-        executable: Path of its program, or empty when there is none on the PATH.
-        version: What it says its version is, or empty.
-        problem: Why its version is not known though it is installed, or empty.
-        install: The command that installs it.
-    """
-
-    name: str
-    executable: str = ""
-    version: str = ""
-    problem: str = ""
-    install: str = ""
+    name: str  #: ``claude``, ``codex`` or ``gemini``.
+    executable: str = ""  #: Path of its program, or empty when there is none on the PATH.
+    version: str = ""  #: What it says its version is, or empty.
+    problem: str = ""  #: Why its version is not known though it is installed, or empty.
+    install: str = ""  #: The command that installs it.
 
     @property
     def is_installed(self) -> bool:
@@ -69,9 +61,6 @@ def find_executable(dialect: Dialect, executable: str = "") -> str:
     Args:
         dialect: The agent.
         executable: Its path or name, where it is not that of the agent.
-
-    Raises:
-        OptionError: There is no such program; the hint is how to get it.
     """
     if found := shutil.which(executable or dialect.name):
         return found

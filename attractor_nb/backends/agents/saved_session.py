@@ -19,29 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SavedSession:
-    """A session as a thread keeps it.
+    """A session as a thread keeps it."""
 
-    Attributes:
-        agent: Whose it is.
-        session: Its id.
-        input_tokens: Tokens sent in it so far, for an agent that tells no other count.
-        output_tokens: Tokens received in it so far, likewise.
-        cache_read_tokens: How many of those sent the cache held, likewise.
-    """
-
-    agent: str
-    session: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
+    agent: str  #: Whose it is.
+    session: str = ""  #: Its id.
+    input_tokens: int = 0  #: Tokens sent in it so far, for an agent that tells no other count.
+    output_tokens: int = 0  #: Tokens received in it so far, likewise.
+    cache_read_tokens: int = 0  #: How many of those sent the cache held, likewise.
 
     @classmethod
     def read(cls, text: str, agent: str, thread: str) -> SavedSession:
-        """The session that a thread has kept; one without an id at the thread's beginning.
-
-        Raises:
-            TerminalError: Somebody else has kept it: this agent would begin anew, and nobody would notice.
-        """
+        """The session that a thread has kept; one without an id at the thread's beginning."""
         if not text:
             return cls(agent)
         try:

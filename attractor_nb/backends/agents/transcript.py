@@ -41,18 +41,12 @@ MAX_ARGUMENTS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool that has ended, or will not end any more.
-
-    Attributes:
-        began: When, by the clock of whoever listens.
-        result: The beginning of what the agent was told.
-        error: Why it failed, or empty.
-    """
+    """A call of a tool that has ended, or will not end any more."""
 
     call: ToolCalled
-    began: float
-    result: str = ""
-    error: str = ""
+    began: float  #: When, by the clock of whoever listens.
+    result: str = ""  #: The beginning of what the agent was told.
+    error: str = ""  #: Why it failed, or empty.
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -113,24 +107,15 @@ class BackgroundWork:
 
 @dataclass(slots=True)
 class Transcript:
-    """What the stream has said so far.
+    """What the stream has said so far."""
 
-    Attributes:
-        session: The session's id, or empty.
-        model: The model, or empty.
-        answer: The last message.
-        complaint: The last thing that went wrong; one that is final stays.
-        ended: The agent's own word on how it ended; None while it has not said it.
-        is_empty: It has said nothing at all.
-        denied: The tools that it was not allowed to call, each as often as it tried.
-    """
-
-    session: str = ""
-    model: str = ""
-    answer: str = ""
-    complaint: Complained | None = None
-    ended: Ended | None = None
-    is_empty: bool = True
+    session: str = ""  #: The session's id, or empty.
+    model: str = ""  #: The model, or empty.
+    answer: str = ""  #: The last message.
+    complaint: Complained | None = None  #: The last thing that went wrong; one that is final stays.
+    ended: Ended | None = None  #: The agent's own word on how it ended; None while it has not said it.
+    is_empty: bool = True  #: It has said nothing at all.
+    #: The tools that it was not allowed to call, each as often as it tried.
     denied: list[str] = field(default_factory=list[str])
     _is_open: bool = False
     _calls: dict[str, tuple[ToolCalled, float]] = field(default_factory=dict[str, "tuple[ToolCalled, float]"])

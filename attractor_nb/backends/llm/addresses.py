@@ -112,11 +112,7 @@ def settings_file() -> Path | None:
 
 
 def users_endpoints() -> dict[str, Endpoint]:
-    """The endpoints of the user's file; none when there is no file.
-
-    Raises:
-        OptionError: The file cannot be read, or an endpoint of it is none.
-    """
+    """The endpoints of the user's file; none when there is no file."""
     file = settings_file()
     try:
         if file is None or not file.is_file():
@@ -135,9 +131,6 @@ def endpoints_from(tables: Mapping[str, Any], where: str) -> dict[str, Endpoint]
     Args:
         tables: What is written of each: its fields, or an ``Endpoint``.
         where: Who wrote it, for messages.
-
-    Raises:
-        OptionError: One of them is none.
     """
     found: dict[str, Endpoint] = {}
     for name, facts in tables.items():

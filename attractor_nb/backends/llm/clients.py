@@ -66,11 +66,7 @@ class Clients:
         self._agents: dict[int, Agent[None, str]] = {}
 
     def model(self, target: Target) -> Model[Any]:
-        """The model of a target.
-
-        Raises:
-            CallFailed: The key, or a setting, that it needs is not set, or the environment keeps requests from leaving.
-        """
+        """The model of a target."""
         if missing := unset(target):
             raise CallFailed(without_settings(target, missing))
         address = address_of(target)
@@ -134,9 +130,6 @@ def http_client(timeout: httpx2.Timeout, *, is_here: bool, is_encrypted: bool) -
         timeout: How long it waits.
         is_here: It asks this machine alone, and no proxy.
         is_encrypted: It needs certificates.
-
-    Raises:
-        UnusableNetwork: The proxies or certificates that the environment names cannot be used.
     """
     known = (*WEB_PROXIES, *(SOCKS_PROXIES if find_spec("socksio") else ()))
     fault = None if is_here else proxy_fault(os.environ, _PROXIED, known)
@@ -155,11 +148,7 @@ def http_client(timeout: httpx2.Timeout, *, is_here: bool, is_encrypted: bool) -
 
 @lru_cache(maxsize=4)
 def _certificates(*named: str | None) -> ssl.SSLContext:
-    """The certificates that the environment names.
-
-    Raises:
-        UnusableNetwork: They cannot be read.
-    """
+    """The certificates that the environment names."""
     try:
         return httpx2.create_ssl_context()
     except OSError as error:
@@ -266,11 +255,7 @@ def _openai(target: Target, address: str, key: str, http: httpx2.AsyncClient) ->
 
 
 async def _bounded(response: httpx2.Response) -> None:
-    """Have a response end when it is longer than any answer may be, read as OpenAI streams it, and no page for people.
-
-    Raises:
-        CallFailed: It is a page for people: the address is not that of an interface.
-    """
+    """Have a response end when it is longer than any answer may be, read as OpenAI streams it, and no page for people."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if response.is_success and kind in _PAGES:
         raise CallFailed(no_interface(str(response.request.url), kind))

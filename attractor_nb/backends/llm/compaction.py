@@ -60,21 +60,13 @@ _MAX_ANSWER_TOKENS: Final = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """A conversation that fits.
+    """A conversation that fits."""
 
-    Attributes:
-        messages: Its messages; the very ones that were given when nothing had to be done.
-        tokens_before: Estimate of what there was.
-        tokens: Estimate of what is left.
-        outputs: How many outputs of tools were left out.
-        turns: How many turns are told by the summary alone.
-    """
-
-    messages: Sequence[Message]
-    tokens_before: int
-    tokens: int
-    outputs: int = 0
-    turns: int = 0
+    messages: Sequence[Message]  #: Its messages; the very ones that were given when nothing had to be done.
+    tokens_before: int  #: Estimate of what there was.
+    tokens: int  #: Estimate of what is left.
+    outputs: int = 0  #: How many outputs of tools were left out.
+    turns: int = 0  #: How many turns are told by the summary alone.
 
     @property
     def is_changed(self) -> bool:

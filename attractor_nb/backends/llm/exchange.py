@@ -45,28 +45,18 @@ _RESPONSE: Final = attrgetter("response")
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What a model answered.
+    """What a model answered."""
 
-    Attributes:
-        text: All of its text, with the reasoning that stands in it; empty when it said nothing.
-        is_truncated: It ended at the token limit.
-        messages: The whole conversation, earlier messages included.
-    """
-
-    text: str
-    is_truncated: bool
-    messages: Sequence[ModelMessage]
+    text: str  #: All of its text, with the reasoning that stands in it; empty when it said nothing.
+    is_truncated: bool  #: It ended at the token limit.
+    messages: Sequence[ModelMessage]  #: The whole conversation, earlier messages included.
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A talk with one model.
+    """A talk with one model."""
 
-    Attributes:
-        requests: Makes its requests, and knows who is asked, what for and within which bounds.
-    """
-
-    requests: MeteredRequests
+    requests: MeteredRequests  #: Makes its requests, and knows who is asked, what for and within which bounds.
 
     async def ask(self, model: Model[Any], prompt: str, history: Sequence[ModelMessage]) -> ModelAnswer:
         """Ask once, without tools.
@@ -74,9 +64,6 @@ class Exchange:
         Args:
             model: The target, as pydantic-ai asks it.
             history: What the thread has said before.
-
-        Raises:
-            Exception: It did not answer; ``provider_failures.failure_of`` says what that means.
         """
         instructions, scope = self.requests.request.system_prompt, self.requests.scope
         is_talk = bool(history) or (scope is not None and bool(scope.thread))
@@ -109,9 +96,6 @@ class Exchange:
             agent: Asks the target (``agent_of``).
             history: What the thread has said before.
             toolset: Tools that the model may call.
-
-        Raises:
-            Exception: It did not answer; ``provider_failures.failure_of`` says what that means.
         """
         scope = self.requests.scope
         if scope is None:
@@ -145,11 +129,7 @@ class Exchange:
                 return answer
 
     async def _answered(self, run: AgentRun[None, str]) -> ModelAnswer:
-        """Make requests and call tools until the model has answered; each request says what the run was told.
-
-        Raises:
-            Exception: It did not answer.
-        """
+        """Make requests and call tools until the model has answered; each request says what the run was told."""
         scope = self.requests.scope
         async for node in run:
             if not Agent.is_model_request_node(node):
@@ -163,11 +143,7 @@ class Exchange:
         raise CallFailed(cut_short(self.requests.target))  # it ended without an answer
 
     def _with_attachments(self, prompt: str | list[UserContent], model: Model[Any]) -> str | list[UserContent]:
-        """A prompt, and what the stage attaches behind it.
-
-        Raises:
-            CallFailed: The model is not shown such things.
-        """
+        """A prompt, and what the stage attaches behind it."""
         scope = self.requests.scope
         attachments = () if scope is None else scope.attachments
         if not attachments:

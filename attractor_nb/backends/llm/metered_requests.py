@@ -55,44 +55,26 @@ MAX_NAME_CHARACTERS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of a talk.
+    """Bounds of a talk."""
 
-    Attributes:
-        read_seconds: How long a server may be silent.
-        request_seconds: How long one request may take in all.
-        requests: How many requests a stage may make of a model.
-    """
-
-    read_seconds: float
-    request_seconds: float
-    requests: int
+    read_seconds: float  #: How long a server may be silent.
+    request_seconds: float  #: How long one request may take in all.
+    requests: int  #: How many requests a stage may make of a model.
 
 
 @dataclass(slots=True)
 class MeteredRequests:
-    """Makes the requests of a talk with one model.
+    """Makes the requests of a talk with one model."""
 
-    Attributes:
-        target: Who is asked.
-        address: Where it is, or empty for the provider's own place.
-        request: What the node asks for.
-        limits: Bounds.
-        scope: The stage that asks; None outside a run.
-        stream: Given the text as it arrives.
-        gates: Hold requests back where the target has rates.
-        tools: Names of the tools that the model gets.
-        usage: What the requests consumed so far.
-    """
-
-    target: Target
-    address: str
-    request: Request
-    limits: Limits
-    scope: StageScope | None
-    stream: Callable[[str], None]
-    gates: RateGates
-    tools: tuple[str, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+    target: Target  #: Who is asked.
+    address: str  #: Where it is, or empty for the provider's own place.
+    request: Request  #: What the node asks for.
+    limits: Limits  #: Bounds.
+    scope: StageScope | None  #: The stage that asks; None outside a run.
+    stream: Callable[[str], None]  #: Given the text as it arrives.
+    gates: RateGates  #: Hold requests back where the target has rates.
+    tools: tuple[str, ...] = ()  #: Names of the tools that the model gets.
+    usage: Usage = field(default_factory=Usage)  #: What the requests consumed so far.
     _open: Any = None
     """The stream of the request under way, once its server has answered."""
 
@@ -183,12 +165,7 @@ class MeteredRequests:
             paced.end()
 
     def _check(self, response: ModelResponse) -> None:
-        """Refuse an answer that is none, and warn of one whose end nobody knows.
-
-        Raises:
-            CallFailed: It has no end, or the model refused.
-            IncompleteToolCall: It was cut off within a call of a tool.
-        """
+        """Refuse an answer that is none, and warn of one whose end nobody knows."""
         match answer_ending(response):
             case Ending.BROKEN:
                 raise CallFailed(cut_short(self.target))

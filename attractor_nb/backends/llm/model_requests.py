@@ -44,21 +44,14 @@ _NAMES: Final = ", ".join(entry.name for entry in PROVIDERS)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One model at one place.
+    """One model at one place."""
 
-    Attributes:
-        provider: Key of a provider that is known.
-        model: The provider's own name of the model.
-        base_url: Address of the server, which gets no key; empty for the provider's own.
-        endpoint: The endpoint that it is at, in place of an address; the provider says the language.
-        rates: How much may be asked there in a minute.
-    """
-
-    provider: str
-    model: str
-    base_url: str = ""
+    provider: str  #: Key of a provider that is known.
+    model: str  #: The provider's own name of the model.
+    base_url: str = ""  #: Address of the server, which gets no key; empty for the provider's own.
+    #: The endpoint that it is at, in place of an address; the provider says the language.
     endpoint: Endpoint | None = None
-    rates: Rates = field(default_factory=Rates)
+    rates: Rates = field(default_factory=Rates)  #: How much may be asked there in a minute.
 
     def __str__(self) -> str:
         return f"{self.endpoint.name if self.endpoint else self.provider}:{self.model}"
@@ -66,55 +59,33 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class RequestDefaults:
-    """What holds for nodes that say nothing, neither themselves nor by stylesheet and graph.
+    """What holds for nodes that say nothing, neither themselves nor by stylesheet and graph."""
 
-    Attributes:
-        model: As ``llm_model``.
-        provider: As ``llm_provider``.
-        base_url: As ``llm.base_url``.
-        fallback: As ``llm_fallback``.
-        system_prompt: As ``llm.system_prompt``.
-        temperature: As ``llm.temperature``.
-        max_tokens: As ``llm.max_tokens``.
-        endpoints: Endpoints and rates of providers by name, beside those of the graph, which go before these.
-    """
-
-    model: str = ""
-    provider: str = ""
-    base_url: str = ""
-    fallback: str = ""
-    system_prompt: str = ""
-    temperature: float | None = None
-    max_tokens: int | None = None
+    model: str = ""  #: As ``llm_model``.
+    provider: str = ""  #: As ``llm_provider``.
+    base_url: str = ""  #: As ``llm.base_url``.
+    fallback: str = ""  #: As ``llm_fallback``.
+    system_prompt: str = ""  #: As ``llm.system_prompt``.
+    temperature: float | None = None  #: As ``llm.temperature``.
+    max_tokens: int | None = None  #: As ``llm.max_tokens``.
+    #: Endpoints and rates of providers by name, beside those of the graph, which go before these.
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict[str, Endpoint])
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a node asks for.
+    """What a node asks for."""
 
-    Attributes:
-        targets: Models to ask in turn: its own, then those of ``llm_fallback``.
-        fallback_on: Failures after which the next is asked, though it would be asked the same:
-            ``overlong``, ``refusal``.
-        effort: Reasoning effort: low, medium or high.
-        is_effort_asked: Somebody wrote the effort; else it is the system's default.
-        temperature: Sampling temperature, or None for the provider's.
-        max_tokens: Where a response is cut off, or None for the provider's.
-        system_prompt: The system prompt, or empty.
-        schema: JSON Schema of an object that the response has to be, or None.
-        extra: Options that are passed on, as ``llm.extra.*`` names them.
-    """
-
-    targets: tuple[Target, ...]
+    targets: tuple[Target, ...]  #: Models to ask in turn: its own, then those of ``llm_fallback``.
+    #: Failures after which the next is asked, though it would be asked the same: ``overlong``, ``refusal``.
     fallback_on: frozenset[str]
-    effort: str
-    is_effort_asked: bool
-    temperature: float | None
-    max_tokens: int | None
-    system_prompt: str
-    schema: Mapping[str, Any] | None
-    extra: Mapping[str, Any]
+    effort: str  #: Reasoning effort: low, medium or high.
+    is_effort_asked: bool  #: Somebody wrote the effort; else it is the system's default.
+    temperature: float | None  #: Sampling temperature, or None for the provider's.
+    max_tokens: int | None  #: Where a response is cut off, or None for the provider's.
+    system_prompt: str  #: The system prompt, or empty.
+    schema: Mapping[str, Any] | None  #: JSON Schema of an object that the response has to be, or None.
+    extra: Mapping[str, Any]  #: Options that are passed on, as ``llm.extra.*`` names them.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values that say what goes into a call beside its prompt; what is not asked for is left out."""
@@ -135,12 +106,7 @@ class Request:
 
 
 def read_request(node: Node, defaults: RequestDefaults) -> Request:
-    """What a node asks for.
-
-    Raises:
-        TerminalError: It names no model, or a provider or address that cannot be asked; the hint says what
-            to write.
-    """
+    """What a node asks for."""
     endpoints = _endpoints(node, defaults)
     named = _own_model(node, defaults, endpoints)
     address = _address(node, named, defaults)
@@ -289,11 +255,7 @@ def _checked_address(node: Node, text: str) -> str:
 
 
 def _extra(node: Node, targets: Sequence[Target]) -> dict[str, Any]:
-    """What the node passes on; a target that does not take an option is asked without it.
-
-    Raises:
-        TerminalError: An option is wrong, or none of the models takes it.
-    """
+    """What the node passes on; a target that does not take an option is asked without it."""
     read: dict[str, Any] = {}
     for name, value in sorted(written_options(node.attrs).items()):
         try:

@@ -11,19 +11,12 @@ from typing import Final, NamedTuple
 
 
 class Wording(NamedTuple):
-    """Words in which a server refuses a prompt that is too long.
+    """Words in which a server refuses a prompt that is too long."""
 
-    Attributes:
-        server: Whose words they are.
-        statuses: The HTTP statuses that it sends them with.
-        pattern: An expression for the message or the error's type, in any case; empty for any message.
-        source: Where the words can be read.
-    """
-
-    server: str
-    statuses: frozenset[int]
-    pattern: str
-    source: str
+    server: str  #: Whose words they are.
+    statuses: frozenset[int]  #: The HTTP statuses that it sends them with.
+    pattern: str  #: An expression for the message or the error's type, in any case; empty for any message.
+    source: str  #: Where the words can be read.
 
 
 _BAD_REQUEST: Final = frozenset({400, 422, 500})

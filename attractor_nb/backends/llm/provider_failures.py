@@ -54,18 +54,13 @@ UNREADABLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ProviderFailure:
-    """A failed call.
+    """A failed call."""
 
-    Attributes:
-        error: What it means for the stage.
-        is_next_asked: The next model of a chain may do what this one could not: it was busy, out of reach,
-            unknown or closed to us. A request that is itself refused is refused elsewhere, too.
-        kind: ``overlong`` or ``refusal``, after which the next is asked where the node says so; else empty.
-    """
-
-    error: StageError
+    error: StageError  #: What it means for the stage.
+    #: The next model of a chain may do what this one could not: it was busy, out of reach, unknown or closed to us. A
+    #: request that is itself refused is refused elsewhere, too.
     is_next_asked: bool
-    kind: str = ""
+    kind: str = ""  #: ``overlong`` or ``refusal``, after which the next is asked where the node says so; else empty.
 
 
 class CallFailed(Exception):

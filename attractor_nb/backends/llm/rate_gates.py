@@ -27,15 +27,10 @@ LOOK_SECONDS: Final = 1.0
 
 @dataclass(slots=True)
 class Permit:
-    """A request that was let through.
+    """A request that was let through."""
 
-    Attributes:
-        at: When.
-        tokens: What it consumes; until it is settled, what it is taken to.
-    """
-
-    at: float
-    tokens: int
+    at: float  #: When.
+    tokens: int  #: What it consumes; until it is settled, what it is taken to.
 
     def settle(self, tokens: int) -> None:
         """Say what it consumed."""

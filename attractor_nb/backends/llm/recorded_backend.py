@@ -44,11 +44,7 @@ def recorded_facts(defaults: RequestDefaults, limits: Mapping[str, Any], graph: 
 
 
 def check_recorded(facts: Mapping[str, Any]) -> None:
-    """Make sure that what was recorded can be asked again, at the addresses that it had.
-
-    Raises:
-        OptionError: It held something secret, or the environment names other addresses now.
-    """
+    """Make sure that what was recorded can be asked again, at the addresses that it had."""
     if facts.get("is_secret"):
         raise OptionError(
             "this run's backend was given something secret, which is not recorded",
@@ -65,11 +61,7 @@ def check_recorded(facts: Mapping[str, Any]) -> None:
 
 
 def recorded_defaults(facts: Mapping[str, Any]) -> RequestDefaults:
-    """What nodes have that do not say, as it was recorded.
-
-    Raises:
-        OptionError: An endpoint is none: somebody changed the manifest.
-    """
+    """What nodes have that do not say, as it was recorded."""
     options = dict(facts["options"])
     endpoints: dict[str, dict[str, Any]] = options.pop("endpoints", {})
     try:

@@ -34,9 +34,6 @@ def read_messages(
         conversation: The thread's, or None.
         room_tokens: How much of the model's window there is for it.
         tell: Told what was left out, if anything was.
-
-    Raises:
-        TerminalError: What is kept is not of this backend.
     """
     text = "" if conversation is None else conversation.read()
     if conversation is None or not text:
@@ -58,9 +55,6 @@ def save_messages(conversation: Conversation | None, messages: Sequence[ModelMes
     """Keep the whole conversation, when there is a thread: of what was attached the line that names it.
 
     Of reasoning only what is the provider's own part of a message is kept, and no text (ruling 46).
-
-    Raises:
-        StorageError: The run directory cannot be written.
     """
     if conversation is not None:
         conversation.save(ModelMessagesTypeAdapter.dump_json([_in_words(each) for each in messages]).decode())

@@ -44,9 +44,6 @@ def submit_file(file: str, address: ServerAddress, settings: Settings, *, params
         address: The server.
         settings: Backend, bounds and trust.
         params: Values for the context.
-
-    Raises:
-        OptionError, SourceError, UntrustedSource, RunError: It cannot be read, or the server refuses it.
     """
     source = read_text(file)
     if file != STDIN:  # the server has no file of ours
@@ -66,11 +63,7 @@ def resume_on(
     rewind_to: str | None,
     visit: int | None,
 ) -> ExitCode:
-    """Have a server go on with a run, or go back in it; it is not waited for.
-
-    Raises:
-        RunNotFound, RunLocked, GraphChanged, UntrustedSource, RunError: It does not go on, and why.
-    """
+    """Have a server go on with a run, or go back in it; it is not waited for."""
     _refuse_what_is_local(settings)
     wanted = {
         "on_graph_change": on_graph_change.value,
@@ -92,11 +85,7 @@ def fork_on(
     values: Iterable[str],
     prompt: Path | None,
 ) -> ExitCode:
-    """Have a server begin a run that goes another way; it is not waited for.
-
-    Raises:
-        RunNotFound, GraphChanged, UntrustedSource, RunError: There is no such place to begin at.
-    """
+    """Have a server begin a run that goes another way; it is not waited for."""
     _refuse_what_is_local(settings)
     wanted = {
         "node": node,
@@ -110,11 +99,7 @@ def fork_on(
 
 
 def cancel_on(address: ServerAddress, *, is_json: bool) -> ExitCode:
-    """Have a server stop a run, and wait until it stands: what is committed stays, and it can be resumed.
-
-    Raises:
-        RunNotFound, RunLocked, RunError: There is no such run, or none that the server could stop.
-    """
+    """Have a server stop a run, and wait until it stands: what is committed stays, and it can be resumed."""
     client = Client(address)
     client.post(address.run_id, "cancel", body={})
     for _ in follow_events(client, address.run_id):
@@ -132,11 +117,7 @@ def cancel_on(address: ServerAddress, *, is_json: bool) -> ExitCode:
 
 
 def answer_on(address: ServerAddress, given: GivenAnswer, *, is_json: bool) -> ExitCode:
-    """Hand in an answer at a server.
-
-    Raises:
-        RunNotFound, NoSuchGate, AlreadyAnswered, AnswerRefused: It does not count.
-    """
+    """Hand in an answer at a server."""
     wanted: dict[str, Any] = {"choice": given.choice, "text": given.text, "form": dict(given.fields)}
     body = {name: value for name, value in wanted.items() if value}
     body["answered_by"] = signed_here(ANSWERED_BY)
@@ -159,11 +140,7 @@ def answer_on(address: ServerAddress, given: GivenAnswer, *, is_json: bool) -> E
 
 
 def tell_on(address: ServerAddress, node: str | None, text: str, *, is_json: bool) -> ExitCode:
-    """Tell a run on a server something.
-
-    Raises:
-        RunNotFound, RunLocked, RunError, OptionError: It cannot be told so.
-    """
+    """Tell a run on a server something."""
     body = {"text": text, "given_by": ANSWERED_BY, **({"node": node} if node else {})}
     client = Client(address)
     taken = as_mapping(client.post(address.run_id, "messages", body=body))
@@ -187,11 +164,7 @@ def _with_settings(settings: Settings, own: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _refuse_what_is_local(settings: Settings) -> None:
-    """Refuse options that a server would not hear of, in place of passing them over.
-
-    Raises:
-        OptionError: Names the first of them.
-    """
+    """Refuse options that a server would not hear of, in place of passing them over."""
     usual = Settings()
     for each in fields(Settings):
         option = NOT_OF_A_SERVER.get(each.name)

@@ -23,11 +23,7 @@ PAGE: Final = 1_000
 
 
 def show_runs_on(address: ServerAddress, conditions: Mapping[str, Any], *, is_json: bool) -> ExitCode:
-    """Print the runs of a server, newest first, and those alone for which all conditions hold.
-
-    Raises:
-        OptionError: A condition means nothing, or no server is there.
-    """
+    """Print the runs of a server, newest first, and those alone for which all conditions hold."""
     client = Client(address)
     found = RunTable(Path(), [_row(entry) for entry in _listed(client)])
     chosen = found.where(**conditions)

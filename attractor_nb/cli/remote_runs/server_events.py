@@ -28,17 +28,11 @@ END, FAULT = "end", "fault"
 
 @dataclass(slots=True)
 class Message:
-    """One message of a stream of events (server-sent events).
+    """One message of a stream of events (server-sent events)."""
 
-    Attributes:
-        name: What it is called; empty for an event of the run.
-        id: Its id, or empty.
-        data: Its lines.
-    """
-
-    name: str = ""
-    id: str = ""
-    data: list[str] = field(default_factory=list[str])
+    name: str = ""  #: What it is called; empty for an event of the run.
+    id: str = ""  #: Its id, or empty.
+    data: list[str] = field(default_factory=list[str])  #: Its lines.
 
 
 def read_messages(lines: Iterable[bytes]) -> Iterator[Message]:
@@ -77,11 +71,6 @@ def follow_events(
         client: The server.
         wait: Waits so many seconds before a connection is tried again.
         tell: Told in words when the connection is lost, and with nothing when it is back.
-
-    Raises:
-        RunNotFound: There is no such run.
-        OptionError: The server is gone, and stays so.
-        RunError: The server cannot go on with the stream.
     """
     place = _Place()
     while True:
@@ -121,16 +110,11 @@ def status_at_rest(client: Client, run_id: str, *, wait: Callable[[float], objec
 
 @dataclass(slots=True)
 class _Place:
-    """How far the events were had.
-
-    Attributes:
-        failures: Connections since then that brought nothing.
-        is_over: There are no more.
-    """
+    """How far the events were had."""
 
     last_id: str = ""
-    failures: int = 0
-    is_over: bool = False
+    failures: int = 0  #: Connections since then that brought nothing.
+    is_over: bool = False  #: There are no more.
 
 
 def _one_stream(client: Client, run_id: str, place: _Place, tell: Callable[[str], object]) -> Iterator[Event]:

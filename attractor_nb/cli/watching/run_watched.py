@@ -170,9 +170,6 @@ class RunFollower:
             interval_seconds: Time between two looks.
             wait: Waits so long.
             is_once: Look once.
-
-        Raises:
-            RunNotFound: There is no such directory.
         """
         check_directory(logs_root)
         self._reader = _Reader(logs_root)

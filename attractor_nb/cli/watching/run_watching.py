@@ -47,11 +47,7 @@ NOT_HERE: Final = "answer it where the run works"
 
 
 def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCode:
-    """Show the run of a directory until nobody works at it.
-
-    Raises:
-        RunNotFound, CheckpointCorrupt: There is none, or it cannot be read.
-    """
+    """Show the run of a directory until nobody works at it."""
     from attractor_nb.runtime.stored_execution import LOST_OWNER  # noqa: PLC0415 - of a server nothing is loaded that runs
 
     run = WatchedRun(_graph_of(logs_root))
@@ -74,11 +70,7 @@ def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCod
 
 
 def watch_server(address: ServerAddress, *, is_once: bool, is_json: bool) -> ExitCode:
-    """Show a run of a server until it has ended.
-
-    Raises:
-        RunNotFound, OptionError: There is no such run, or no server.
-    """
+    """Show a run of a server until it has ended."""
     client, run_id = Client(address), address.run_id
     status = as_mapping(client.get(run_id))
     run = WatchedRun(_graph_on(client, run_id), said_mark=str(status.get("mark") or ""))

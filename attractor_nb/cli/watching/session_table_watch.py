@@ -33,10 +33,6 @@ def watch(session_dir: Path | None, *, is_once: bool, is_json: bool) -> ExitCode
         session_dir: The session; None for the active one of the working directory.
         is_once: Show it as it stands and return.
         is_json: Print what status.json says, at the end, or as it stands.
-
-    Raises:
-        SessionNotFound: There is no such session, or none is active.
-        SessionDamaged: Its file is torn, altered or foreign.
     """
     place = session_to_watch(session_dir, Path.cwd())
     terminal = Terminal(sys.stdout)

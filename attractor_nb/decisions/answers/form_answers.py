@@ -58,9 +58,6 @@ def form_of(name: str, schema: Mapping[str, Any]) -> Form:
         name: Name of the form.
         schema: As pydantic writes it: ``properties``, ``required``, ``$defs``.
 
-    Raises:
-        OptionError: It is not an object's, or a field cannot be filled in by a person; names the field.
-
     >>> form_of("Review", {"type": "object", "properties": {"score": {"type": "integer"}}}).fields[0].kind
     <FieldKind.WHOLE: 'whole'>
     """
@@ -124,11 +121,7 @@ def _kind(value: Mapping[str, Any], schema: Mapping[str, Any]) -> FieldKind | No
 
 
 def check_form(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as they are kept.
-
-    Raises:
-        AnswerRefused: They are not valid; ``fields`` has the problem of each field.
-    """
+    """The values as they are kept."""
     known = [entry.name for entry in form.fields]
     problems = {name: f"the form has no such field{did_you_mean(name, known)}" for name in values if name not in known}
     judged: dict[str, Any] | None = None
@@ -184,9 +177,6 @@ def expected(entry: FormField) -> str:
 
 def value_of_text(entry: FormField, text: str) -> Any:
     """The value that a typed line means; texts are parted by commas. Not yet judged.
-
-    Raises:
-        AnswerRefused: It means none.
 
     >>> value_of_text(FormField("score", FieldKind.WHOLE), " 7 ")
     7

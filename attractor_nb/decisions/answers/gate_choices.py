@@ -42,17 +42,11 @@ _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class GateChoice(msgspec.Struct, frozen=True):
-    """One way out of a gate.
+    """One way out of a gate."""
 
-    Attributes:
-        key: Its accelerator, distinct within the gate, in upper case.
-        label: The edge's label; the target's id when there is none.
-        target: Id of the node it leads to.
-    """
-
-    key: str
-    label: str
-    target: str
+    key: str  #: Its accelerator, distinct within the gate, in upper case.
+    label: str  #: The edge's label; the target's id when there is none.
+    target: str  #: Id of the node it leads to.
 
 
 def choices_of(edges: Sequence[Edge]) -> tuple[GateChoice, ...]:
@@ -189,10 +183,6 @@ def check_answer(question: Question, answer: Answer) -> Answer:
     """The answer in its one form: options filled in, yes and no as values, texts trimmed.
 
     Timeouts and skips pass unchanged. Checking a checked answer changes nothing.
-
-    Raises:
-        AnswerRefused: It is no answer to this question, or its form is not valid; the message names the
-            choices, or the fields.
     """
     if answer.is_timeout or answer.is_skipped:
         return answer

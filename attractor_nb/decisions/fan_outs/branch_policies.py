@@ -33,21 +33,13 @@ _SLACK: Final = 1e-9
 
 
 class FanOutPolicy(msgspec.Struct, frozen=True):
-    """How a fan-out ends.
+    """How a fan-out ends."""
 
-    Attributes:
-        join: ``wait_all``, ``first_success``, ``k_of_n`` or ``quorum``.
-        error: ``continue``, ``fail_fast`` or ``ignore``.
-        needed: Branches that must succeed; for ``wait_all`` all of them.
-        count: Branches there are.
-        noun: What they are called, one and several.
-    """
-
-    join: str
-    error: str
-    needed: int
-    count: int
-    noun: tuple[str, str] = BRANCHES
+    join: str  #: ``wait_all``, ``first_success``, ``k_of_n`` or ``quorum``.
+    error: str  #: ``continue``, ``fail_fast`` or ``ignore``.
+    needed: int  #: Branches that must succeed; for ``wait_all`` all of them.
+    count: int  #: Branches there are.
+    noun: tuple[str, str] = BRANCHES  #: What they are called, one and several.
 
     @property
     def counted(self) -> str:
@@ -62,9 +54,6 @@ def policy_of(node: Node, count: int, noun: tuple[str, str] = BRANCHES) -> FanOu
         node: The fan-out, or a stage that is run for each item of a list.
         count: How many branches, or items, it has.
         noun: What they are called, one and several.
-
-    Raises:
-        OptionError: A policy is unknown, or asks for what these branches cannot give.
     """
     if not count:
         raise OptionError(f"{node.id} has no branches", hint="draw an edge without a condition for each of them")
@@ -135,13 +124,9 @@ def settled(policy: FanOutPolicy, results: Sequence[BranchResult]) -> str:
 
 
 class Settling(msgspec.Struct):
-    """``settled`` for results that come one after the other: it looks at each of them once.
+    """``settled`` for results that come one after the other: it looks at each of them once."""
 
-    Attributes:
-        policy: The fan-out's policy.
-    """
-
-    policy: FanOutPolicy
+    policy: FanOutPolicy  #: The fan-out's policy.
     _seen: int = 0
 
     def __call__(self, results: Sequence[BranchResult]) -> str:

@@ -38,23 +38,14 @@ _MARKS: Final = " \t*`\"'#>-.:()[]“”‘’"  # noqa: RUF001 - the quotation 
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A branch that was walked to its end.
+    """A branch that was walked to its end."""
 
-    Attributes:
-        id: Its id.
-        status: How it ended.
-        score: Its own estimate; higher is better.
-        notes: What its last stage said.
-        failure_reason: Why it failed, or empty.
-        context_updates: What its stages changed.
-    """
-
-    id: str
-    status: StageStatus
-    score: float = 0.0
-    notes: str = ""
-    failure_reason: str = ""
-    context_updates: Mapping[str, Any] = {}
+    id: str  #: Its id.
+    status: StageStatus  #: How it ended.
+    score: float = 0.0  #: Its own estimate; higher is better.
+    notes: str = ""  #: What its last stage said.
+    failure_reason: str = ""  #: Why it failed, or empty.
+    context_updates: Mapping[str, Any] = {}  #: What its stages changed.
 
 
 class UnreadableResults(ValueError):
@@ -66,9 +57,6 @@ def candidates_of(results: object) -> tuple[Candidate, ...]:
 
     Args:
         results: The value of the key; None or an empty list when no fan-out went before.
-
-    Raises:
-        UnreadableResults: Somebody else wrote there what cannot be read.
     """
     if not results:
         return ()
@@ -115,17 +103,11 @@ def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 class CandidateChoice(msgspec.Struct, frozen=True):
-    """What a model's answer comes to.
+    """What a model's answer comes to."""
 
-    Attributes:
-        best_id: The candidate that it names; empty when it names none, or several.
-        problem: Why it is no answer, or empty.
-        notes: Its reason, if it gave one in a JSON answer.
-    """
-
-    best_id: str = ""
-    problem: str = ""
-    notes: str = ""
+    best_id: str = ""  #: The candidate that it names; empty when it names none, or several.
+    problem: str = ""  #: Why it is no answer, or empty.
+    notes: str = ""  #: Its reason, if it gave one in a JSON answer.
 
 
 def read_choice(text: str, values: Iterable[object], ids: Sequence[str]) -> CandidateChoice:

@@ -21,16 +21,11 @@ FAN_IN_TYPE: Final = "parallel.fan_in"
 
 
 class Join(msgspec.Struct, frozen=True):
-    """Where branches meet.
+    """Where branches meet."""
 
-    Attributes:
-        node_id: The node at which the run goes on; empty when the branches have no node in common, and run
-            to their ends.
-        is_fan_in: It is a fan-in node; otherwise the nearest ordinary node that all branches lead to.
-    """
-
+    #: The node at which the run goes on; empty when the branches have no node in common, and run to their ends.
     node_id: str = ""
-    is_fan_in: bool = False
+    is_fan_in: bool = False  #: It is a fan-in node; otherwise the nearest ordinary node that all branches lead to.
 
 
 def branch_edges(graph: Graph, node_id: str) -> tuple[Edge, ...]:
@@ -85,15 +80,10 @@ def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
 
 
 class BranchBorders(msgspec.Struct, frozen=True):
-    """What a branch may enter, and what it may not.
+    """What a branch may enter, and what it may not."""
 
-    Attributes:
-        within: What branches can come to by edges until they end.
-        before: The fan-out and all that leads to it again: no branch enters that (ruling 36).
-    """
-
-    within: frozenset[str]
-    before: frozenset[str]
+    within: frozenset[str]  #: What branches can come to by edges until they end.
+    before: frozenset[str]  #: The fan-out and all that leads to it again: no branch enters that (ruling 36).
 
 
 def surroundings_of(graph: Graph, node_id: str, join: str) -> BranchBorders:

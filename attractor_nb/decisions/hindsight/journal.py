@@ -37,35 +37,21 @@ _SNAPSHOT_EVERY: Final = 16
 
 
 class AttemptRecord(msgspec.Struct):
-    """One try of a visit.
+    """One try of a visit."""
 
-    Attributes:
-        number: From 1.
-        started: Its intent record.
-        ended: Its end; None while it is under way, and for good when it was cut off.
-    """
-
-    number: int
-    started: StageStarted
-    ended: StageEnd | None = None
+    number: int  #: From 1.
+    started: StageStarted  #: Its intent record.
+    ended: StageEnd | None = None  #: Its end; None while it is under way, and for good when it was cut off.
 
 
 class VisitRecord(msgspec.Struct):
-    """One visit of a node.
+    """One visit of a node."""
 
-    Attributes:
-        node_id: The node.
-        branch: Path of the branch that it is in, or empty.
-        number: Its number among the visits of the node, from 1.
-        index: Its number among all visits of the run, from 1.
-        attempts: Its tries, oldest first; at least one.
-    """
-
-    node_id: str
-    branch: str
-    number: int
-    index: int
-    attempts: list[AttemptRecord] = []
+    node_id: str  #: The node.
+    branch: str  #: Path of the branch that it is in, or empty.
+    number: int  #: Its number among the visits of the node, from 1.
+    index: int  #: Its number among all visits of the run, from 1.
+    attempts: list[AttemptRecord] = []  #: Its tries, oldest first; at least one.
 
     @property
     def sequence(self) -> int:

@@ -28,27 +28,16 @@ MAX_FOUND: Final = 12
 
 
 class Round(msgspec.Struct, frozen=True):
-    """The way from one visit of a node to the next.
+    """The way from one visit of a node to the next."""
 
-    Attributes:
-        visit: Number of the visit that it led to.
-        path: The nodes from visit to visit, both included.
-        decider: The node, or goal gate, that decided.
-        decider_visit: Which visit of it.
-        kind: ``found`` (a condition), ``chose`` (a label, an id), ``failed`` (a jump), ``gate`` or ``went``.
-        found: What decided: values that the condition saw, the label, or the reason of a failure.
-        words: What it did, in one line.
-        is_restart: A ``loop_restart`` edge was on the way.
-    """
-
-    visit: int
-    path: tuple[str, ...]
-    decider: str
-    decider_visit: int
-    kind: str
-    found: str
-    words: str
-    is_restart: bool = False
+    visit: int  #: Number of the visit that it led to.
+    path: tuple[str, ...]  #: The nodes from visit to visit, both included.
+    decider: str  #: The node, or goal gate, that decided.
+    decider_visit: int  #: Which visit of it.
+    kind: str  #: ``found`` (a condition), ``chose`` (a label, an id), ``failed`` (a jump), ``gate`` or ``went``.
+    found: str  #: What decided: values that the condition saw, the label, or the reason of a failure.
+    words: str  #: What it did, in one line.
+    is_restart: bool = False  #: A ``loop_restart`` edge was on the way.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -65,23 +54,14 @@ class Round(msgspec.Struct, frozen=True):
 
 
 class Looping(msgspec.Struct, frozen=True):
-    """Why a node was visited as often as it was.
+    """Why a node was visited as often as it was."""
 
-    Attributes:
-        node: The node.
-        visits: How often it was visited; what a rewind went behind does not count.
-        rounds: What led back to it, oldest first.
-        retries: Attempts that failed and were tried again within a visit, a line each.
-        ending: Why there was no further visit, or how far it is.
-        statement: All of it, as short as it can be said.
-    """
-
-    node: str
-    visits: int
-    rounds: tuple[Round, ...]
-    retries: tuple[str, ...]
-    ending: str
-    statement: str
+    node: str  #: The node.
+    visits: int  #: How often it was visited; what a rewind went behind does not count.
+    rounds: tuple[Round, ...]  #: What led back to it, oldest first.
+    retries: tuple[str, ...]  #: Attempts that failed and were tried again within a visit, a line each.
+    ending: str  #: Why there was no further visit, or how far it is.
+    statement: str  #: All of it, as short as it can be said.
 
 
 Hop = StageEnd | GoalGateUnsatisfied

@@ -14,29 +14,17 @@ MAX_SEEN_CHARACTERS: Final = 200
 
 
 class EdgeCandidate(msgspec.Struct, frozen=True):
-    """An edge that leads out of a stage, and how it fared.
+    """An edge that leads out of a stage, and how it fared."""
 
-    Attributes:
-        edge: Its position in ``Graph.edges``.
-        target: Where it leads.
-        condition: Its condition, or empty.
-        values: What each clause of the condition saw, and whether it held.
-        holds: Whether the condition held; None for an edge without one.
-        weight: Its priority.
-        label: Its label, or empty.
-        is_taken: Whether the run took it.
-        words: Why it was taken, or was not.
-    """
-
-    edge: int
-    target: str
-    condition: str
-    values: tuple[ClauseVerdict, ...]
-    holds: bool | None
-    weight: int
-    label: str
-    is_taken: bool
-    words: str
+    edge: int  #: Its position in ``Graph.edges``.
+    target: str  #: Where it leads.
+    condition: str  #: Its condition, or empty.
+    values: tuple[ClauseVerdict, ...]  #: What each clause of the condition saw, and whether it held.
+    holds: bool | None  #: Whether the condition held; None for an edge without one.
+    weight: int  #: Its priority.
+    label: str  #: Its label, or empty.
+    is_taken: bool  #: Whether the run took it.
+    words: str  #: Why it was taken, or was not.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -57,41 +45,24 @@ class EdgeCandidate(msgspec.Struct, frozen=True):
 
 
 class AskedRule(msgspec.Struct, frozen=True):
-    """A rule that was asked for the next step.
+    """A rule that was asked for the next step."""
 
-    Attributes:
-        name: What it looks at.
-        words: What it came to.
-        decides: Whether the next step is its.
-    """
-
-    name: str
-    words: str
-    decides: bool = False
+    name: str  #: What it looks at.
+    words: str  #: What it came to.
+    decides: bool = False  #: Whether the next step is its.
 
 
 class RouteReasons(msgspec.Struct, frozen=True):
-    """Why a visit was left the way it was.
+    """Why a visit was left the way it was."""
 
-    Attributes:
-        edge: Position of the edge taken, or None for a jump or an end.
-        target: Where the run went; empty where it ended.
-        route: What decided, as recorded: ``condition``, ``weight``, ``retry_target``, ``end`` …
-        detail: The record's own words.
-        words: The same as a sentence.
-        rules: The rules in their order, up to the one that decided.
-        candidates: Each edge that leads out, in source order.
-        mismatch: What the rules say now where that is not what was recorded; else empty.
-    """
-
-    edge: int | None
-    target: str
-    route: str
-    detail: str
-    words: str
-    rules: tuple[AskedRule, ...]
-    candidates: tuple[EdgeCandidate, ...]
-    mismatch: str = ""
+    edge: int | None  #: Position of the edge taken, or None for a jump or an end.
+    target: str  #: Where the run went; empty where it ended.
+    route: str  #: What decided, as recorded: ``condition``, ``weight``, ``retry_target``, ``end`` …
+    detail: str  #: The record's own words.
+    words: str  #: The same as a sentence.
+    rules: tuple[AskedRule, ...]  #: The rules in their order, up to the one that decided.
+    candidates: tuple[EdgeCandidate, ...]  #: Each edge that leads out, in source order.
+    mismatch: str = ""  #: What the rules say now where that is not what was recorded; else empty.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""

@@ -24,19 +24,12 @@ if TYPE_CHECKING:
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """How a run came to a visit.
+    """How a run came to a visit."""
 
-    Attributes:
-        node: The stage that it came from; empty for the first.
-        visit: Which visit of that.
-        edge: Position of the edge in ``Graph.edges``, or None.
-        words: The same as a sentence.
-    """
-
-    node: str
-    visit: int
-    edge: int | None
-    words: str
+    node: str  #: The stage that it came from; empty for the first.
+    visit: int  #: Which visit of that.
+    edge: int | None  #: Position of the edge in ``Graph.edges``, or None.
+    words: str  #: The same as a sentence.
 
 
 def arrival_of(journal: Journal, visit: VisitRecord) -> Arrival:

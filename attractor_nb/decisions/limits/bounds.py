@@ -31,15 +31,10 @@ _NUMBERS: Final = frozenset({"max_budget_usd", "max_duration_seconds"})
 
 
 class Reached(msgspec.Struct, frozen=True):
-    """A bound that a run has come to.
+    """A bound that a run has come to."""
 
-    Attributes:
-        bound: Its name, as a caller raises it: ``max_steps``, ``max_duration`` …
-        reason: Bound, count and cycle in words.
-    """
-
-    bound: str
-    reason: str
+    bound: str  #: Its name, as a caller raises it: ``max_steps``, ``max_duration`` …
+    reason: str  #: Bound, count and cycle in words.
 
 
 class RunPosition(msgspec.Struct, frozen=True):
@@ -49,18 +44,12 @@ class RunPosition(msgspec.Struct, frozen=True):
     ('in the cycle plan -> plan', 'before plan')
     >>> str(RunPosition(["start"], "plan", "plan was cut off"))
     'plan was cut off'
-
-    Attributes:
-        completed: Ids of the stages executed so far, in order.
-        node_id: The node that is next, or under way.
-        moment: What the run is doing there, when it is more than about to begin.
-        outer: For a branch: where its fan-out stands, of which the cycle may be.
     """
 
-    completed: Sequence[str]
-    node_id: str
-    moment: str = ""
-    outer: RunPosition | None = None
+    completed: Sequence[str]  #: Ids of the stages executed so far, in order.
+    node_id: str  #: The node that is next, or under way.
+    moment: str = ""  #: What the run is doing there, when it is more than about to begin.
+    outer: RunPosition | None = None  #: For a branch: where its fan-out stands, of which the cycle may be.
 
     @property
     def cycle(self) -> str:
@@ -74,25 +63,15 @@ class RunPosition(msgspec.Struct, frozen=True):
 
 
 class RunBounds(msgspec.Struct, frozen=True):
-    """How far a run may go. None means without end.
+    """How far a run may go. None means without end."""
 
-    Attributes:
-        max_steps: Stages that may be executed.
-        max_node_visits: Visits that any one node may get.
-        max_restarts: How often ``loop_restart`` edges may be taken.
-        max_goal_gate_redirects: How often unsatisfied goal gates may send the run back.
-        max_budget_usd: Cost at which it is stopped.
-        max_tokens_total: Tokens at which it is stopped.
-        max_duration_seconds: Running time at which it is stopped.
-    """
-
-    max_steps: int = 1000
-    max_node_visits: int | None = None
-    max_restarts: int = 10
-    max_goal_gate_redirects: int = 10
-    max_budget_usd: float | None = None
-    max_tokens_total: int | None = None
-    max_duration_seconds: float | None = None
+    max_steps: int = 1000  #: Stages that may be executed.
+    max_node_visits: int | None = None  #: Visits that any one node may get.
+    max_restarts: int = 10  #: How often ``loop_restart`` edges may be taken.
+    max_goal_gate_redirects: int = 10  #: How often unsatisfied goal gates may send the run back.
+    max_budget_usd: float | None = None  #: Cost at which it is stopped.
+    max_tokens_total: int | None = None  #: Tokens at which it is stopped.
+    max_duration_seconds: float | None = None  #: Running time at which it is stopped.
 
     @property
     def are_spending(self) -> bool:
@@ -119,9 +98,6 @@ def bounds_of(graph: Graph, overrides: Mapping[str, object] = NO_OVERRIDES) -> R
         graph: Gives the bounds that nobody overrides.
         overrides: Values by the names of ``RunBounds``, or ``max_duration``; None keeps the graph's. A
             duration is a number of seconds, a Duration, or its text (``15m``).
-
-    Raises:
-        OptionError: A name is unknown, or a value is no such bound.
     """
     duration = graph.get("max_duration", Duration)
     bounds = RunBounds(
@@ -161,9 +137,6 @@ def checked_bound(given: str, name: str, value: object) -> int | float:
         given: What the caller calls it.
         name: Which of ``RunBounds`` it is like.
         value: A number; for ``max_duration_seconds`` also a Duration or its text.
-
-    Raises:
-        OptionError: It is no such bound.
     """
     least = _LEAST.get(name, 0)
     number: object = value

@@ -17,17 +17,11 @@ if TYPE_CHECKING:
 
 
 class MapBounds(msgspec.Struct, frozen=True):
-    """How far the rows of a map may go together. None means without end.
+    """How far the rows of a map may go together. None means without end."""
 
-    Attributes:
-        max_budget_usd_all: Cost at which no more is asked, and no more rows are started.
-        max_tokens_all: The same in tokens.
-        max_duration_all_seconds: Time since the call at which no more rows are started.
-    """
-
-    max_budget_usd_all: float | None = None
-    max_tokens_all: int | None = None
-    max_duration_all_seconds: float | None = None
+    max_budget_usd_all: float | None = None  #: Cost at which no more is asked, and no more rows are started.
+    max_tokens_all: int | None = None  #: The same in tokens.
+    max_duration_all_seconds: float | None = None  #: Time since the call at which no more rows are started.
 
 
 _BOUND_OF_A_RUN = {
@@ -39,11 +33,7 @@ MAP_BOUNDS = tuple(_BOUND_OF_A_RUN)
 
 
 def map_bounds_of(given: Mapping[str, object]) -> MapBounds:
-    """Bounds from the options of a map; a duration is a number of seconds, a Duration, or its text.
-
-    Raises:
-        OptionError: A value is no such bound.
-    """
+    """Bounds from the options of a map; a duration is a number of seconds, a Duration, or its text."""
     values = [
         None if given.get(name) is None else checked_bound(name, of_run, given[name])
         for name, of_run in _BOUND_OF_A_RUN.items()

@@ -33,25 +33,16 @@ def _never(_spent: Usage, _who: str) -> Reached | None:
 
 
 class Account(msgspec.Struct, eq=False):
-    """What somebody has spent, and may.
+    """What somebody has spent, and may."""
 
-    Attributes:
-        above: Whose bounds hold for it, too.
-        max_usd: What may be spent, in USD; None without end.
-        max_tokens: The same in tokens.
-        reached: Why nothing more may be spent, given what is, and who asks; None when something may.
-        usd: What is spent, in USD, as far as prices are known.
-        tokens: Tokens that are used.
-        held: Claims that are granted, of this account and all beneath it.
-    """
-
-    above: Account | None = None
-    max_usd: float | None = None
-    max_tokens: int | None = None
+    above: Account | None = None  #: Whose bounds hold for it, too.
+    max_usd: float | None = None  #: What may be spent, in USD; None without end.
+    max_tokens: int | None = None  #: The same in tokens.
+    #: Why nothing more may be spent, given what is, and who asks; None when something may.
     reached: Callable[[Usage, str], Reached | None] = _never
-    usd: float = 0.0
-    tokens: int = 0
-    held: dict[Claim, None] = {}
+    usd: float = 0.0  #: What is spent, in USD, as far as prices are known.
+    tokens: int = 0  #: Tokens that are used.
+    held: dict[Claim, None] = {}  #: Claims that are granted, of this account and all beneath it.
 
     @property
     def chain(self) -> tuple[Account, ...]:
@@ -89,34 +80,21 @@ class Account(msgspec.Struct, eq=False):
 
 
 class Claim(msgspec.Struct, eq=False):
-    """Somebody is going to spend.
+    """Somebody is going to spend."""
 
-    Attributes:
-        account: Whose account it is.
-        who: Who asks, for the words of a refusal: a node.
-        ceiling: The most that it can cost; None when nobody knows.
-        kind: What it is like, of which nobody knows the most.
-        most: USD and tokens that are held for it, once it is granted.
-        refused: Why it was refused; None when it was not.
-    """
-
-    account: Account
-    who: str
-    ceiling: Usage | None = None
-    kind: str = ""
-    most: tuple[float, float] = _UNKNOWN
-    refused: Reached | None = None
+    account: Account  #: Whose account it is.
+    who: str  #: Who asks, for the words of a refusal: a node.
+    ceiling: Usage | None = None  #: The most that it can cost; None when nobody knows.
+    kind: str = ""  #: What it is like, of which nobody knows the most.
+    most: tuple[float, float] = _UNKNOWN  #: USD and tokens that are held for it, once it is granted.
+    refused: Reached | None = None  #: Why it was refused; None when it was not.
 
 
 class Reservations(msgspec.Struct):
-    """The claims of all accounts beneath one.
+    """The claims of all accounts beneath one."""
 
-    Attributes:
-        waiting: Claims that are neither granted nor refused, in their order.
-        dearest: By kind: USD and tokens of the dearest claim so far of which nobody knew the most.
-    """
-
-    waiting: list[Claim] = []
+    waiting: list[Claim] = []  #: Claims that are neither granted nor refused, in their order.
+    #: By kind: USD and tokens of the dearest claim so far of which nobody knew the most.
     dearest: dict[str, tuple[float, float]] = {}
 
     def decide(self) -> list[Claim]:

@@ -94,17 +94,11 @@ _NODE_NAMES: Final = _names(Scope.NODE)
 
 
 class Command(msgspec.Struct, frozen=True, order=True):
-    """One entry of a surface.
+    """One entry of a surface."""
 
-    Attributes:
-        node_id: The node that it belongs to, in a child pipeline its path; empty for the graph.
-        attribute: The attribute that holds it.
-        text: The command, child file, tools or address, as it will be used.
-    """
-
-    node_id: str
-    attribute: str
-    text: str
+    node_id: str  #: The node that it belongs to, in a child pipeline its path; empty for the graph.
+    attribute: str  #: The attribute that holds it.
+    text: str  #: The command, child file, tools or address, as it will be used.
 
     @property
     def kind(self) -> str:

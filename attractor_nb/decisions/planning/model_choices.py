@@ -33,20 +33,14 @@ DEFAULT: Final = "default"
 
 @dataclass(frozen=True, slots=True)
 class ValueChoice:
-    """A value and who gave it.
+    """A value and who gave it."""
 
-    Attributes:
-        value: The value; empty when nobody gave one.
-        origin: ``node``, ``stylesheet``, ``node [...]`` (a default block), ``graph``, ``model's name`` (a
-            provider that it tells), ``backend`` (its default), or ``default`` (the system's).
-        selector: The stylesheet's selector that won, or empty.
-        span: Where it is written, or None.
-    """
-
-    value: str
+    value: str  #: The value; empty when nobody gave one.
+    #: ``node``, ``stylesheet``, ``node [...]`` (a default block), ``graph``, ``model's name`` (a provider that it
+    #: tells), ``backend`` (its default), or ``default`` (the system's).
     origin: str
-    selector: str = ""
-    span: Span | None = field(default=None, compare=False, repr=False)
+    selector: str = ""  #: The stylesheet's selector that won, or empty.
+    span: Span | None = field(default=None, compare=False, repr=False)  #: Where it is written, or None.
 
     @property
     def line(self) -> int | None:
@@ -65,21 +59,13 @@ class ValueChoice:
 
 
 class ModelChoice(msgspec.Struct, frozen=True):
-    """The model of one node.
+    """The model of one node."""
 
-    Attributes:
-        node_id: The node.
-        model: Its `llm_model`.
-        provider: Its `llm_provider`, or the provider that the model's name tells.
-        effort: Its `reasoning_effort`.
-        name: Model and provider as they are called.
-    """
-
-    node_id: str
-    model: ValueChoice
-    provider: ValueChoice
-    effort: ValueChoice
-    name: ModelName
+    node_id: str  #: The node.
+    model: ValueChoice  #: Its `llm_model`.
+    provider: ValueChoice  #: Its `llm_provider`, or the provider that the model's name tells.
+    effort: ValueChoice  #: Its `reasoning_effort`.
+    name: ModelName  #: Model and provider as they are called.
 
 
 def model_choices(graph: Graph, stylesheet: Stylesheet, default: ModelName | None = None) -> list[ModelChoice]:

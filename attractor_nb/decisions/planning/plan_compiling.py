@@ -42,10 +42,6 @@ def compile_plan(graph: Graph, *, bounds: RunBounds | None = None) -> Plan:
     Args:
         graph: The graph.
         bounds: Bounds in place of the graph's own.
-
-    Raises:
-        ConditionSyntaxError: A condition does not parse.
-        OptionError: There is no start node, or an edge enters a node that is not there.
     """
     if not graph.start_nodes:
         raise OptionError(

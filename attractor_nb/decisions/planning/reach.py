@@ -25,17 +25,11 @@ _ENDS: Final = frozenset({"start", "exit"})
 
 
 class Visit(msgspec.Struct, frozen=True):
-    """A visit on the likely path.
+    """A visit on the likely path."""
 
-    Attributes:
-        node_id: The node.
-        edge: The edge by which it is entered; None at the start.
-        before: The visits that come before it on its way: of a branch not those of the others.
-    """
-
-    node_id: str
-    edge: PlannedEdge | None
-    before: tuple[Visit, ...]
+    node_id: str  #: The node.
+    edge: PlannedEdge | None  #: The edge by which it is entered; None at the start.
+    before: tuple[Visit, ...]  #: The visits that come before it on its way: of a branch not those of the others.
 
 
 def likely_path(plan: Plan, lookup: Lookup) -> list[Visit]:

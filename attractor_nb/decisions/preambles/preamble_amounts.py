@@ -8,29 +8,17 @@ import msgspec
 
 
 class PreambleAmount(msgspec.Struct, frozen=True):
-    """How much a mode tells.
+    """How much a mode tells."""
 
-    Attributes:
-        tokens: In all.
-        notes: Characters of a stage's notes in a list.
-        value: Characters of a value that no stage before has just set; 0 for none told.
-        stages: How many of the stages before.
-        events: Notable events.
-        incidents: Attempts and tool calls.
-        kept: Hundredths of the budget that only these may take.
-        has_tools: Tool calls are among these.
-        has_counts: It is told how many stages ended how.
-    """
-
-    tokens: int
-    notes: int = 0
-    value: int = 0
-    stages: int = 1000
-    events: int = 0
-    incidents: int = 0
-    kept: int = 0
-    has_tools: bool = False
-    has_counts: bool = False
+    tokens: int  #: In all.
+    notes: int = 0  #: Characters of a stage's notes in a list.
+    value: int = 0  #: Characters of a value that no stage before has just set; 0 for none told.
+    stages: int = 1000  #: How many of the stages before.
+    events: int = 0  #: Notable events.
+    incidents: int = 0  #: Attempts and tool calls.
+    kept: int = 0  #: Hundredths of the budget that only these may take.
+    has_tools: bool = False  #: Tool calls are among these.
+    has_counts: bool = False  #: It is told how many stages ended how.
 
 
 _COMPACT: Final = PreambleAmount(4000, notes=300, value=600)

@@ -30,15 +30,10 @@ _UNSEEN_ATTRS: Final = frozenset({"cache", "cache.files", "cache.context", "clas
 
 
 class PlaceOfCall(msgspec.Struct, frozen=True):
-    """Where a call is made: texts that differ from run to run.
+    """Where a call is made: texts that differ from run to run."""
 
-    Attributes:
-        run_id: The run.
-        directories: Its directories, as texts.
-    """
-
-    run_id: str = ""
-    directories: tuple[str, ...] = ()
+    run_id: str = ""  #: The run.
+    directories: tuple[str, ...] = ()  #: Its directories, as texts.
 
     def without(self, text: str) -> str:
         """A text with marks in place of the run's id and directories, the longest first."""

@@ -69,15 +69,10 @@ def is_declared(node: Node) -> bool:
 
 
 class StageComparison(msgspec.Struct, frozen=True):
-    """In what a stage differs from an earlier one.
+    """In what a stage differs from an earlier one."""
 
-    Attributes:
-        changes: What differs, values cut short.
-        run_id: The run of the earlier one; empty when there is none.
-    """
-
-    changes: tuple[InputChange, ...] = ()
-    run_id: str = ""
+    changes: tuple[InputChange, ...] = ()  #: What differs, values cut short.
+    run_id: str = ""  #: The run of the earlier one; empty when there is none.
 
 
 def nearest(earlier: Iterable[tuple[Mapping[str, Any], str]], now: Mapping[str, Any]) -> StageComparison:

@@ -31,11 +31,7 @@ def question_inputs(question: Question) -> CallInputs:
 
 
 def question_of(inputs: CallInputs) -> Question:
-    """The inverse of ``question_inputs``.
-
-    Raises:
-        KeyError, TypeError, ValueError: The values are no question's.
-    """
+    """The inverse of ``question_inputs``."""
     values = inputs.values
     options = tuple(Option(str(key), str(label)) for key, label in values.get("options", ()))
     metadata = {"detail": values["detail"]} if "detail" in values else {}
@@ -55,11 +51,7 @@ def plain_answer(answer: Answer) -> dict[str, Any]:
 
 
 def answer_of(plain: Mapping[str, Any], answered_by: str) -> Answer:
-    """The inverse of ``plain_answer``, with who answers now.
-
-    Raises:
-        ValueError: The values are no answer's.
-    """
+    """The inverse of ``plain_answer``, with who answers now."""
     if "value" not in plain:
         raise ValueError("has no value")
     answer = Answer.from_plain(plain)

@@ -25,17 +25,11 @@ _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE
 
 
 class ClauseVerdict(msgspec.Struct, frozen=True):
-    """How one clause fared.
+    """How one clause fared."""
 
-    Attributes:
-        clause: The clause as text.
-        value: What its key gave, as text.
-        holds: Whether the clause held.
-    """
-
-    clause: str
-    value: str
-    holds: bool
+    clause: str  #: The clause as text.
+    value: str  #: What its key gave, as text.
+    holds: bool  #: Whether the clause held.
 
 
 def evaluate_condition(condition: Condition, outcome_status: str, preferred_label: str, lookup: Lookup) -> bool:

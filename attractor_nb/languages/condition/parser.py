@@ -39,9 +39,6 @@ def parse_condition(text: str | SourceText) -> Condition:
 
     >>> str(parse_condition('outcome=success && context.note != "two words"'))
     'outcome=success && context.note!=two words'
-
-    Raises:
-        ConditionSyntaxError: It is outside the language; the span is in the given text.
     """
     source = SourceText(text, "<condition>") if isinstance(text, str) else text
     if len(source.text) > MAX_CHARACTERS:

@@ -22,20 +22,14 @@ class Operator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One comparison.
+    """One comparison."""
 
-    Attributes:
-        key: What is looked up: ``outcome``, ``preferred_label``, or a context key.
-        operator: How it is compared.
-        literal: The text it is compared with: quotes and escapes resolved, outcome aliases replaced
-            by the status they mean (ruling 11). Empty when the key stands alone.
-        span: The whole clause.
-    """
-
-    key: str
-    operator: Operator = Operator.IS_TRUE
+    key: str  #: What is looked up: ``outcome``, ``preferred_label``, or a context key.
+    operator: Operator = Operator.IS_TRUE  #: How it is compared.
+    #: The text it is compared with: quotes and escapes resolved, outcome aliases replaced by the status they mean
+    #: (ruling 11). Empty when the key stands alone.
     literal: str = ""
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False, repr=False)  #: The whole clause.
 
     def __str__(self) -> str:
         return f"{self.key}{self.operator}{self.literal}"
@@ -43,15 +37,10 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Clauses that must all hold; none at all always holds (spec 10.3).
+    """Clauses that must all hold; none at all always holds (spec 10.3)."""
 
-    Attributes:
-        clauses: In source order.
-        notices: What is right but worth a word: rule, severity, span and fix, in the coordinates of
-            the condition's own text.
-    """
-
-    clauses: tuple[Clause, ...] = ()
+    clauses: tuple[Clause, ...] = ()  #: In source order.
+    #: What is right but worth a word: rule, severity, span and fix, in the coordinates of the condition's own text.
     notices: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:

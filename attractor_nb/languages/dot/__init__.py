@@ -45,18 +45,12 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class DotDocument(msgspec.Struct, frozen=True):
-    """A DOT text and what it says.
+    """A DOT text and what it says."""
 
-    Attributes:
-        source: The text, without a byte order mark.
-        tree: Its statements as written.
-        graph: What they mean.
-        diagnostics: What was read out of generosity, in source order, each with its fix if there is one.
-    """
-
-    source: SourceText
-    tree: DotTree
-    graph: Graph
+    source: SourceText  #: The text, without a byte order mark.
+    tree: DotTree  #: Its statements as written.
+    graph: Graph  #: What they mean.
+    #: What was read out of generosity, in source order, each with its fix if there is one.
     diagnostics: tuple[Diagnostic, ...]
 
 

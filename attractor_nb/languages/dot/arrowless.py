@@ -16,15 +16,10 @@ if TYPE_CHECKING:
 
 
 class Arrowless(NamedTuple):
-    """Two ids with one blank between them.
+    """Two ids with one blank between them."""
 
-    Attributes:
-        source: The last id of a statement without attributes.
-        target: The first id of the statement after it.
-    """
-
-    source: Name
-    target: Name
+    source: Name  #: The last id of a statement without attributes.
+    target: Name  #: The first id of the statement after it.
 
 
 def arrowless(source: SourceText) -> list[Arrowless]:

@@ -29,11 +29,7 @@ Holder = NodeStatement | EdgeStatement | Defaults | GraphDeclaration
 
 
 def set_graph_attribute(tree: DotTree, name: str, value: object) -> str:
-    """The text with an attribute of the graph set.
-
-    Raises:
-        OptionError: Name or value cannot stand in DOT.
-    """
+    """The text with an attribute of the graph set."""
     _check_name(name)
     if found := _attributes_named(_of_graph(tree), Scope.GRAPH, name):
         return _replaced(tree, Scope.GRAPH, found[-1][1], value)
@@ -41,11 +37,7 @@ def set_graph_attribute(tree: DotTree, name: str, value: object) -> str:
 
 
 def remove_graph_attribute(tree: DotTree, name: str) -> str:
-    """The text without an attribute of the graph.
-
-    Raises:
-        OptionError: The graph says none of that name.
-    """
+    """The text without an attribute of the graph."""
     _check_present(_attributes_named(_of_graph(tree), Scope.GRAPH, name), f"the graph has no attribute {name}")
     while found := _attributes_named(_of_graph(tree), Scope.GRAPH, name):
         tree = reread(tree, apply_edits(tree.source, _removal(tree, *found[-1])))
@@ -53,11 +45,7 @@ def remove_graph_attribute(tree: DotTree, name: str) -> str:
 
 
 def set_node_attribute(tree: DotTree, node_id: str, name: str, value: object) -> str:
-    """The text with an attribute of a node set, also where it inherits one or only edges name it.
-
-    Raises:
-        OptionError: Name or value cannot stand in DOT, or nothing names the node.
-    """
+    """The text with an attribute of a node set, also where it inherits one or only edges name it."""
     _check_name(name)
     if not node_statements(tree, node_id):
         tree = reread(tree, keeping(tree, lambda tree: declare_node(tree, node_id)))
@@ -69,11 +57,7 @@ def set_node_attribute(tree: DotTree, node_id: str, name: str, value: object) ->
 
 
 def remove_node_attribute(tree: DotTree, node_id: str, name: str) -> str:
-    """The text without an attribute of a node; what it inherits counts again.
-
-    Raises:
-        OptionError: No statement of the node says it.
-    """
+    """The text without an attribute of a node; what it inherits counts again."""
     problem = f"{node_id} itself has no attribute {name}"
     _check_present(_attributes_named(node_statements(tree, node_id), Scope.NODE, name), problem)
     while found := _attributes_named(node_statements(tree, node_id), Scope.NODE, name):
@@ -82,11 +66,7 @@ def remove_node_attribute(tree: DotTree, node_id: str, name: str) -> str:
 
 
 def set_edge_attribute(tree: DotTree, position: int, name: str, value: object) -> str:
-    """The text with an attribute of one edge set; a chain is parted so that its other edges keep theirs.
-
-    Raises:
-        OptionError: Name or value cannot stand in DOT, or there is no such edge.
-    """
+    """The text with an attribute of one edge set; a chain is parted so that its other edges keep theirs."""
     _check_name(name)
     tree = reread(tree, detached(tree, position))
     statement = link_at(tree, position).statement
@@ -96,11 +76,7 @@ def set_edge_attribute(tree: DotTree, position: int, name: str, value: object) -
 
 
 def remove_edge_attribute(tree: DotTree, position: int, name: str) -> str:
-    """The text without an attribute of one edge; a chain is parted so that its other edges keep theirs.
-
-    Raises:
-        OptionError: The edge's statement does not say it, or there is no such edge.
-    """
+    """The text without an attribute of one edge; a chain is parted so that its other edges keep theirs."""
     statement = link_at(tree, position).statement
     problem = f"the edge itself has no attribute {name}"
     _check_present(_attributes_named([statement], Scope.EDGE, name), problem)

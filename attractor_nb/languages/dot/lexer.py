@@ -98,11 +98,7 @@ class Lexer:
         self._words: set[str] = set()
 
     def tokens(self) -> Generator[Token]:
-        """All tokens, the last being ``END``; the parser takes one at a time, so that the first mistake speaks.
-
-        Raises:
-            DotSyntaxError: At the first character that begins no token.
-        """
+        """All tokens, the last being ``END``; the parser takes one at a time, so that the first mistake speaks."""
         self._look_for_forbidden_characters()
         text, match, ids = self.text, _STATEMENT.match, self._ids
         position, kind = 0, ""

@@ -38,11 +38,7 @@ _NO_NAMES: Final = frozenset[str]()
 
 
 def lower(tree: DotTree) -> Graph:
-    """The graph that a syntax tree means.
-
-    Raises:
-        DotSyntaxError: More than ``MAX_DEFAULTS`` default attributes are in force at some place.
-    """
+    """The graph that a syntax tree means."""
     lowering = _Lowering(tree)
     lowering.read_body(tree.body, _Scope({}, {}, {}, {}), group=None)
     return lowering.graph()

@@ -52,9 +52,6 @@ def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
     Args:
         source: The text, without a byte order mark.
         strict: Whether attributes without commas are an error and not a warning (ruling 1).
-
-    Raises:
-        DotSyntaxError: It is outside the supported subset; only the first mistake is reported.
     """
     lexer = Lexer(source, is_strict=strict)
 

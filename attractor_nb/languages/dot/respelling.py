@@ -50,9 +50,6 @@ def spelled(scope: Scope, name: str, value: object, old: str = "") -> str:
         value: A string, number, boolean or duration. A string stands for whatever the attribute's type reads
             in it; one that does not fit is kept as it is, for lint to report.
         old: The literal that it replaces; empty for a new attribute.
-
-    Raises:
-        OptionError: The value is of another kind, or DOT cannot hold it.
     """
     _refuse_foreign(name, value)
     assert isinstance(value, str | int | float | bool | Duration), "others were refused"

@@ -29,9 +29,6 @@ def declare_node(tree: DotTree, node_id: str) -> str:
 
     It stands where the node is first named. Of a group with a name or attributes it would become a member: it
     stands before that, unless it inherits what only the group has.
-
-    Raises:
-        OptionError: No edge names it.
     """
     page, before = Page(tree), lower(tree).nodes.get(node_id)
     for statement, groups in placed_statements(tree):
@@ -93,11 +90,7 @@ class ChainLink(NamedTuple):
 
 
 def link_at(tree: DotTree, position: int) -> ChainLink:
-    """The link that is the edge at a position of ``Graph.edges``.
-
-    Raises:
-        OptionError: There is no such edge.
-    """
+    """The link that is the edge at a position of ``Graph.edges``."""
     left = position
     for statement, _ in placed_statements(tree):
         if isinstance(statement, EdgeStatement):

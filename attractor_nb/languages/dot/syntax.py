@@ -30,23 +30,14 @@ class Placed(Protocol):
 
 
 class Attr(NamedTuple):
-    """One ``name = value``.
+    """One ``name = value``."""
 
-    Attributes:
-        name: The name, without quotes.
-        literal: The value as written, quotes and escapes included.
-        start: Where the name begins.
-        name_end: Where the name, quotes included, ends.
-        value_start: Where the value begins.
-        end: Where the value ends.
-    """
-
-    name: str
-    literal: str
-    start: int
-    name_end: int
-    value_start: int
-    end: int
+    name: str  #: The name, without quotes.
+    literal: str  #: The value as written, quotes and escapes included.
+    start: int  #: Where the name begins.
+    name_end: int  #: Where the name, quotes included, ends.
+    value_start: int  #: Where the value begins.
+    end: int  #: Where the value ends.
 
 
 class Name(NamedTuple):
@@ -109,21 +100,13 @@ class EdgeStatement(NamedTuple):
 
 
 class SubgraphStatement(NamedTuple):
-    """``subgraph id { ... }``, ``subgraph { ... }`` or ``{ ... }``.
+    """``subgraph id { ... }``, ``subgraph { ... }`` or ``{ ... }``."""
 
-    Attributes:
-        id: Its id, or None.
-        body: Its statements.
-        start: Where it begins.
-        body_start: Offset of its opening brace.
-        end: After its closing brace.
-    """
-
-    id: Name | None
-    body: tuple[Statement, ...]
-    start: int
-    body_start: int
-    end: int
+    id: Name | None  #: Its id, or None.
+    body: tuple[Statement, ...]  #: Its statements.
+    start: int  #: Where it begins.
+    body_start: int  #: Offset of its opening brace.
+    end: int  #: After its closing brace.
 
 
 Gap = tuple[Attr, int | None, Attr]
@@ -133,25 +116,15 @@ Statement = Defaults | GraphDeclaration | NodeStatement | EdgeStatement | Subgra
 
 @dataclass(frozen=True, slots=True)
 class DotTree:
-    """A whole DOT text.
+    """A whole DOT text."""
 
-    Attributes:
-        source: The text.
-        name: The graph's name, or None.
-        body: Its statements.
-        body_start: Offset of the opening brace.
-        end: After the closing brace.
-        comments: All comments, in order.
-        notices: What was read although the subset does not have it (rulings 1 and 3).
-    """
-
-    source: SourceText = field(repr=False)
-    name: Name | None
-    body: tuple[Statement, ...]
-    body_start: int
-    end: int
-    comments: tuple[Comment, ...] = ()
-    notices: tuple[Diagnostic, ...] = ()
+    source: SourceText = field(repr=False)  #: The text.
+    name: Name | None  #: The graph's name, or None.
+    body: tuple[Statement, ...]  #: Its statements.
+    body_start: int  #: Offset of the opening brace.
+    end: int  #: After the closing brace.
+    comments: tuple[Comment, ...] = ()  #: All comments, in order.
+    notices: tuple[Diagnostic, ...] = ()  #: What was read although the subset does not have it (rulings 1 and 3).
 
     def span(self, part: Placed) -> Span:
         """Where a part of the tree stands."""

@@ -46,9 +46,6 @@ def parse_stylesheet(text: str | SourceText) -> Stylesheet:
     >>> sheet = parse_stylesheet("* { model: small } #review { llm_model = 'large'; }")
     >>> [(str(rule.selector), rule.declarations[0].value) for rule in sheet.rules]
     [('*', 'small'), ('#review', 'large')]
-
-    Raises:
-        StylesheetSyntaxError: It is outside the language; the span is in the given text.
     """
     source = SourceText(text, "<stylesheet>") if isinstance(text, str) else text
     if len(source.text) > MAX_CHARACTERS:

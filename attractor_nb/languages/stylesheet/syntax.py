@@ -46,17 +46,11 @@ class SelectorKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which nodes a rule is for.
+    """Which nodes a rule is for."""
 
-    Attributes:
-        kind: What it looks at.
-        name: The shape, class or id, without its sign; empty for ``*``.
-        span: Where it stands.
-    """
-
-    kind: SelectorKind
-    name: str = ""
-    span: Span | None = field(default=None, compare=False, repr=False)
+    kind: SelectorKind  #: What it looks at.
+    name: str = ""  #: The shape, class or id, without its sign; empty for ``*``.
+    span: Span | None = field(default=None, compare=False, repr=False)  #: Where it stands.
 
     def __str__(self) -> str:
         return ("*", "", ".", "#")[self.kind] + self.name
@@ -64,17 +58,11 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One property and its value.
+    """One property and its value."""
 
-    Attributes:
-        name: The property's canonical name, or an unknown name as written.
-        value: Its value, quotes and escapes resolved.
-        span: From the name to the end of the value.
-    """
-
-    name: str
-    value: str
-    span: Span | None = field(default=None, compare=False, repr=False)
+    name: str  #: The property's canonical name, or an unknown name as written.
+    value: str  #: Its value, quotes and escapes resolved.
+    span: Span | None = field(default=None, compare=False, repr=False)  #: From the name to the end of the value.
 
 
 class StyleRule(msgspec.Struct, frozen=True):
@@ -86,14 +74,10 @@ class StyleRule(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Stylesheet:
-    """Rules in source order.
+    """Rules in source order."""
 
-    Attributes:
-        rules: In source order; later ones win at equal specificity.
-        notices: What is right but worth a word, in the coordinates of the stylesheet's own text.
-    """
-
-    rules: tuple[StyleRule, ...] = ()
+    rules: tuple[StyleRule, ...] = ()  #: In source order; later ones win at equal specificity.
+    #: What is right but worth a word, in the coordinates of the stylesheet's own text.
     notices: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
 
     @cached_property

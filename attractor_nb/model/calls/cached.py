@@ -23,35 +23,20 @@ class FileBytes(Record, frozen=True):
 
 
 class CachedStage(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """The result of a stage that succeeded.
+    """The result of a stage that succeeded."""
 
-    Attributes:
-        schema_version: Version of this form.
-        run_id: The run that executed it.
-        time: When, in seconds since 1970 (UTC).
-        kind: What kind of stage it is.
-        node_id: Its node; ``node`` in the entry.
-        values: What went into it, by name; ``inputs`` in the entry.
-        outcome: How it ended, without usage.
-        usage: What it had consumed; None when it did not say.
-        changes: Context values that its handler set by itself, beside those of the outcome.
-        logs: Entries that it appended to the run log.
-        files: What it left in its directory, by path.
-        conversation: Under ``full`` fidelity: what its thread had said then; empty when it saved nothing.
-    """
-
-    schema_version: Literal[1] = 1
-    run_id: str = ""
-    time: float = 0.0
-    kind: str
-    node_id: str = msgspec.field(name="node")
-    values: Mapping[str, Any] = msgspec.field(name="inputs")
-    outcome: Outcome
-    usage: Usage | None = None
-    changes: Mapping[str, Any] = {}
-    logs: tuple[str, ...] = ()
-    files: Mapping[str, str | FileBytes] = {}
-    conversation: str = ""
+    schema_version: Literal[1] = 1  #: Version of this form.
+    run_id: str = ""  #: The run that executed it.
+    time: float = 0.0  #: When, in seconds since 1970 (UTC).
+    kind: str  #: What kind of stage it is.
+    node_id: str = msgspec.field(name="node")  #: Its node; ``node`` in the entry.
+    values: Mapping[str, Any] = msgspec.field(name="inputs")  #: What went into it, by name; ``inputs`` in the entry.
+    outcome: Outcome  #: How it ended, without usage.
+    usage: Usage | None = None  #: What it had consumed; None when it did not say.
+    changes: Mapping[str, Any] = {}  #: Context values that its handler set by itself, beside those of the outcome.
+    logs: tuple[str, ...] = ()  #: Entries that it appended to the run log.
+    files: Mapping[str, str | FileBytes] = {}  #: What it left in its directory, by path.
+    conversation: str = ""  #: Under ``full`` fidelity: what its thread had said then; empty when it saved nothing.
 
     def __post_init__(self) -> None:
         """Refuse files outside the stage's directory, and in that of its earlier visits."""
@@ -83,22 +68,13 @@ def _file_value(data: bytes) -> str | FileBytes:
 
 
 class CacheLook(Record, frozen=True):
-    """What a look into the cache came to, as the stage's directory keeps it (``inputs.json``).
+    """What a look into the cache came to, as the stage's directory keeps it (``inputs.json``)."""
 
-    Attributes:
-        key: Digest of the inputs; empty when the stage is not one for the cache.
-        inputs: The first digits of each input's digest, by name.
-        is_hit: The result came from the cache.
-        refused: Why the stage is not one for the cache, or empty.
-        changes: For a stage that was executed: what differs from the nearest earlier entry.
-        compared_with: The run of that entry, or of the one that was taken; empty when there was none.
-        not_kept: Why its result was not kept, or empty.
-    """
-
-    key: str = ""
-    inputs: Mapping[str, str] = {}
-    is_hit: bool = always(value=False)
-    refused: str = ""
+    key: str = ""  #: Digest of the inputs; empty when the stage is not one for the cache.
+    inputs: Mapping[str, str] = {}  #: The first digits of each input's digest, by name.
+    is_hit: bool = always(value=False)  #: The result came from the cache.
+    refused: str = ""  #: Why the stage is not one for the cache, or empty.
+    #: For a stage that was executed: what differs from the nearest earlier entry.
     changes: tuple[InputChange, ...] = ()
-    compared_with: str = ""
-    not_kept: str = ""
+    compared_with: str = ""  #: The run of that entry, or of the one that was taken; empty when there was none.
+    not_kept: str = ""  #: Why its result was not kept, or empty.

@@ -33,18 +33,12 @@ def request_file(number: int) -> str:
 
 
 class CallInputs(msgspec.Struct, frozen=True):
-    """What goes into one call.
+    """What goes into one call."""
 
-    Attributes:
-        kind: ``model``, ``command``, ``handler`` or ``question``.
-        node_id: Who calls. It is no input: two nodes that ask the same share an answer.
-        values: JSON values by name: ``prompt``, ``carried``, ``model``, ``temperature``, ``command``,
-            ``stdin`` … Nothing that differs between two equal calls, such as a run's id or a path of its
-            directory.
-    """
-
-    kind: str
-    node_id: str
+    kind: str  #: ``model``, ``command``, ``handler`` or ``question``.
+    node_id: str  #: Who calls. It is no input: two nodes that ask the same share an answer.
+    #: JSON values by name: ``prompt``, ``carried``, ``model``, ``temperature``, ``command``, ``stdin`` … Nothing that
+    #: differs between two equal calls, such as a run's id or a path of its directory.
     values: Mapping[str, Any]
 
     @property
@@ -55,18 +49,14 @@ class CallInputs(msgspec.Struct, frozen=True):
 
 
 class StageCall(msgspec.Struct, frozen=True):
-    """What a stage's handler says of the call that it is going to make.
+    """What a stage's handler says of the call that it is going to make."""
 
-    Attributes:
-        inputs: What goes into it; None when the handler cannot say, and then nothing of it may be kept.
-        problem: Why it cannot, or empty.
-        has_effects: The call may change more than the stage's own directory, as a command and an agent may.
-        files: What the handler writes into the stage's directory before it calls: ``prompt.md`` …
-    """
-
+    #: What goes into it; None when the handler cannot say, and then nothing of it may be kept.
     inputs: CallInputs | None
-    problem: str = ""
+    problem: str = ""  #: Why it cannot, or empty.
+    #: The call may change more than the stage's own directory, as a command and an agent may.
     has_effects: bool = False
+    #: What the handler writes into the stage's directory before it calls: ``prompt.md`` …
     files: Mapping[str, str] = {}
 
 

@@ -29,21 +29,13 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """A server that speaks OpenAI's language; without an address: rates of a provider that is known by name.
+    """A server that speaks OpenAI's language; without an address: rates of a provider that is known by name."""
 
-    Attributes:
-        name: What ``llm_provider`` calls it, and what stands before a model's name.
-        url: Its address, without a slash at the end; empty for a provider.
-        key_env: The environment variable that holds its key; empty when it asks for none.
-        api: ``chat`` (``/chat/completions``) or ``responses``.
-        rates: How much it may be asked in a minute.
-    """
-
-    name: str
-    url: str
-    key_env: str = ""
-    api: str = "chat"
-    rates: Rates = msgspec.field(default_factory=Rates)
+    name: str  #: What ``llm_provider`` calls it, and what stands before a model's name.
+    url: str  #: Its address, without a slash at the end; empty for a provider.
+    key_env: str = ""  #: The environment variable that holds its key; empty when it asks for none.
+    api: str = "chat"  #: ``chat`` (``/chat/completions``) or ``responses``.
+    rates: Rates = msgspec.field(default_factory=Rates)  #: How much it may be asked in a minute.
 
 
 def address_problem(text: str) -> str:
@@ -63,11 +55,7 @@ def address_problem(text: str) -> str:
 
 
 def read_endpoint(name: str, facts: Mapping[str, Any]) -> Endpoint:
-    """An endpoint from what is written of it; of a provider that is known by name its rates alone.
-
-    Raises:
-        ValueError: It is none; the message says which field is wrong and what to write.
-    """
+    """An endpoint from what is written of it; of a provider that is known by name its rates alone."""
     where = f"{PREFIX}{name}"
     if not _NAME.match(name):
         raise ValueError(f"endpoint {name!r} has to have a name of letters, digits, - and _")

@@ -85,9 +85,6 @@ OURS: Final = {
 def read_option(name: str, value: object) -> Any:
     """The value of an option: JSON where it is written as JSON, else the text.
 
-    Raises:
-        ValueError: It is not for this place, or has another type than it has to have.
-
     >>> read_option("top_p", "0.9"), read_option("stop", "END"), read_option("stop", '["a", "b"]')
     (0.9, ['END'], ['a', 'b'])
     """

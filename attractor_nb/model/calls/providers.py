@@ -13,33 +13,20 @@ import msgspec
 
 
 class Provider(msgspec.Struct, frozen=True):
-    """A provider of models.
+    """A provider of models."""
 
-    Attributes:
-        name: Its key, as `llm_provider` says it.
-        keys: Environment variables that can hold its key, the first that is set; none when none is needed.
-        package: The Python package of its client, as it is imported.
-        models: Matches the names of models that are told to be its own.
-        aliases: Other keys that mean it.
-        address: Environment variable that holds its server's address, in place of the usual one if it has one.
-        url: Its usual address, where it speaks OpenAI's language.
-        official_url: Its usual address, where its client goes by itself.
-        settings: Environment variables without which it cannot be asked, beside key and address.
-        extra: The extra of this package that installs its client.
-        is_signed_in: Its own client finds out who asks, beside the keys: profiles, roles, files.
-    """
-
-    name: str
+    name: str  #: Its key, as `llm_provider` says it.
+    #: Environment variables that can hold its key, the first that is set; none when none is needed.
     keys: tuple[str, ...]
-    package: str
-    models: re.Pattern[str] | None = None
-    aliases: tuple[str, ...] = ()
-    address: str = ""
-    url: str = ""
-    official_url: str = ""
-    settings: tuple[str, ...] = ()
-    extra: str = "llm"
-    is_signed_in: bool = False
+    package: str  #: The Python package of its client, as it is imported.
+    models: re.Pattern[str] | None = None  #: Matches the names of models that are told to be its own.
+    aliases: tuple[str, ...] = ()  #: Other keys that mean it.
+    address: str = ""  #: Environment variable that holds its server's address, in place of the usual one if it has one.
+    url: str = ""  #: Its usual address, where it speaks OpenAI's language.
+    official_url: str = ""  #: Its usual address, where its client goes by itself.
+    settings: tuple[str, ...] = ()  #: Environment variables without which it cannot be asked, beside key and address.
+    extra: str = "llm"  #: The extra of this package that installs its client.
+    is_signed_in: bool = False  #: Its own client finds out who asks, beside the keys: profiles, roles, files.
 
     @property
     def is_placed(self) -> bool:
@@ -113,15 +100,10 @@ PROVIDER_NAMES: Final = tuple(_BY_NAME)
 
 
 class ModelName(msgspec.Struct, frozen=True):
-    """A model and who provides it.
+    """A model and who provides it."""
 
-    Attributes:
-        model: The provider's own name of the model; empty when nobody names one.
-        provider: The provider's key, an alias resolved; empty when it cannot be told.
-    """
-
-    model: str
-    provider: str = ""
+    model: str  #: The provider's own name of the model; empty when nobody names one.
+    provider: str = ""  #: The provider's key, an alias resolved; empty when it cannot be told.
 
     def __str__(self) -> str:
         return f"{self.provider}:{self.model}" if self.provider and self.model else self.provider or self.model

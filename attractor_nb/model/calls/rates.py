@@ -13,15 +13,10 @@ RATE_FIELDS: Final = ("requests_per_minute", "tokens_per_minute")
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """Bounds of what is asked in any minute; None for no bound.
+    """Bounds of what is asked in any minute; None for no bound."""
 
-    Attributes:
-        requests_per_minute: How many requests.
-        tokens_per_minute: How many tokens, sent and received.
-    """
-
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
+    requests_per_minute: int | None = None  #: How many requests.
+    tokens_per_minute: int | None = None  #: How many tokens, sent and received.
 
     def __bool__(self) -> bool:
         return self.requests_per_minute is not None or self.tokens_per_minute is not None
@@ -39,9 +34,6 @@ class Rates(msgspec.Struct, frozen=True):
 
 def read_rates(where: str, facts: Mapping[str, Any]) -> Rates:
     """The bounds among what is written of an endpoint or a provider.
-
-    Raises:
-        ValueError: One of them is not a count; the message begins with ``where``.
 
     >>> read_rates("endpoint.local", {"requests_per_minute": "60"})
     Rates(requests_per_minute=60, tokens_per_minute=None)

@@ -97,15 +97,10 @@ _QUOTE: Final = re.compile(r'(?<!\\)"')
 
 
 class Parted(NamedTuple):
-    """A text in its two parts.
+    """A text in its two parts."""
 
-    Attributes:
-        answer: What was answered; empty when the reasoning has no end.
-        reasoning: What was only considered; empty when the text has none.
-    """
-
-    answer: str
-    reasoning: str
+    answer: str  #: What was answered; empty when the reasoning has no end.
+    reasoning: str  #: What was only considered; empty when the text has none.
 
 
 def part_reasoning(text: str, *, is_decision: bool = False) -> Parted:

@@ -17,21 +17,13 @@ LEFT_OUT: Final = "left_out"
 
 
 class CallPlace(msgspec.Struct, frozen=True):
-    """Where a call is made.
+    """Where a call is made."""
 
-    Attributes:
-        node_id: The stage.
-        visit: Ordinal of the visit.
-        attempt: Ordinal of the try within the visit.
-        branch: Path of the branch that the stage is in, or empty.
-        child_of: Path of the stage whose child run makes the call, or empty.
-    """
-
-    node_id: str
-    visit: int = 1
-    attempt: int = 1
-    branch: str = ""
-    child_of: str = ""
+    node_id: str  #: The stage.
+    visit: int = 1  #: Ordinal of the visit.
+    attempt: int = 1  #: Ordinal of the try within the visit.
+    branch: str = ""  #: Path of the branch that the stage is in, or empty.
+    child_of: str = ""  #: Path of the stage whose child run makes the call, or empty.
 
     @property
     def stage(self) -> tuple[str, str, str]:
@@ -49,17 +41,11 @@ class CallPlace(msgspec.Struct, frozen=True):
 
 
 class RecordedCall(msgspec.Struct, frozen=True):
-    """A call and its answer.
+    """A call and its answer."""
 
-    Attributes:
-        place: Where it was made.
-        inputs: What went into it.
-        answer: What came back, as JSON values.
-    """
-
-    place: CallPlace
-    inputs: CallInputs
-    answer: Mapping[str, Any]
+    place: CallPlace  #: Where it was made.
+    inputs: CallInputs  #: What went into it.
+    answer: Mapping[str, Any]  #: What came back, as JSON values.
     digest: str = ""
     """That of the inputs."""
 

@@ -13,20 +13,14 @@ class Response(str):
 
     It is a ``str``, so that a backend returning it keeps the spec's interface.
 
-    Attributes:
-        usage: What the call consumed, or None.
-        is_truncated: The model was cut off by a token limit: the text is not all that it had to say.
-        note: What people should know of how it came, such as a model that was asked in place of another;
-            or empty.
-
     >>> Response("Done.", is_truncated=True) == "Done."
     True
     """
 
     __slots__ = ("is_truncated", "note", "usage")
-    usage: Usage | None
-    is_truncated: bool
-    note: str
+    usage: Usage | None  #: What the call consumed, or None.
+    is_truncated: bool  #: The model was cut off by a token limit: the text is not all that it had to say.
+    note: str  #: What people should know of how it came, such as a model that was asked in place of another; or empty.
 
     def __new__(cls, text: str, *, usage: Usage | None = None, is_truncated: bool = False, note: str = "") -> Self:
         """A text with its facts."""

@@ -35,24 +35,13 @@ class AttrType(StrEnum):
 
 
 class AttributeSpec(msgspec.Struct, frozen=True):
-    """One row of the table.
+    """One row of the table."""
 
-    Attributes:
-        name: The attribute's name, dots included.
-        scope: Where it stands.
-        type: How its value is read.
-        default: Its value when nobody says otherwise; None for "unset".
-        meaning: One sentence for completion, lint and the docs.
-        choices: The values of a CHOICE.
-        alias_of: The canonical name, for a second spelling.
-        minimum: The least number allowed, for numbers and durations (in milliseconds).
-    """
-
-    name: str
-    scope: Scope
-    type: AttrType
-    default: AttrValue | None
-    meaning: str
-    choices: tuple[str, ...] = ()
-    alias_of: str = ""
-    minimum: int | None = None
+    name: str  #: The attribute's name, dots included.
+    scope: Scope  #: Where it stands.
+    type: AttrType  #: How its value is read.
+    default: AttrValue | None  #: Its value when nobody says otherwise; None for "unset".
+    meaning: str  #: One sentence for completion, lint and the docs.
+    choices: tuple[str, ...] = ()  #: The values of a CHOICE.
+    alias_of: str = ""  #: The canonical name, for a second spelling.
+    minimum: int | None = None  #: The least number allowed, for numbers and durations (in milliseconds).

@@ -30,15 +30,10 @@ def comma_list(text: str) -> tuple[str, ...]:
 
 
 class EntryReader(NamedTuple):
-    """A text whose entries are read one after the other.
+    """A text whose entries are read one after the other."""
 
-    Attributes:
-        source: The text.
-        error: Makes the error of what cannot stand at a place.
-    """
-
-    source: SourceText
-    error: Unexpected
+    source: SourceText  #: The text.
+    error: Unexpected  #: Makes the error of what cannot stand at a place.
 
     def entries(self, read: Callable[[int], tuple[EntryT, int]]) -> Iterator[tuple[EntryT, int]]:
         """Each entry with the offset where it begins; a comma at the end may stand.

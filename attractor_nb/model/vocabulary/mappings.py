@@ -25,24 +25,15 @@ _FORM: Final = "write name=context.key, name='text', name=3 or name=true, with c
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """One ``name=value``.
+    """One ``name=value``."""
 
-    Attributes:
-        name: The key that gets the value.
-        key: The context key that gives it; empty for a constant.
-        value: The constant.
-    """
-
-    name: str
-    key: str = ""
-    value: Any = None
+    name: str  #: The key that gets the value.
+    key: str = ""  #: The context key that gives it; empty for a constant.
+    value: Any = None  #: The constant.
 
 
 def parse_mapping(text: str | SourceText) -> tuple[Assignment, ...]:
     """Read a list of assignments.
-
-    Raises:
-        MappingSyntaxError: It does not parse, or assigns a name twice; points at the place.
 
     >>> parse_mapping("topic=context.topic, n=3")
     (Assignment(name='topic', key='topic', value=None), Assignment(name='n', key='', value=3))

@@ -49,25 +49,15 @@ _READ_AS_MORE: Final = re.compile(r"\$(?=[${A-Za-z_]|\Z)")
 
 
 class Variable(msgspec.Struct, frozen=True):
-    """A variable as it is written.
+    """A variable as it is written."""
 
-    Attributes:
-        name: What it names.
-        start: Where it begins in the text.
-        end: Where it ends.
-        is_braced: It is written with braces.
-        filter: ``head``, ``tail``, or empty.
-        size: How many characters the filter leaves.
-        default: What is put in where the name names nothing or an empty text; None when nobody says.
-    """
-
-    name: str
-    start: int
-    end: int
-    is_braced: bool = False
-    filter: str = ""
-    size: int = 0
-    default: str | None = None
+    name: str  #: What it names.
+    start: int  #: Where it begins in the text.
+    end: int  #: Where it ends.
+    is_braced: bool = False  #: It is written with braces.
+    filter: str = ""  #: ``head``, ``tail``, or empty.
+    size: int = 0  #: How many characters the filter leaves.
+    default: str | None = None  #: What is put in where the name names nothing or an empty text; None when nobody says.
 
     def apply(self, value: Any) -> str:
         """What stands in its place."""

@@ -37,43 +37,28 @@ MAX_LINES: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class HandedIn:
-    """What a card hands in.
+    """What a card hands in."""
 
-    Attributes:
-        gate: The question's key.
-        choice: Keys of what was chosen, with commas; empty for none.
-        text: Free text.
-        form: What was filled in.
-    """
-
-    gate: str
-    choice: str = ""
-    text: str = ""
-    form: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    gate: str  #: The question's key.
+    choice: str = ""  #: Keys of what was chosen, with commas; empty for none.
+    text: str = ""  #: Free text.
+    form: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: What was filled in.
 
 
 class GateCards(anywidget.AnyWidget):
-    """The questions that wait, and lines of those that are over.
-
-    Attributes:
-        gates: The questions, oldest first, as ``views.shown_questions.plain_question`` has them.
-        answers: Lines of past ones, oldest first: ``is_answered`` and ``words``.
-        refusals: By key, what was refusal against an answer: ``message``, ``fields``, ``is_final``.
-        shows_all: All at once, or one after the other.
-        has_gates: Room for a card is kept from the beginning.
-        none: What is said when none waits.
-        place: The key that marks the place in a static output where it stands in.
-    """
+    """The questions that wait, and lines of those that are over."""
 
     _esm = script("gates_view")
     _css = widget_styles()
+    #: The questions, oldest first, as ``views.shown_questions.plain_question`` has them.
     gates = traitlets.List().tag(sync=True)
-    answers = traitlets.List().tag(sync=True)
+    answers = traitlets.List().tag(sync=True)  #: Lines of past ones, oldest first: ``is_answered`` and ``words``.
+    #: By key, what was refusal against an answer: ``message``, ``fields``, ``is_final``.
     refusals = traitlets.Dict().tag(sync=True)
-    shows_all = traitlets.Bool(default_value=False).tag(sync=True)
-    has_gates = traitlets.Bool(default_value=False).tag(sync=True)
-    none = traitlets.Unicode().tag(sync=True)
-    place = traitlets.Unicode().tag(sync=True)
+    shows_all = traitlets.Bool(default_value=False).tag(sync=True)  #: All at once, or one after the other.
+    has_gates = traitlets.Bool(default_value=False).tag(sync=True)  #: Room for a card is kept from the beginning.
+    none = traitlets.Unicode().tag(sync=True)  #: What is said when none waits.
+    place = traitlets.Unicode().tag(sync=True)  #: The key that marks the place in a static output where it stands in.
 
     def __init__(self, answer: Callable[[HandedIn], object], **traits: Any) -> None:
         """Make the widget, in the cell that shows it.

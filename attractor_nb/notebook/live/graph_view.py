@@ -37,30 +37,22 @@ _PARTS: Final = ("nodes", "edges", "children")
 
 
 class GraphView(ActingView, GateCards):
-    """A drawing that follows a run, with the cards of its questions beside it.
-
-    Attributes:
-        svg: The drawing, by ``views.drawings.svg``.
-        marks: Path of the sign of each status.
-        caption: Name of the pipeline, for screen readers.
-        directory: The run directory, for whoever has lost the kernel.
-        has_beats: Whether the kernel says now and then that it lives.
-        has_output: Whether room is reserved for streamed output.
-        states: The whole truth: ``nodes``, ``edges``, ``children`` (the same of child runs), ``line``
-            (the status line), ``tails`` (the latest words of nodes, who spoke last at the end), ``debugger``
-            (``Debugger.to_plain``), ``others`` (``beside``), ``answer`` (``FinalAnswer``, at the end).
-        has_beside: Whether it can open its replay, its timeline and other runs beside itself.
-    """
+    """A drawing that follows a run, with the cards of its questions beside it."""
 
     _esm = script("live_view")
     _css = widget_styles()
-    svg = traitlets.Unicode().tag(sync=True)
-    marks = traitlets.Dict().tag(sync=True)
-    caption = traitlets.Unicode().tag(sync=True)
-    directory = traitlets.Unicode().tag(sync=True)
+    svg = traitlets.Unicode().tag(sync=True)  #: The drawing, by ``views.drawings.svg``.
+    marks = traitlets.Dict().tag(sync=True)  #: Path of the sign of each status.
+    caption = traitlets.Unicode().tag(sync=True)  #: Name of the pipeline, for screen readers.
+    directory = traitlets.Unicode().tag(sync=True)  #: The run directory, for whoever has lost the kernel.
+    #: Whether the kernel says now and then that it lives.
     has_beats = traitlets.Bool(default_value=False).tag(sync=True)
-    has_output = traitlets.Bool(default_value=False).tag(sync=True)
+    has_output = traitlets.Bool(default_value=False).tag(sync=True)  #: Whether room is reserved for streamed output.
+    #: The whole truth: ``nodes``, ``edges``, ``children`` (the same of child runs), ``line`` (the status line),
+    #: ``tails`` (the latest words of nodes, who spoke last at the end), ``debugger`` (``Debugger.to_plain``),
+    #: ``others`` (``beside``), ``answer`` (``FinalAnswer``, at the end).
     states = traitlets.Dict().tag(sync=True)
+    #: Whether it can open its replay, its timeline and other runs beside itself.
     has_beside = traitlets.Bool(default_value=True).tag(sync=True)
 
     def __init__(

@@ -44,15 +44,10 @@ _TEXT_STYLE: Final = "white-space:pre-wrap;overflow-wrap:anywhere;margin:6px 0"
 
 @dataclass(frozen=True, slots=True)
 class FinalAnswer:
-    """What was said last.
+    """What was said last."""
 
-    Attributes:
-        node: Who said it.
-        text: What; without secrets, and not longer than is shown.
-    """
-
-    node: str
-    text: str
+    node: str  #: Who said it.
+    text: str  #: What; without secrets, and not longer than is shown.
 
 
 def final_answer(run: ShownRun, view: RunView) -> FinalAnswer | None:

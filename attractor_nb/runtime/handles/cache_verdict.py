@@ -25,23 +25,15 @@ NO_CACHE = "the run had no cache; give it one: run(cache=True)"
 
 
 class Why(Struct, frozen=True):
-    """Why the latest attempt of a stage was executed, or was not. Its ``repr`` says it in words.
+    """Why the latest attempt of a stage was executed, or was not. Its ``repr`` says it in words."""
 
-    Attributes:
-        node_id: The node.
-        is_hit: Its result came from the cache.
-        reason: Why, in one sentence.
-        changes: For a stage that was executed: what differs from the nearest earlier result of this node.
-        compared_with: The run of that result, or of the one that was taken; empty when there was none.
-        key: Digest of all that goes into the stage; empty when it is not one for the cache.
-    """
-
-    node_id: str
-    is_hit: bool
-    reason: str
+    node_id: str  #: The node.
+    is_hit: bool  #: Its result came from the cache.
+    reason: str  #: Why, in one sentence.
+    #: For a stage that was executed: what differs from the nearest earlier result of this node.
     changes: tuple[InputChange, ...] = ()
-    compared_with: str = ""
-    key: str = ""
+    compared_with: str = ""  #: The run of that result, or of the one that was taken; empty when there was none.
+    key: str = ""  #: Digest of all that goes into the stage; empty when it is not one for the cache.
 
     def __str__(self) -> str:
         lines = [f"{self.node_id}: {self.reason}"]
@@ -62,9 +54,6 @@ def why(node_id: str, graph: Graph, view: RunView, read: Callable[[str, str], st
         graph: What runs, or ran.
         view: How it stands.
         read: Reads a file of a stage's directory.
-
-    Raises:
-        OptionError: The graph has no such node.
     """
     if node_id not in graph.nodes:
         raise OptionError(f"there is no node {node_id!r}{did_you_mean(node_id, graph.nodes)}")

@@ -31,22 +31,16 @@ MOST_WAITING = 10_000
 
 
 class Known(Struct):
-    """What is known of a run.
+    """What is known of a run."""
 
-    Attributes:
-        view: States of nodes and edges.
-        outcomes: Latest outcome of each committed node.
-        visits: Committed visits of each node.
-        kept: Directories of the stages whose own one holds a visit that was set aside.
-        branches: In which branch each stage was executed latest.
-        child_roots: The directories of child runs, by the stage that has them.
-    """
-
-    view: RunView = field(default_factory=RunView)
+    view: RunView = field(default_factory=RunView)  #: States of nodes and edges.
+    #: Latest outcome of each committed node.
     outcomes: dict[str, Outcome] = field(default_factory=dict[str, "Outcome"])
-    visits: dict[str, int] = field(default_factory=dict[str, int])
+    visits: dict[str, int] = field(default_factory=dict[str, int])  #: Committed visits of each node.
+    #: Directories of the stages whose own one holds a visit that was set aside.
     kept: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
-    branches: dict[str, str] = field(default_factory=dict[str, str])
+    branches: dict[str, str] = field(default_factory=dict[str, str])  #: In which branch each stage was executed latest.
+    #: The directories of child runs, by the stage that has them.
     child_roots: dict[str, str] = field(default_factory=dict[str, str])
 
     def take(self, event: Event) -> None:

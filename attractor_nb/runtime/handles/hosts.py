@@ -98,11 +98,7 @@ class HostedTask:
             self.future.set_result(task.result())
 
     def call(self, function: Callable[[], T]) -> T:
-        """What a function returns that is called in the loop that runs the job; from any thread.
-
-        Raises:
-            RunError: The loop has ended, or is held up.
-        """
+        """What a function returns that is called in the loop that runs the job; from any thread."""
         try:
             return call_in_loop(self._loop, function, CALL_SECONDS)
         except TimeoutError:
@@ -197,11 +193,7 @@ _THREAD_HOST = _ThreadHost()
 
 
 def check_host(host: object) -> None:
-    """Check that coroutines can be started on a host from here.
-
-    Raises:
-        OptionError: The host is unknown, or ``kernel`` where no loop is running.
-    """
+    """Check that coroutines can be started on a host from here."""
     if host not in ("thread", "kernel"):
         raise OptionError(f"unknown host {host!r}", hint='use "thread" or "kernel"')
     if host == "kernel":
@@ -219,9 +211,6 @@ def new_job(host: str, title: str) -> HostedTask:
     Args:
         host: ``thread`` or ``kernel``.
         title: What it does, in words.
-
-    Raises:
-        OptionError: The host is unknown, or ``kernel`` where no loop is running.
     """
     check_host(host)
     return HostedTask(asyncio.get_running_loop() if host == "kernel" else _THREAD_HOST.loop(), title)

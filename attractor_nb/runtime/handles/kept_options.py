@@ -16,15 +16,10 @@ if TYPE_CHECKING:
 
 
 class KeptOptions(Struct):
-    """What forks, rewinds and resumes of a handle have, unless they are given something else.
+    """What forks, rewinds and resumes of a handle have, unless they are given something else."""
 
-    Attributes:
-        pins: What was pinned since the run has ended, by node.
-        backend: What answered its prompts, where that is an object of the caller's.
-    """
-
-    pins: dict[str, Pin] = field(default_factory=dict[str, "Pin"])
-    backend: BackendSpec = None
+    pins: dict[str, Pin] = field(default_factory=dict[str, "Pin"])  #: What was pinned since the run has ended, by node.
+    backend: BackendSpec = None  #: What answered its prompts, where that is an object of the caller's.
 
     def added_to(self, options: Mapping[str, Any], *, has_own_backend: bool = False) -> dict[str, Any]:
         """Options of a call by which a run goes on, with what is kept.

@@ -51,9 +51,6 @@ def restored_state(plan: Plan, stored: StoredRun, before: RunState | None = None
         plan: The plan.
         stored: The run.
         before: How it began; at the start node if not given.
-
-    Raises:
-        CheckpointCorrupt: The checkpoint's state has a foreign shape.
     """
     checkpoint, events = what_holds(stored)
     if checkpoint is None or "state" not in checkpoint:
@@ -157,11 +154,7 @@ class StoredValues:
         self._logs_root = logs_root
 
     def externalize(self, key: str, value: Any) -> dict[str, Any]:  # noqa: ARG002 - the interface of value stores
-        """Refuse: the directory belongs to nobody now.
-
-        Raises:
-            OptionError: Always.
-        """
+        """Refuse: the directory belongs to nobody now."""
         raise OptionError(f"the run has ended; {key!r} is too large to be kept in its context")
 
     def resolve(self, reference: Mapping[str, Any]) -> Any:

@@ -41,28 +41,17 @@ StageReader = Callable[[str, str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class StageView:
-    """The latest visit of a stage.
+    """The latest visit of a stage."""
 
-    Attributes:
-        node_id: The node.
-        prompt: What was sent to the model, or None.
-        response: What came back, or None.
-        carried: What it was given of the stages before, and how (``carried.md``); None when nothing.
-        outcome: How it ended; None while it has not.
-        visits: How often it was committed.
-        usage: What all its attempts of all visits consumed; None when it did not say.
-        attempts: The same by attempt, in the order of their ends.
-        files: Reads any other file of the stage's directory by name.
-    """
-
-    node_id: str
-    prompt: str | None
-    response: str | None
-    carried: str | None
-    outcome: Outcome | None
-    visits: int
-    usage: Usage | None
-    attempts: tuple[AttemptSpending, ...]
+    node_id: str  #: The node.
+    prompt: str | None  #: What was sent to the model, or None.
+    response: str | None  #: What came back, or None.
+    carried: str | None  #: What it was given of the stages before, and how (``carried.md``); None when nothing.
+    outcome: Outcome | None  #: How it ended; None while it has not.
+    visits: int  #: How often it was committed.
+    usage: Usage | None  #: What all its attempts of all visits consumed; None when it did not say.
+    attempts: tuple[AttemptSpending, ...]  #: The same by attempt, in the order of their ends.
+    #: Reads any other file of the stage's directory by name.
     files: Callable[[str], str | None] = field(repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -94,11 +83,7 @@ def view_stage(
     view: RunView,
     read: StageReader,
 ) -> StageView:
-    """The view of one stage.
-
-    Raises:
-        NoSuchKey: The graph has no such node.
-    """
+    """The view of one stage."""
     if not isinstance(node_id, str) or node_id not in graph.nodes:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise no_such_key("the pipeline", "node", node_id, graph.nodes)
     return StageView(

@@ -28,9 +28,6 @@ def with_cassette(options: RunOptions, *, is_resume: bool = False) -> tuple[RunO
 
     A replay starts no command, makes no backend and has no workers. Without ``backend=`` the recorded one
     is taken. The rest of a run that goes on is added to what was recorded.
-
-    Raises:
-        OptionError: There is nothing to replay, the file is not a cassette, or nobody says who answers.
     """
     if options.cassette is None:
         return options, None
@@ -60,11 +57,7 @@ def with_cassette(options: RunOptions, *, is_resume: bool = False) -> tuple[RunO
 
 
 def answering_backend(options: RunOptions, tape: Tape | None) -> CodergenBackend:
-    """What answers prompts: the backend, opened only if a call needs it, or by a worker; in a replay nobody.
-
-    Raises:
-        OptionError: The option means no backend.
-    """
+    """What answers prompts: the backend, opened only if a call needs it, or by a worker; in a replay nobody."""
     spec = options.backend
     if tape is None or tape.mode == cassettes.RECORD or options.executor is not None:
         return resolve_backend(spec)
@@ -110,11 +103,7 @@ class Recording(Struct):
     tape: Tape
 
     def end(self, status: str) -> CassetteReport:
-        """Write what is to be written: a run that was interrupted replaces no cassette.
-
-        Raises:
-            StorageError: It cannot be written; the run itself is safe.
-        """
+        """Write what is to be written: a run that was interrupted replaces no cassette."""
         try:
             return self.tape.end(is_whole=status != "interrupted")
         except (OptionError, StorageError) as error:

@@ -44,9 +44,6 @@ def interviewer_of(named: InterviewerSpec, *, is_waited_for: bool) -> Interviewe
     Args:
         named: What ``interviewer=`` says.
         is_waited_for: The caller blocks until the end, so nobody can call ``run.answer``.
-
-    Raises:
-        OptionError: It means none.
     """
     if named is None and (are_runs_shown() or not is_waited_for):
         return resolve_interviewer("deferred")

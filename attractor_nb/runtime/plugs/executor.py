@@ -23,17 +23,11 @@ if TYPE_CHECKING:
 
 
 class Plugs(Struct, frozen=True):
-    """What stands behind the model and tool stages of a run.
+    """What stands behind the model and tool stages of a run."""
 
-    Attributes:
-        backend: What answers prompts.
-        processes: What runs commands.
-        shipping: The way to the workers; None when all is done here.
-    """
-
-    backend: CodergenBackend
-    processes: Processes
-    shipping: Shipping | None = None
+    backend: CodergenBackend  #: What answers prompts.
+    processes: Processes  #: What runs commands.
+    shipping: Shipping | None = None  #: The way to the workers; None when all is done here.
 
     @property
     def lifetimes(self) -> tuple[BackendLifetime, ...]:
@@ -74,11 +68,7 @@ def _once(plan: Plan) -> dict[str, bool]:
 
 
 def shipped_plugs(plugs: Plugs, options: RunOptions, shipping: Shipping) -> Plugs:
-    """The same plugs, done by the workers of ``executor=``. Processes of the caller's own stay here.
-
-    Raises:
-        OptionError: The backend cannot travel.
-    """
+    """The same plugs, done by the workers of ``executor=``. Processes of the caller's own stay here."""
     from attractor_nb.workers.plugs import ShippedBackend, ShippedProcesses  # noqa: PLC0415 - for executors alone
 
     return Plugs(
@@ -89,11 +79,7 @@ def shipped_plugs(plugs: Plugs, options: RunOptions, shipping: Shipping) -> Plug
 
 
 def check_shipping(options: RunOptions, handlers: Mapping[str, Handler | Callable[..., Any]]) -> None:
-    """Check that what ``executor=`` ships can travel, before anything is made for a run.
-
-    Raises:
-        OptionError: It is no executor, or a backend or handler cannot travel, and why.
-    """
+    """Check that what ``executor=`` ships can travel, before anything is made for a run."""
     if options.executor is None:
         return
     from attractor_nb.workers.plugs import check_executor, is_shippable, packed  # noqa: PLC0415 - for executors alone

@@ -28,37 +28,24 @@ CHILD_OF: Final = "child_of"
 
 
 class Above(Struct, frozen=True):
-    """What a child run knows of its parent.
+    """What a child run knows of its parent."""
 
-    Attributes:
-        debugging: The parent's debugger.
-        node_id: The stage whose child it is.
-        stores: Gives the stores of the parent and of those above it, the nearest first.
-    """
-
-    debugging: Debugging
-    node_id: str
+    debugging: Debugging  #: The parent's debugger.
+    node_id: str  #: The stage whose child it is.
+    #: Gives the stores of the parent and of those above it, the nearest first.
     stores: Callable[[], tuple[RunStore, ...]]
 
 
 class Inherited(Struct, frozen=True):
-    """What a run does not make for itself, because its caller has it for several runs.
+    """What a run does not make for itself, because its caller has it for several runs."""
 
-    Attributes:
-        backend: One that is open already, for a run without an executor.
-        shipping: The way to workers, open already.
-        workspace: Of a child: its parent's place, when it works there; else its own.
-        tape: What its calls are recorded on or replayed from. Who made it for several runs ends it.
-        above: Of a child, which a stage of another run has started and may steer: what it knows of that.
-        funds: Of a child or a row of a map: what it may spend, with others.
-    """
-
-    backend: CodergenBackend | None = None
-    shipping: Shipping | None = None
-    workspace: Workspace | None = None
-    tape: Tape | None = None
+    backend: CodergenBackend | None = None  #: One that is open already, for a run without an executor.
+    shipping: Shipping | None = None  #: The way to workers, open already.
+    workspace: Workspace | None = None  #: Of a child: its parent's place, when it works there; else its own.
+    tape: Tape | None = None  #: What its calls are recorded on or replayed from. Who made it for several runs ends it.
+    #: Of a child, which a stage of another run has started and may steer: what it knows of that.
     above: Above | None = None
-    funds: Funds | None = None
+    funds: Funds | None = None  #: Of a child or a row of a map: what it may spend, with others.
 
 
 class InheritedInterviewer:

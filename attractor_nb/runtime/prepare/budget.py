@@ -37,9 +37,6 @@ def check_budget(graph: Graph, bounds: Mapping[str, Any], backend: CodergenBacke
         bounds: Bounds in place of the graph's own.
         backend: What answers; models of providers are priced by their names, and so are those of agents that
             tell no price themselves.
-
-    Raises:
-        OptionError: A model has no known price, and ``max_tokens_total`` bounds nothing either.
     """
     _check_nodes(graph, backend)
     chosen = bounds_of(graph, bounds)
@@ -88,11 +85,7 @@ def _unpriced_by_agent(graph: Graph, backend: AgentBackend) -> str:
 
 
 def unpriced_models(graph: Graph, backend: ProviderBackend) -> Iterator[tuple[str, str]]:
-    """Nodes and their models without a known price, fallbacks and child pipelines included.
-
-    Raises:
-        TerminalError: A node names no model that can be asked.
-    """
+    """Nodes and their models without a known price, fallbacks and child pipelines included."""
     for node in nodes_that_ask(graph):
         for target in backend.targets_of(node):
             name = ModelName(target.model, target.provider)

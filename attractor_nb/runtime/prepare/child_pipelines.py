@@ -55,19 +55,12 @@ _KINDS: Final = frozenset({".dot", ".gv"})
 
 
 class Ancestry(Struct, frozen=True):
-    """Where a pipeline stands among those that run one another.
+    """Where a pipeline stands among those that run one another."""
 
-    Attributes:
-        chain: The files and names of its ancestors and its own, from the top.
-        roots: Directories in which child files may be.
-        max_depth: How deep pipelines may be nested below the top; None until the top says it.
-        relatives: What all of them have found; None until the top begins to look.
-    """
-
-    chain: tuple[str, ...] = ()
-    roots: tuple[str, ...] = ()
-    max_depth: int | None = None
-    relatives: Relatives[Any] | None = None
+    chain: tuple[str, ...] = ()  #: The files and names of its ancestors and its own, from the top.
+    roots: tuple[str, ...] = ()  #: Directories in which child files may be.
+    max_depth: int | None = None  #: How deep pipelines may be nested below the top; None until the top says it.
+    relatives: Relatives[Any] | None = None  #: What all of them have found; None until the top begins to look.
 
 
 class Member(Protocol):
@@ -93,20 +86,13 @@ MemberT = TypeVar("MemberT", bound=Member)
 
 
 class Family(Struct, Generic[MemberT]):
-    """What a graph's child pipelines came to.
+    """What a graph's child pipelines came to."""
 
-    Attributes:
-        children: The child pipelines by node.
-        problems: What keeps the others from running.
-        depth: How many levels of pipelines are below.
-        node_count: How many nodes they have together, on all levels, each as often as it is named.
-        items: The nodes whose child is the pipeline of an item: no attribute that an author writes says so.
-    """
-
-    children: dict[str, MemberT] = field(default_factory=dict[str, MemberT])
-    problems: list[ChildProblem] = field(default_factory=list[ChildProblem])
-    depth: int = 0
-    node_count: int = 0
+    children: dict[str, MemberT] = field(default_factory=dict[str, MemberT])  #: The child pipelines by node.
+    problems: list[ChildProblem] = field(default_factory=list[ChildProblem])  #: What keeps the others from running.
+    depth: int = 0  #: How many levels of pipelines are below.
+    node_count: int = 0  #: How many nodes they have together, on all levels, each as often as it is named.
+    #: The nodes whose child is the pipeline of an item: no attribute that an author writes says so.
     items: set[str] = field(default_factory=set[str])
 
     def add(self, node_id: str, child: MemberT, *, is_item: bool = False) -> None:
@@ -163,43 +149,29 @@ class _Refused(Exception):
 
 
 class Relatives(Struct, Generic[MemberT]):
-    """What a pipeline and all below it have found in one search, by file or registered name.
+    """What a pipeline and all below it have found in one search, by file or registered name."""
 
-    Attributes:
-        made: The pipelines that can run.
-        refused: Those that cannot, each with the highest level at which that is known, the reason and a remedy.
-        sources: The texts of all files, as they were when they were read.
-    """
-
-    made: dict[str, MemberT] = field(default_factory=dict[str, MemberT])
+    made: dict[str, MemberT] = field(default_factory=dict[str, MemberT])  #: The pipelines that can run.
+    #: Those that cannot, each with the highest level at which that is known, the reason and a remedy.
     refused: dict[str, tuple[int, str, str]] = field(default_factory=dict[str, tuple[int, str, str]])
+    #: The texts of all files, as they were when they were read.
     sources: dict[str, SourceText | Graph] = field(default_factory=dict[str, "SourceText | Graph"])
 
 
 class FamilySearch(Struct, Generic[MemberT], frozen=True):
-    """Finds the children of one pipeline.
+    """Finds the children of one pipeline."""
 
-    Attributes:
-        origin: The file that the pipeline came from, or None.
-        registered: Pipelines by name: a ``Pipeline``, or what one is made of.
-        ancestry: Where the pipeline stands.
-        make: Makes a pipeline of a file (or what was registered) and its ancestry.
-        make_item: Makes one of the graph of an item, its ancestry and its origin.
-        made_by: What a pipeline is an instance of.
-        relatives: What the top and all below it have found.
-        own_types: Handler types that the user has taken over: their nodes run no child of ours.
-        stream: The name of what it came from, when that is no file and not the caller's own text.
-    """
-
-    origin: Path | None
-    registered: Mapping[str, Any]
-    ancestry: Ancestry
-    make: Callable[[Any, Ancestry], MemberT]
+    origin: Path | None  #: The file that the pipeline came from, or None.
+    registered: Mapping[str, Any]  #: Pipelines by name: a ``Pipeline``, or what one is made of.
+    ancestry: Ancestry  #: Where the pipeline stands.
+    make: Callable[[Any, Ancestry], MemberT]  #: Makes a pipeline of a file (or what was registered) and its ancestry.
+    #: Makes one of the graph of an item, its ancestry and its origin.
     make_item: Callable[[Graph, Ancestry, Path | None], MemberT]
-    made_by: type[Any]
-    relatives: Relatives[MemberT]
+    made_by: type[Any]  #: What a pipeline is an instance of.
+    relatives: Relatives[MemberT]  #: What the top and all below it have found.
+    #: Handler types that the user has taken over: their nodes run no child of ours.
     own_types: frozenset[str] = frozenset()
-    stream: str = ""
+    stream: str = ""  #: The name of what it came from, when that is no file and not the caller's own text.
 
     def find(self, graph: Graph) -> Family[MemberT]:
         """All children that a graph names, and what is wrong with them."""

@@ -42,11 +42,7 @@ def learn_environment() -> None:
 
 
 def learn_for_run(secrets: Sequence[str]) -> None:
-    """Make known what a run must not let out, before anything of it is written.
-
-    Raises:
-        OptionError: As ``redact_also``.
-    """
+    """Make known what a run must not let out, before anything of it is written."""
     learn_environment()
     redact_also(*secrets)
 

@@ -26,55 +26,34 @@ if TYPE_CHECKING:
 
 
 class Preparation(Struct, frozen=True):
-    """What a source becomes, and with what.
+    """What a source becomes, and with what."""
 
-    Attributes:
-        transforms: Custom transforms, run after the built-in ones in this order (spec 9.3).
-        rules: Custom lint rules.
-        severity: Severities in place of the rules' own.
-        runnable_types: Handler types that can be executed.
-        schemas: Names of the schemas that are registered.
-        tools: Names of the functions that models may call; None when nobody has given any.
-        functions: Names of the functions that stages may call.
-        invalid_forms: Those of them that cannot be filled in as forms, and why.
-        schema_inputs: Gives the inputs that a registered schema declares, by its name.
-        is_strict: Generous readings are errors.
-        are_many_exits_allowed: More than one exit node may stand.
-        find_children: Finds the child pipelines that a graph names.
-        taken_over: Types that the caller's own handlers execute.
-    """
-
-    transforms: Sequence[Transform] = ()
-    rules: Sequence[LintRule] = ()
+    transforms: Sequence[Transform] = ()  #: Custom transforms, run after the built-in ones in this order (spec 9.3).
+    rules: Sequence[LintRule] = ()  #: Custom lint rules.
+    #: Severities in place of the rules' own.
     severity: Mapping[str, Severity] = field(default_factory=dict[str, Severity])
-    runnable_types: frozenset[str] = frozenset()
-    schemas: frozenset[str] = frozenset()
-    tools: frozenset[str] | None = None
-    functions: frozenset[str] = frozenset()
+    runnable_types: frozenset[str] = frozenset()  #: Handler types that can be executed.
+    schemas: frozenset[str] = frozenset()  #: Names of the schemas that are registered.
+    tools: frozenset[str] | None = None  #: Names of the functions that models may call; None when nobody has given any.
+    functions: frozenset[str] = frozenset()  #: Names of the functions that stages may call.
+    #: Those of them that cannot be filled in as forms, and why.
     invalid_forms: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: Gives the inputs that a registered schema declares, by its name.
     schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
-    is_strict: bool = False
-    are_many_exits_allowed: bool = False
-    find_children: Callable[[Graph], Family[Any]] | None = None
-    taken_over: frozenset[str] = frozenset()
+    is_strict: bool = False  #: Generous readings are errors.
+    are_many_exits_allowed: bool = False  #: More than one exit node may stand.
+    find_children: Callable[[Graph], Family[Any]] | None = None  #: Finds the child pipelines that a graph names.
+    taken_over: frozenset[str] = frozenset()  #: Types that the caller's own handlers execute.
 
 
 class Prepared(Struct, frozen=True):
-    """A source that was read, transformed and linted.
+    """A source that was read, transformed and linted."""
 
-    Attributes:
-        document: The source and its syntax tree; None when a graph was given.
-        parsed: The graph as written.
-        graph: The graph as it will run.
-        diagnostics: All findings in source order.
-        family: The child pipelines that it names.
-    """
-
-    document: DotDocument | None
-    parsed: Graph
-    graph: Graph
-    diagnostics: tuple[Diagnostic, ...]
-    family: Family[Any]
+    document: DotDocument | None  #: The source and its syntax tree; None when a graph was given.
+    parsed: Graph  #: The graph as written.
+    graph: Graph  #: The graph as it will run.
+    diagnostics: tuple[Diagnostic, ...]  #: All findings in source order.
+    family: Family[Any]  #: The child pipelines that it names.
 
 
 def prepare(source: Source, preparation: Preparation, files: TextFiles) -> Prepared:
@@ -84,10 +63,6 @@ def prepare(source: Source, preparation: Preparation, files: TextFiles) -> Prepa
         source: Text, path or graph.
         preparation: With what.
         files: Those that its texts may name.
-
-    Raises:
-        DotSyntaxError: The text does not parse.
-        OptionError: The source cannot be read, or a transform does not keep its contract.
     """
     text = read_source(source)
     document = None if isinstance(text, Graph) else read_dot(text, strict=preparation.is_strict)

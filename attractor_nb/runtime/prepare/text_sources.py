@@ -46,16 +46,11 @@ class _Refused(Exception):
 
 
 class TextFiles(Struct):
-    """The files that texts of one pipeline name.
+    """The files that texts of one pipeline name."""
 
-    Attributes:
-        folder: Where they are; None when none may be read.
-        origin: Where the pipeline came from, when it has no folder.
-        read: What was read, by name: once, whatever the files become.
-    """
-
-    folder: Path | None
-    origin: str = ""
+    folder: Path | None  #: Where they are; None when none may be read.
+    origin: str = ""  #: Where the pipeline came from, when it has no folder.
+    #: What was read, by name: once, whatever the files become.
     read: dict[str, str] = field(default_factory=dict[str, str])
 
     def put_in(self, graph: Graph) -> tuple[Graph, list[TextFileProblem]]:
@@ -174,12 +169,7 @@ def _whole(written: SourceText, path: Path) -> str:
 
 
 def with_text_files(written: SourceText, path: Path) -> SourceText:
-    """The text of a pipeline's file with the texts of files in it, for somebody who does not have them.
-
-    Raises:
-        OptionError: One of them cannot be had.
-        DotSyntaxError: The text names files, perhaps, and does not parse.
-    """
+    """The text of a pipeline's file with the texts of files in it, for somebody who does not have them."""
     if MARK not in written.text:
         return written
     files, document = TextFiles(path.parent), read_dot(written)

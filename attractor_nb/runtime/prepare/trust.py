@@ -58,24 +58,16 @@ _DIFF_LINES: Final = 60
 
 
 class TrustQuestion(Struct, frozen=True):
-    """Commands from elsewhere that are not trusted yet.
+    """Commands from elsewhere that are not trusted yet."""
 
-    Attributes:
-        surface: The commands.
-        origin: Where they came from.
-        before: The commands that were trusted there before; None when there were none, or when they
-            were too long to be kept or held a secret.
-        was_trusted: Whether others were trusted there before.
-        place: Where they would run, in words.
-        logs_root: The run directory that shall go on, if any.
-    """
-
-    surface: ExecutableSurface
-    origin: Origin
+    surface: ExecutableSurface  #: The commands.
+    origin: Origin  #: Where they came from.
+    #: The commands that were trusted there before; None when there were none, or when they were too long to be kept or
+    #: held a secret.
     before: tuple[Command, ...] | None = None
-    was_trusted: bool = False
-    place: str = ""
-    logs_root: Path | None = None
+    was_trusted: bool = False  #: Whether others were trusted there before.
+    place: str = ""  #: Where they would run, in words.
+    logs_root: Path | None = None  #: The run directory that shall go on, if any.
 
     @property
     def diff(self) -> list[str]:
@@ -140,9 +132,6 @@ def trust_question(
         place: Where its commands would run, as ``where_commands_run`` says.
         recorded: What the run directory would choose by itself, as ``recorded_choices`` says.
         acts_unasked: As of ``executable_surface``.
-
-    Raises:
-        OptionError: ``ATTRACTOR_TRUST`` holds something else than hashes.
     """
     surface = _surface_of(graph, origin, recorded, acts_unasked=acts_unasked)
     if not surface or any(surface.is_named_by(text) for text in _hashes_of_environment()):
@@ -254,9 +243,6 @@ def check_trust(
         options: How it would run.
         logs_root: The run directory that shall go on, if any.
         recorded: What that directory would choose by itself, as ``recorded_choices`` says.
-
-    Raises:
-        UntrustedSource: Shows the commands, and the hash by which they are trusted.
     """
     if options.trust is True:
         return
@@ -304,11 +290,7 @@ def note_choices(recorded: Sequence[Command], logs_root: Path, *, is_synced: boo
 
 
 def absolute_origin(origin: Origin | None) -> Origin | None:
-    """An origin that stays the same when the working directory changes or a link is turned elsewhere.
-
-    Raises:
-        OptionError: It is neither a name nor a path.
-    """
+    """An origin that stays the same when the working directory changes or a link is turned elsewhere."""
     if origin is None or isinstance(origin, str):
         return origin
     if not isinstance(origin, os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped

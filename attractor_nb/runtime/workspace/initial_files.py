@@ -26,22 +26,13 @@ LEFT_OUT: Final = frozenset({".git", ".attractor"})
 
 
 class Filling(Struct, frozen=True):
-    """Files for a workspace.
+    """Files for a workspace."""
 
-    Attributes:
-        text: What the caller wrote.
-        files: Each file and where it goes, relative to the workspace.
-    """
-
-    text: str
-    files: tuple[tuple[Path, str], ...]
+    text: str  #: What the caller wrote.
+    files: tuple[tuple[Path, str], ...]  #: Each file and where it goes, relative to the workspace.
 
     def fill(self, workspace: Path) -> None:
-        """Copy the files.
-
-        Raises:
-            StorageError: One cannot be read or written.
-        """
+        """Copy the files."""
         for source, name in self.files:
             target = workspace / name
             try:
@@ -56,9 +47,6 @@ def filling_of(given: object) -> Filling:
 
     Links are left out, and so are ``.git`` and ``.attractor``. Those of a folder keep their place in it,
     those of a pattern their place below the working directory.
-
-    Raises:
-        OptionError: It names nothing, what lies outside, or too much.
     """
     text = str(as_path(given, "workspace_from"))
     if Path(text).is_dir():
@@ -83,11 +71,7 @@ def filling_of(given: object) -> Filling:
 
 
 def _matches(pattern: str) -> Iterator[Path]:
-    """The plain files of a pattern, below the working directory.
-
-    Raises:
-        OptionError: It leads elsewhere.
-    """
+    """The plain files of a pattern, below the working directory."""
     if Path(pattern).is_absolute() or ".." in Path(pattern).parts:
         raise OptionError(
             f"workspace_from {pattern!r} leads out of the working directory", hint="name the folder itself"

@@ -27,11 +27,7 @@ _GONE: Final = "bring it back, or name another: resume(…, workdir=DIR), --work
 
 
 def with_recorded_workdir(options: RunOptions, facts: Mapping[str, Any]) -> RunOptions:
-    """Options that work where the run did before, when nobody says otherwise.
-
-    Raises:
-        OptionError: That directory is gone; or the run has a place of its own and another is named.
-    """
+    """Options that work where the run did before, when nobody says otherwise."""
     if options.executor is not None:
         return options
     own, recorded = str(facts.get("isolation", "")), str(facts.get("workdir", ""))
@@ -62,11 +58,7 @@ def recorded_for_rows(options: RunOptions, graph: Graph, origin: Origin | None) 
 
 
 def with_workdir_of_rows(options: RunOptions, facts: Mapping[str, Any]) -> RunOptions:
-    """Options whose rows work as those of the map did before, when nobody says otherwise.
-
-    Raises:
-        OptionError: The directory is gone.
-    """
+    """Options whose rows work as those of the map did before, when nobody says otherwise."""
     named = (options.workdir, options.isolation, options.workspace_from, options.executor)
     recorded = {name: facts[name] for name in ("workdir", "isolation", "workspace_from") if facts.get(name)}
     if any(value is not None for value in named) or not recorded:
@@ -85,9 +77,6 @@ def site_again(options: RunOptions, facts: Mapping[str, Any], logs_root: Path) -
         options: With ``with_recorded_workdir`` applied.
         facts: The manifest of the run's first directory.
         logs_root: A directory of the run.
-
-    Raises:
-        OptionError, StorageError: The place is gone, and cannot be made again.
     """
     root = first_directory(logs_root.absolute())
     if options.isolation == WORKTREE and (found := worktree_facts(facts)):

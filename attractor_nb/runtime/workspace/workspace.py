@@ -45,19 +45,11 @@ class Workspace(Protocol):
 
     @property
     def directory(self) -> Path:
-        """The directory, absolute.
-
-        Raises:
-            StorageError: It cannot be made.
-        """
+        """The directory, absolute."""
         ...
 
     def keep(self, message: str) -> Kept:
-        """Keep what a stage has changed, where anything is kept.
-
-        Raises:
-            StorageError: It cannot be kept.
-        """
+        """Keep what a stage has changed, where anything is kept."""
         ...
 
     async def open(self) -> None:
@@ -105,21 +97,13 @@ class Folder:
 
 
 class Site(Struct, frozen=True):
-    """Where a run is going to work; nothing is made yet.
+    """Where a run is going to work; nothing is made yet."""
 
-    Attributes:
-        directory: The directory in which it works, or from which its own place is made.
-        isolation: ``workspace``, ``worktree``, or empty.
-        filling: What a workspace begins with.
-        repository: Whose worktree it gets.
-        is_recorded: Whether a manifest says it: with an executor there is no one place.
-    """
-
-    directory: Path
-    isolation: str = ""
-    filling: Filling | None = None
-    repository: Repository | None = None
-    is_recorded: bool = True
+    directory: Path  #: The directory in which it works, or from which its own place is made.
+    isolation: str = ""  #: ``workspace``, ``worktree``, or empty.
+    filling: Filling | None = None  #: What a workspace begins with.
+    repository: Repository | None = None  #: Whose worktree it gets.
+    is_recorded: bool = True  #: Whether a manifest says it: with an executor there is no one place.
 
     def facts(self, logs_root: Path, run_id: str) -> dict[str, Any]:
         """What the manifest of a run says of it."""
@@ -146,9 +130,6 @@ class Site(Struct, frozen=True):
             run_id: The run, for the name of its branch.
             disk: Makes directories.
             is_synced: Whether they survive a power loss.
-
-        Raises:
-            StorageError: It cannot be made.
         """
         if not self.isolation:
             return Folder(self.directory)
@@ -182,11 +163,7 @@ def isolation_of(options: RunOptions, graph: Graph, origin: Origin | None) -> st
 
 
 def site_of(options: RunOptions, graph: Graph, origin: Origin | None) -> Site:
-    """Where a run is going to work.
-
-    Raises:
-        OptionError: Its options contradict each other, or there is no such place.
-    """
+    """Where a run is going to work."""
     check_places(options, graph)
     isolation = isolation_of(options, graph, origin)
     base = Path(options.workdir) if options.workdir is not None else here()
@@ -199,11 +176,7 @@ def site_of(options: RunOptions, graph: Graph, origin: Origin | None) -> Site:
 
 
 def check_places(options: RunOptions, graph: Graph) -> None:
-    """Check what options and graph say of the place to work against each other.
-
-    Raises:
-        OptionError: They contradict each other.
-    """
+    """Check what options and graph say of the place to work against each other."""
     isolation = options.isolation or graph.get("isolation", str, "") or ""
     if isolation and isolation not in ISOLATIONS:
         raise OptionError(f"unknown isolation {isolation!r}", hint=f"use one of {', '.join(ISOLATIONS)}")
@@ -283,11 +256,7 @@ class InWorkspace:
 
 
 def child_workdir(text: str, workspace: Workspace) -> Path | None:
-    """The directory that ``stack.child_workdir`` names, from where the parent works; None when it is empty.
-
-    Raises:
-        OptionError: There is no such directory, or it leads out of a place of the parent's own.
-    """
+    """The directory that ``stack.child_workdir`` names, from where the parent works; None when it is empty."""
     if not text.strip():
         return None
     base = workspace.directory

@@ -42,19 +42,12 @@ _ELSE: Final = 'run it without isolation, or with isolation="workspace"'
 
 
 class Repository(Struct, frozen=True):
-    """The repository of which a run gets a worktree.
+    """The repository of which a run gets a worktree."""
 
-    Attributes:
-        top: The top of the checkout in which the run was started.
-        prefix: The way from there to where it was started, or empty.
-        commit: Where the worktree begins.
-        changes: How many files of the checkout are not as committed: the worktree has them as committed.
-    """
-
-    top: Path
-    prefix: str
-    commit: str
-    changes: int
+    top: Path  #: The top of the checkout in which the run was started.
+    prefix: str  #: The way from there to where it was started, or empty.
+    commit: str  #: Where the worktree begins.
+    changes: int  #: How many files of the checkout are not as committed: the worktree has them as committed.
 
     def facts(self, run_id: str) -> dict[str, Any]:
         """What the manifest of a run says of its worktree."""
@@ -79,11 +72,7 @@ class Repository(Struct, frozen=True):
 
 
 def find_repository(directory: Path) -> Repository:
-    """The repository that holds a directory.
-
-    Raises:
-        OptionError: There is none that can have a worktree, and why.
-    """
+    """The repository that holds a directory."""
     git = Git(directory)
     if shutil.which("git") is None:
         raise OptionError('isolation="worktree" needs git, which is not on the PATH', hint=f"install git, or {_ELSE}")
@@ -138,11 +127,7 @@ class Worktree:
         self._last = self._start
 
     def _check(self) -> None:
-        """Refuse facts that no run has written: a place outside of the worktree, a branch of the user's, an option.
-
-        Raises:
-            StorageError: They are such.
-        """
+        """Refuse facts that no run has written: a place outside of the worktree, a branch of the user's, an option."""
         way = PurePath(self._prefix)
         is_ours = (
             not way.is_absolute()
@@ -172,11 +157,7 @@ class Worktree:
     # -- making and finding ---------------------------------------------------------------------------
 
     def make(self) -> None:
-        """Make it, or make again what of it is gone; the branch keeps what was committed.
-
-        Raises:
-            StorageError: git said no; the repository is gone.
-        """
+        """Make it, or make again what of it is gone; the branch keeps what was committed."""
         outer = self._outer()
         refuse_link(self.path)
         if not self.path.is_dir() or not any(self.path.iterdir()):
@@ -228,11 +209,7 @@ class Worktree:
     # -- what stages leave ----------------------------------------------------------------------------
 
     def keep(self, message: str) -> Kept:
-        """Commit what has changed, whoever changed it: an agent may have committed some of it by itself.
-
-        Raises:
-            StorageError: git said no.
-        """
+        """Commit what has changed, whoever changed it: an agent may have committed some of it by itself."""
         with self._lock:
             git, index, told = self._place_again()
             index.commit_all(message)
@@ -280,9 +257,6 @@ class Worktree:
 
         Returns:
             Where what was there is kept, when there was more than that; else empty.
-
-        Raises:
-            StorageError: git said no.
         """
         wanted = self._last = commit or self._start
         self.make()
@@ -320,11 +294,7 @@ class Worktree:
     # -- what changed ---------------------------------------------------------------------------------
 
     def difference(self, before: str, after: str) -> tuple[str, str]:
-        """The files that changed from one commit to another, and the diff; of an empty one, the run's ends.
-
-        Raises:
-            StorageError: git said no, or the repository is gone.
-        """
+        """The files that changed from one commit to another, and the diff; of an empty one, the run's ends."""
         outer = self._outer()
         ends = before or self.base, after or f"refs/heads/{self.branch}"
         return outer.ask("diff", "--numstat", *_PLAIN, *ends, "--"), outer.ask("diff", *_PLAIN, *ends, "--")
@@ -342,11 +312,7 @@ def worktree_facts(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def worktree_of(path: Path, facts: Mapping[str, Any]) -> Worktree:
-    """The worktree that a manifest tells of.
-
-    Raises:
-        StorageError: The manifest does not say enough.
-    """
+    """The worktree that a manifest tells of."""
     try:
         return Worktree(path, facts)
     except KeyError as error:

@@ -28,12 +28,7 @@ def place_facts(logs_root: Path) -> Mapping[str, Any]:
 
 
 def changes_of(logs_root: Path) -> Changes:
-    """What the run of a directory has changed.
-
-    Raises:
-        OptionError: It has no worktree.
-        StorageError: The repository or the branch is gone.
-    """
+    """What the run of a directory has changed."""
     facts = place_facts(logs_root)
     found = worktree_facts(facts)
     if found is None:

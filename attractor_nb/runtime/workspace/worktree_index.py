@@ -49,9 +49,6 @@ class WorktreeIndex:
 
         A lock of the index is waited for. One that stays was left by a git that was killed, or is held by one that
         goes on: it is left alone, and a copy of the index is used.
-
-        Raises:
-            StorageError: git said no.
         """
         lock = None
         for delay in (*LOCK_DELAYS_SECONDS, 0.0):
@@ -102,11 +99,7 @@ class WorktreeIndex:
         git.ask("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=paths)
 
     def look_for_links(self, before: str, after: str) -> None:
-        """Tell of nested repositories that somebody else committed as a mere link to one of their commits.
-
-        Raises:
-            StorageError: git said no.
-        """
+        """Tell of nested repositories that somebody else committed as a mere link to one of their commits."""
         fields = self._git.ask("diff", "--raw", "-z", "--no-renames", before, after, "--").split("\0")
         for facts, path in zip(fields[::2], fields[1::2], strict=False):
             old, new = facts[1:].split(" ")[:2]

@@ -29,12 +29,7 @@ if TYPE_CHECKING:
 
 
 def questions_of(desk: RunDesk, run_id: str) -> list[WaitingQuestion]:
-    """The questions of a run that wait, oldest first; of a run that stands still those that it left open.
-
-    Raises:
-        RunNotFound: There is no such run.
-        CheckpointCorrupt, StorageError: It cannot be read.
-    """
+    """The questions of a run that wait, oldest first; of a run that stands still those that it left open."""
     if run := desk.live(run_id):
         return [_here(run_id, run, gate) for gate in run.gates]
     return _stored(run_id, desk.summary(run_id))
@@ -68,15 +63,7 @@ def all_questions(desk: RunDesk, summaries: Sequence[RunSummary]) -> list[Waitin
 
 
 def take_answer(desk: RunDesk, run_id: str, question: str, given: Answer) -> AnswerTaken:
-    """Hand an answer to its gate; when this returns it is in the log, and it is the answer.
-
-    Raises:
-        RunNotFound, NoSuchGate: There is no such run, or no such question of it waits.
-        AlreadyAnswered: Another answer came first.
-        AnswerRefused: It matches no choice, or the form is not valid; the question still waits.
-        RunLocked: It waits in another process, which takes no answer from here.
-        StorageError: It is unknown what another process made of it.
-    """
+    """Hand an answer to its gate; when this returns it is in the log, and it is the answer."""
     answered_by = given.answered_by or "api"
     if run := desk.live(run_id):
         gate = run.answer(question, given.choice, text=given.text, form=given.form, answered_by=answered_by)

@@ -42,11 +42,7 @@ def line_of(desk: RunDesk, summary: RunSummary) -> PipelineLine:
 
 
 def status_of(desk: RunDesk, run_id: str) -> PipelineStatus:
-    """How a run stands; of one that cannot be read what its line says.
-
-    Raises:
-        RunNotFound: There is no such run.
-    """
+    """How a run stands; of one that cannot be read what its line says."""
     live = desk.live(run_id)
     summary = desk.summary(run_id)
     facts = _facts(summary, live)
@@ -103,12 +99,7 @@ def plain_graph(graph: Graph) -> dict[str, Any]:
 
 
 def checkpoint_of(desk: RunDesk, run_id: str) -> CheckpointState:
-    """The newest valid checkpoint of a run.
-
-    Raises:
-        RunNotFound: There is no such run.
-        Problem: It has none yet.
-    """
+    """The newest valid checkpoint of a run."""
     checkpoint, _ = read_checkpoint(current_place(desk, run_id))
     if checkpoint is None:
         raise Problem(
@@ -122,34 +113,20 @@ def checkpoint_of(desk: RunDesk, run_id: str) -> CheckpointState:
 
 
 def context_of(desk: RunDesk, run_id: str) -> ContextState:
-    """The context of a run behind the last record of its log.
-
-    Raises:
-        RunNotFound: There is no such run, or nothing of it is stored.
-        CheckpointCorrupt, StorageError: Its log cannot be read.
-    """
+    """The context of a run behind the last record of its log."""
     journal = stored_run(desk, run_id).journal()
     last = journal.events[-1].sequence if journal.events else 0
     return ContextState(id=run_id, sequence=last, context=journal.values_at(last))
 
 
 def stored_run(desk: RunDesk, run_id: str) -> Run:
-    """A run as the disk has it: a live handle keeps the directory of its beginning until it ends.
-
-    Raises:
-        RunNotFound: There is no such run, or nothing of it is stored.
-        CheckpointCorrupt, StorageError: Its log cannot be read.
-    """
+    """A run as the disk has it: a live handle keeps the directory of its beginning until it ends."""
     live = desk.live(run_id)
     return desk.run(run_id) if live is None else type(live).load(desk.place(run_id), live.pipeline)
 
 
 def current_place(desk: RunDesk, run_id: str) -> Path:
-    """The directory in which a run is now: its own, or that of its latest restart.
-
-    Raises:
-        RunNotFound: There is no such run.
-    """
+    """The directory in which a run is now: its own, or that of its latest restart."""
     live = desk.live(run_id)
     if live is None:
         return desk.run(run_id).logs_root

@@ -24,11 +24,7 @@ MAX_ARTIFACT_BYTES: Final = 16 * 1024 * 1024
 
 
 def stage_of(run: Run, node: str, asked: StageQuery) -> StageInspection:
-    """One attempt of one visit of a stage.
-
-    Raises:
-        Problem: There is no such node, visit or attempt.
-    """
+    """One attempt of one visit of a stage."""
     from attractor_nb.studio.inspect.inspect_run import inspect_stage  # noqa: PLC0415 - see serving.py
 
     try:
@@ -50,11 +46,7 @@ def inspection_of(run: Run, asked: InspectionQuery) -> dict[str, Any]:
 
 
 def stage_file(run: Run, node: str, name: str, asked: StageQuery) -> StageFileText:
-    """The beginning of a file of a stage, without secrets.
-
-    Raises:
-        Problem: There is no such stage or file.
-    """
+    """The beginning of a file of a stage, without secrets."""
     stage = stage_of(run, node, asked)
     try:
         found = stage.read(name, MAX_FILE_BYTES)
@@ -67,22 +59,14 @@ def stage_file(run: Run, node: str, name: str, asked: StageQuery) -> StageFileTe
 
 
 def artifacts_of(run_id: str, logs_root: Path) -> ArtifactList:
-    """The artifacts that lie in a run's directory.
-
-    Raises:
-        RunNotFound, StorageError: They cannot be listed.
-    """
+    """The artifacts that lie in a run's directory."""
     with _Artifacts(logs_root) as store:
         lines = [ArtifactLine(id=info.id, bytes=info.size_bytes, stored_at=info.stored_at) for info in store.list()]
     return ArtifactList(id=run_id, artifacts=lines)
 
 
 def artifact_of(logs_root: Path, artifact_id: str) -> Any:
-    """The value of an artifact.
-
-    Raises:
-        Problem: There is none of that id, or it is too large for an answer.
-    """
+    """The value of an artifact."""
     with _Artifacts(logs_root) as store:
         known = {info.id: info for info in store.list()}
         info = known.get(artifact_id)
@@ -102,12 +86,7 @@ def artifact_of(logs_root: Path, artifact_id: str) -> Any:
 
 
 def session_of(place: Path) -> dict[str, Any]:
-    """The status of a run's branches as a session of agents (status-schema).
-
-    Raises:
-        SessionNotFound: The run keeps none.
-        SessionDamaged: It cannot be read.
-    """
+    """The status of a run's branches as a session of agents (status-schema)."""
     from attractor_nb.sessions.tracker import session_to_watch, stored_plain  # noqa: PLC0415 - for this alone
 
     plain = stored_plain(session_to_watch(None, place))

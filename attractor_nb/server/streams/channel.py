@@ -71,17 +71,11 @@ def whole_id(given: str) -> str:
 
 
 class Frame(NamedTuple):
-    """What is sent for one event.
+    """What is sent for one event."""
 
-    Attributes:
-        ordinal: How many events of the log there are up to and with this one.
-        id: The event's id; empty for what is not in the log.
-        data: What is sent.
-    """
-
-    ordinal: int
-    id: str
-    data: bytes
+    ordinal: int  #: How many events of the log there are up to and with this one.
+    id: str  #: The event's id; empty for what is not in the log.
+    data: bytes  #: What is sent.
 
 
 class RunChannel:

@@ -25,13 +25,9 @@ _TRIES: Final = 3
 
 
 class Recorded(NamedTuple):
-    """An event of the log.
+    """An event of the log."""
 
-    Attributes:
-        id: By which a consumer says where it was: ``0.12``.
-    """
-
-    id: str
+    id: str  #: By which a consumer says where it was: ``0.12``.
     event: Event
 
 
@@ -55,12 +51,7 @@ class EventReader:
         self._parts = [_Part(0, root)]
 
     def read(self) -> list[Recorded]:
-        """The events since the last call; its owner may be writing meanwhile.
-
-        Raises:
-            CheckpointCorrupt: A record is damaged.
-            StorageError: A log cannot be read.
-        """
+        """The events since the last call; its owner may be writing meanwhile."""
         found: list[Recorded] = []
         while self._read_on(found) or self._step_back():
             pass

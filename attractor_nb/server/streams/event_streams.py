@@ -46,11 +46,6 @@ class Streams:
 
         Args:
             last_id: The last event that the consumer has had; empty for none.
-
-        Raises:
-            RunNotFound: There is no such run.
-            CheckpointCorrupt, StorageError: Its log cannot be read.
-            Problem: There is no such event, or too many streams are open.
         """
         place = await asyncio.to_thread(self._desk.place, run_id)
         if self._is_closed:
@@ -149,11 +144,7 @@ class Stream:
         return not self._replay and not self._channel.has_events(max(self.position, self._channel.first), self._had)
 
     def replay_behind(self, recorded: list[Recorded], last_id: str) -> None:
-        """Begin with what the log has behind an event.
-
-        Raises:
-            Problem: The log has no such event.
-        """
+        """Begin with what the log has behind an event."""
         begin = 0
         if last_id:
             begin = next((index for index, one in enumerate(recorded, 1) if one.id == last_id), 0)

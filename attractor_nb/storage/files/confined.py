@@ -35,10 +35,6 @@ def read_below(folder: Path, name: str, *, max_bytes: int, kinds: Collection[str
         name: The file, relative to it.
         max_bytes: How large it may be.
         kinds: What its name may end with, such as ``.md``; then it may not be hidden either. Anything without.
-
-    Raises:
-        Outside: It is elsewhere, or the name is none.
-        OSError: It is not there, is not a plain file, or cannot be read.
     """
     pure = PurePosixPath(name)
     if not name or "\0" in name or "\n" in name:
@@ -64,9 +60,6 @@ def check_visible(path: PurePath, kinds: Collection[str]) -> None:
     Args:
         path: The file, relative to its folder.
         kinds: What its name may end with.
-
-    Raises:
-        Outside: It is hidden, or in a hidden folder, or of another kind.
     """
     if any(part.startswith(".") for part in path.parts):
         raise Outside("is hidden, and a hidden file is not read, with trust or without", "name a file that is not")

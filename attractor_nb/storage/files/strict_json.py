@@ -28,11 +28,7 @@ class JsonProblem(ValueError):
 
 
 def read_json(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
-    """The value of a JSON text.
-
-    Raises:
-        JsonProblem: The text is too large, no UTF-8, no JSON, too deep, or says a key twice.
-    """
+    """The value of a JSON text."""
     text = _decoded(data, max_bytes) if isinstance(data, bytes) else data
     if len(text) > max_bytes:
         raise JsonProblem(f"is larger than {_size(max_bytes)}")
@@ -49,11 +45,7 @@ def read_json(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
 
 
 def read_own_json(data: bytes) -> Any:
-    """The value of a JSON text that ``json_bytes`` made, as somebody knows by its checksum, in a tenth of the time.
-
-    Raises:
-        JsonProblem: As ``read_json`` does; the text was none of ours.
-    """
+    """The value of a JSON text that ``json_bytes`` made, as somebody knows by its checksum, in a tenth of the time."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError):  # a lone surrogate, which msgspec does not read

@@ -18,9 +18,6 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Write a file whole, or not at all; one that was there keeps its rights, a link its target.
 
     A pipe or a device is written to: another file in its place would take it from everybody.
-
-    Raises:
-        StorageError: The disk refused; the old file is intact.
     """
     place = path.resolve()
     temporary: Path | None = None

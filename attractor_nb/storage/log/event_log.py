@@ -70,11 +70,6 @@ class EventLog:
             token: Fencing token of this owner; the log raises it above all that wrote to it.
             check_lock: Raises ``RunLocked`` when the lock was lost. From the moment on at which it is looked
                 at with the file open, a take-over can be seen on the file itself.
-
-        Raises:
-            CheckpointCorrupt: A record is damaged.
-            RunLocked: Somebody took the run over meanwhile.
-            StorageError: The disk refused.
         """
         self._disk = disk
         self._parent = parent
@@ -120,14 +115,7 @@ class EventLog:
         return scan
 
     def append(self, event: Event, *, is_synced: bool) -> None:
-        """Add the next event.
-
-        Raises:
-            RunLocked: Somebody took the run over; nothing that this process appends counts any more.
-            StorageError: The disk refused, and the log is as before; or an earlier refusal could not
-                be made good, and the log takes nothing more; or the event is not the next one; or another
-                file stands under the name of the log (ruling 49).
-        """
+        """Add the next event."""
         if self._is_lost:
             raise self._loss()
         if self._is_writing:
@@ -161,10 +149,6 @@ class EventLog:
         A program that works on the user's files may remove the log or put an older one in its place, as
         ``git reset --hard`` does with a run that somebody committed. What is appended then goes to a file
         without a name. The log is put back, if the directory is still there, and takes nothing more.
-
-        Raises:
-            RunLocked: Somebody took the run over.
-            StorageError: The log was removed, or another file stands under its name.
         """
         if self._descriptor < 0:
             return
@@ -290,10 +274,6 @@ def read_log(directory: Path, parent: int | None = None, *, offset: int = 0, seq
         parent: The same as an open directory, if there is one.
         offset: Where to begin.
         sequence: Number of the record that ends there.
-
-    Raises:
-        CheckpointCorrupt: A record is damaged, or the log ends before ``offset``.
-        StorageError: The file cannot be read.
     """
     name = EVENT_LOG_NAME if parent is not None else directory / EVENT_LOG_NAME
     data = read_plain_file(

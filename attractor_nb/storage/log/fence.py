@@ -117,10 +117,6 @@ def fence_log(disk: Disk, fenced: FencedDisk, root: RunDirectory, name: str, *, 
         root: The run directory.
         name: The log's name.
         is_synced: Flush the copy.
-
-    Raises:
-        RunLocked: Somebody else took the run over meanwhile.
-        StorageError: The disk refused, or the log is not a plain file.
     """
     path = root.path / name
     try:

@@ -32,12 +32,7 @@ class Ownership:
     def __init__(
         self, disk: Disk, root: RunDirectory, durability: Durability, clock: Clock, *, take_over: bool
     ) -> None:
-        """Take the lock, and remove what a killed owner left half written.
-
-        Raises:
-            RunLocked: Another process, or another run in this one, owns the directory.
-            StorageError: The disk refused.
-        """
+        """Take the lock, and remove what a killed owner left half written."""
         self._bare_disk = disk
         self._root = root
         self._durability: Durability = durability
@@ -59,22 +54,11 @@ class Ownership:
         return self._lock.is_contested or is_closed_mode(facts.st_mode)
 
     def announce(self) -> None:
-        """Write down who owns the run.
-
-        Raises:
-            RunLocked: Another process took the run over.
-            StorageError: The disk refused.
-        """
+        """Write down who owns the run."""
         self._lock.announce(self.disk, self._lock.token, is_fenced=not self.is_fenced)
 
     def open_log(self) -> EventLog:
-        """Open the log as the only one who can write to it; from here on the fence is on the log.
-
-        Raises:
-            CheckpointCorrupt: A record is damaged.
-            RunLocked: Another process took the run over.
-            StorageError: The disk refused.
-        """
+        """Open the log as the only one who can write to it; from here on the fence is on the log."""
         root = self._root
         if self.is_fenced:
             is_synced = self._durability == "full"

@@ -49,19 +49,12 @@ _RESTART: Final = re.compile(r"restart-[0-9]{1,9}")
 
 
 class KeptLine(msgspec.Struct, frozen=True):
-    """A line that can hold for longer.
+    """A line that can hold for longer."""
 
-    Attributes:
-        summary: The line.
-        begun: When the directory was begun, in nanoseconds: what lines of one second are sorted by.
-        dependencies: What it was made of.
-        stamp: What these files were known by, ``STAMP_LENGTH`` numbers each.
-    """
-
-    summary: RunSummary
-    begun: int
-    dependencies: Dependencies
-    stamp: tuple[int, ...]
+    summary: RunSummary  #: The line.
+    begun: int  #: When the directory was begun, in nanoseconds: what lines of one second are sorted by.
+    dependencies: Dependencies  #: What it was made of.
+    stamp: tuple[int, ...]  #: What these files were known by, ``STAMP_LENGTH`` numbers each.
 
 
 def index_bytes(lines: Mapping[str, KeptLine]) -> bytes:
@@ -99,11 +92,7 @@ def _encoded(name: str, line: KeptLine) -> bytes:
 
 
 def _decoded(raw: bytes, base: Path) -> tuple[str, KeptLine]:
-    """A line and the name of its directory.
-
-    Raises:
-        ValueError, TypeError, OptionError: It is no line that was written here.
-    """
+    """A line and the name of its directory."""
     name, word, places, asks_lock, begun, stamp, *values = read_json(raw, max_bytes=MAX_LINE_BYTES)
     plain: dict[str, Any] = dict(zip(SUMMARY_NAMES, values, strict=True))
     _check(type(name) is str and "/" not in name and "\0" not in name and name not in {"", ".", ".."})

@@ -63,46 +63,30 @@ _LINEAGE: Final = (("fork_of", "fork of"), ("continued_from", "continues"), ("re
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A line of the list of runs.
+    """A line of the list of runs."""
 
-    Attributes:
-        logs_root: The run directory.
-        run_id: The run.
-        pipeline_name: Name of the pipeline.
-        status: As in the manifest; ``waiting`` while a question of it waits for an answer; ``abandoned``
-            when its owner died; ``damaged`` when unreadable or cut short; ``half-written``, ``half-deleted``,
-            ``newer`` (of a newer version of this library) or ``foreign`` (of another engine). Of a run that
-            went on in a restart directory, how it stands there.
-        start_time: ISO 8601 UTC, or empty.
-        end_time: ISO 8601 UTC, or None while it goes on.
-        owner: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
-        kind: ``run`` or ``map``.
-        duration: Seconds of running time by its latest end; None when that is not known.
-        stages: Stages committed, of a map its rows; None when that is not known.
-        usage: What model calls consumed; None when that is not known.
-        tags: What people tagged it with.
-        marks: What must be said of its result: simulated, pinned (ruling 48).
-        lineage: Where it comes from, and where it went on, in words; empty for most.
-        note: Where a live run is, why one failed, or what is wrong with the directory and what to do.
-        restart_root: The directory of its latest restart; None when there was none.
-    """
-
-    logs_root: Path
-    run_id: str
-    pipeline_name: str
+    logs_root: Path  #: The run directory.
+    run_id: str  #: The run.
+    pipeline_name: str  #: Name of the pipeline.
+    #: As in the manifest; ``waiting`` while a question of it waits for an answer; ``abandoned`` when its owner died;
+    #: ``damaged`` when unreadable or cut short; ``half-written``, ``half-deleted``, ``newer`` (of a newer version of
+    #: this library) or ``foreign`` (of another engine). Of a run that went on in a restart directory, how it stands
+    #: there.
     status: str
-    start_time: str
-    end_time: str | None
+    start_time: str  #: ISO 8601 UTC, or empty.
+    end_time: str | None  #: ISO 8601 UTC, or None while it goes on.
+    #: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
     owner: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    kind: str = "run"
-    duration: float | None = None
-    stages: int | None = None
-    usage: Usage | None = None
-    tags: tuple[str, ...] = ()
+    kind: str = "run"  #: ``run`` or ``map``.
+    duration: float | None = None  #: Seconds of running time by its latest end; None when that is not known.
+    stages: int | None = None  #: Stages committed, of a map its rows; None when that is not known.
+    usage: Usage | None = None  #: What model calls consumed; None when that is not known.
+    tags: tuple[str, ...] = ()  #: What people tagged it with.
+    #: What must be said of its result: simulated, pinned (ruling 48).
     marks: ResultMarks = field(default_factory=ResultMarks)
-    lineage: str = ""
-    note: str = ""
-    restart_root: Path | None = None
+    lineage: str = ""  #: Where it comes from, and where it went on, in words; empty for most.
+    note: str = ""  #: Where a live run is, why one failed, or what is wrong with the directory and what to do.
+    restart_root: Path | None = None  #: The directory of its latest restart; None when there was none.
 
     @property
     def current_directory(self) -> Path:
@@ -131,17 +115,11 @@ class RunSummary:
 
 
 class Dependencies(msgspec.Struct, frozen=True):
-    """What a line was made of: as long as none of it changes, it is the line.
+    """What a line was made of: as long as none of it changes, it is the line."""
 
-    Attributes:
-        places: The directory itself, which is empty, and those inside in which the run went on.
-        names: Names of the files that were read there, if they are there.
-        asks_lock: The line holds only as long as nobody owns one of the places.
-    """
-
-    places: tuple[str, ...]
-    names: tuple[str, ...]
-    asks_lock: bool
+    places: tuple[str, ...]  #: The directory itself, which is empty, and those inside in which the run went on.
+    names: tuple[str, ...]  #: Names of the files that were read there, if they are there.
+    asks_lock: bool  #: The line holds only as long as nobody owns one of the places.
 
 
 ENDED_FILES: Final = (EVENT_LOG_NAME, MANIFEST_NAME, TAGS_NAME)

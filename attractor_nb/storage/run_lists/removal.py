@@ -63,12 +63,6 @@ def remove_run(base: Path, logs_root: Path, *, clock: Clock, disk: Disk | None =
         logs_root: The directory.
         clock: For the word of ownership that keeps others away meanwhile.
         disk: The disk's operations; tests give their own.
-
-    Raises:
-        RunNotFound: There is no run of ours in that directory.
-        RunLocked: A process owns it.
-        RunError: It is not in the base, something inside it is alive, or it holds what no run wrote.
-        StorageError: It is a link, or the disk refused; what is left is listed as half-deleted.
     """
     disk = disk or Disk()
     logs_root = logs_root.absolute()

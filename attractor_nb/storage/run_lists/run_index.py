@@ -57,15 +57,10 @@ _NO_FILE: Final = (0,) * STAMP_LENGTH
 
 
 class _Known(msgspec.Struct):
-    """What this process knows of a runs base.
+    """What this process knows of a runs base."""
 
-    Attributes:
-        lines: Lines that hold while their stamps fit, by the names of their directories.
-        changes: How many of them the file lacks, or has in vain.
-    """
-
-    lines: dict[str, KeptLine] = {}
-    changes: int = 0
+    lines: dict[str, KeptLine] = {}  #: Lines that hold while their stamps fit, by the names of their directories.
+    changes: int = 0  #: How many of them the file lacks, or has in vain.
 
 
 _KNOWN: OrderedDict[tuple[str, int, int], _Known] = OrderedDict()
@@ -76,9 +71,6 @@ def list_runs(base: Path) -> list[RunSummary]:
     """The runs and maps under a runs base, newest first; directories that are neither are passed over.
 
     So is what a killed process had begun to write and never gave its name: a fork.
-
-    Raises:
-        StorageError: The base may not be read, so there is no telling.
     """
     try:
         home = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

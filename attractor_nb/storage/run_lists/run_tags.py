@@ -28,11 +28,7 @@ _SCHEMA_VERSION: Final = 1
 
 
 def checked_tag(tag: object) -> str:
-    """A tag as it is kept: one line, no blanks around it.
-
-    Raises:
-        OptionError: It is not text, empty, too long, or holds what cannot be seen.
-    """
+    """A tag as it is kept: one line, no blanks around it."""
     text = redacted(tag).strip() if isinstance(tag, str) else ""
     if not text or len(text) > MAX_TAG_CHARS or not text.isprintable() or "," in text:
         raise OptionError(f"{tag!r:.80} is not a tag", hint=f"1 to {MAX_TAG_CHARS} visible characters, without a comma")
@@ -63,13 +59,7 @@ def read_tags(logs_root: Path) -> tuple[tuple[str, ...], str]:
 def change_tags(
     logs_root: Path, *, add: Iterable[str] = (), remove: Iterable[str] = (), disk: Disk | None = None
 ) -> tuple[str, ...]:
-    """Put tags on a run, and take some away; those that it has then.
-
-    Raises:
-        OptionError: A word is not a tag, or there would be too many.
-        RunNotFound: There is no such directory.
-        StorageError: It is a link, or the disk refused.
-    """
+    """Put tags on a run, and take some away; those that it has then."""
     added = [checked_tag(tag) for tag in add]
     removed = {checked_tag(tag) for tag in remove}
     disk = disk or Disk()

@@ -93,11 +93,7 @@ class BranchDirectories:
         self._open: dict[str, tuple[RunDirectory, StageDirectories]] = {}
 
     def open(self, branch: str, node_id: str, visit: int, attempt: int) -> DirectoryStageFiles:
-        """The empty directory of a new attempt; see ``StageDirectories.open``.
-
-        Raises:
-            StorageError: The disk refused, or something planted stands in the way.
-        """
+        """The empty directory of a new attempt; see ``StageDirectories.open``."""
         if branch not in self._open:
             directory = self._made(branch)
             stages = StageDirectories(

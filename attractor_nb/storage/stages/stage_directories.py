@@ -62,11 +62,7 @@ class StageDirectories:
         self._known: dict[str, str] = {}
 
     def open(self, node_id: str, visit: int, attempt: int) -> DirectoryStageFiles:
-        """The empty directory of a new attempt; files of earlier ones are moved to ``visits/``.
-
-        Raises:
-            StorageError: The disk refused, or something planted stands in the way.
-        """
+        """The empty directory of a new attempt; files of earlier ones are moved to ``visits/``."""
         is_first = node_id not in self._known
         name = self._known.get(node_id) or self._learn(node_id, self._names.name_of(node_id))
         try:

@@ -44,31 +44,19 @@ def thread_file_name(thread: str) -> str:
 
 
 class _Entry(Record, frozen=True, array_like=True, omit_defaults=False):
-    """What one attempt saved.
+    """What one attempt saved."""
 
-    Attributes:
-        after: The entry that it went on from, or empty.
-        kept: How many characters of that one's text it begins with.
-        text: What follows them.
-    """
-
-    after: str
-    kept: Count
-    text: str
+    after: str  #: The entry that it went on from, or empty.
+    kept: Count  #: How many characters of that one's text it begins with.
+    text: str  #: What follows them.
 
 
 class Thread(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What a thread's attempts have saved.
+    """What a thread's attempts have saved."""
 
-    Attributes:
-        schema_version: Version of this form.
-        thread: Its name, without secrets.
-        entries: What was saved, by the names of the entries.
-    """
-
-    schema_version: Literal[1] = 1
-    thread: str
-    entries: Mapping[str, _Entry] = {}
+    schema_version: Literal[1] = 1  #: Version of this form.
+    thread: str  #: Its name, without secrets.
+    entries: Mapping[str, _Entry] = {}  #: What was saved, by the names of the entries.
 
     def __post_init__(self) -> None:
         """Refuse an entry that goes on from one that is not there."""
@@ -128,11 +116,7 @@ class ThreadDirectory:
         self._lock = threading.Lock()
 
     def read(self, thread: str, entry: str) -> str | None:
-        """The text of an entry of a thread; None when there is none.
-
-        Raises:
-            StorageError: The file is damaged or cannot be read.
-        """
+        """The text of an entry of a thread; None when there is none."""
         with self._lock:
             return self._thread(thread).text_of(entry)
 
@@ -144,9 +128,6 @@ class ThreadDirectory:
             entry: The name of the entry.
             text: The whole conversation.
             after: The entry that it went on from, or empty.
-
-        Raises:
-            StorageError: The file is damaged, has grown too large, or the disk refused.
         """
         with self._lock:
             data = _sealed(self._thread(thread).with_entry(entry, text, after=after).to_plain())

@@ -93,11 +93,7 @@ class Comparison:
         return comparison_html(self.compared)
 
     def export_html(self, path: str | PathLike[str] = "comparison.html") -> Path:
-        """Write both as one page, where a click on a stage shows both sides; no kernel, no network.
-
-        Raises:
-            StorageError: The disk refused; what was there before is intact.
-        """
+        """Write both as one page, where a click on a stage shows both sides; no kernel, no network."""
         from attractor_nb.studio.compare.comparison_page import comparison_page  # noqa: PLC0415 - for pages only
 
         place = as_path(path, "the page")
@@ -149,11 +145,6 @@ def run_diff(
     Args:
         a: A run, its result, or its directory.
         b: The other.
-
-    Raises:
-        OptionError: One of them is none of these.
-        RunNotFound: Nothing of one is stored.
-        CheckpointCorrupt: The log of one is damaged.
     """
     runs = as_run(a, "the first run"), as_run(b, "the second run")
     graphs = redacted_graph(runs[0].graph), redacted_graph(runs[1].graph)

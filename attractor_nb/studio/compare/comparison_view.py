@@ -35,30 +35,18 @@ MAX_ROWS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two runs.
+    """One of the two runs."""
 
-    Attributes:
-        name: ``A`` or ``B``.
-        pipeline: Name of its pipeline.
-        status: How it ended, or that it goes on.
-        reason: Why it failed or stopped, or empty.
-        stages: Stages that it committed.
-        seconds: Its running time.
-        usage: What it consumed.
-        mark: What must be said of its result, or empty (ruling 48).
-        is_simulated: At least a part of it is made up.
-    """
-
-    name: str
+    name: str  #: ``A`` or ``B``.
     run_id: str
-    pipeline: str
-    status: RunStatus
-    reason: str
-    stages: int
-    seconds: float
-    usage: Usage
-    mark: str = ""
-    is_simulated: bool = False
+    pipeline: str  #: Name of its pipeline.
+    status: RunStatus  #: How it ended, or that it goes on.
+    reason: str  #: Why it failed or stopped, or empty.
+    stages: int  #: Stages that it committed.
+    seconds: float  #: Its running time.
+    usage: Usage  #: What it consumed.
+    mark: str = ""  #: What must be said of its result, or empty (ruling 48).
+    is_simulated: bool = False  #: At least a part of it is made up.
 
     @property
     def headline(self) -> str:
@@ -70,23 +58,14 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Everything that is shown of two runs.
+    """Everything that is shown of two runs."""
 
-    Attributes:
-        a: The first run.
-        b: The second run.
-        pairs: Their steps, each beside the one of the other run that it belongs to.
-        united: Their graphs as one.
-        graph_changes: What differs between the graphs, in words.
-        context: What differs between the contexts in which they ended.
-    """
-
-    a: Side
-    b: Side
-    pairs: tuple[Pair, ...]
-    united: United
-    graph_changes: tuple[str, ...]
-    context: tuple[ValueChange, ...]
+    a: Side  #: The first run.
+    b: Side  #: The second run.
+    pairs: tuple[Pair, ...]  #: Their steps, each beside the one of the other run that it belongs to.
+    united: United  #: Their graphs as one.
+    graph_changes: tuple[str, ...]  #: What differs between the graphs, in words.
+    context: tuple[ValueChange, ...]  #: What differs between the contexts in which they ended.
 
 
 # -- tables ------------------------------------------------------------------------------------------------
@@ -193,20 +172,13 @@ def _short(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """A text of a step that both runs took, and that is not the same.
-
-    Attributes:
-        visit: Number of its visit in the first run.
-        name: ``prompt`` or ``response``.
-        lines: What differs (``text_diff``).
-        rows: The same with the words that differ (``word_diff``).
-    """
+    """A text of a step that both runs took, and that is not the same."""
 
     node: str
-    visit: int
-    name: str
-    lines: tuple[str, ...]
-    rows: tuple[Row, ...] = ()
+    visit: int  #: Number of its visit in the first run.
+    name: str  #: ``prompt`` or ``response``.
+    lines: tuple[str, ...]  #: What differs (``text_diff``).
+    rows: tuple[Row, ...] = ()  #: The same with the words that differ (``word_diff``).
 
     def __str__(self) -> str:
         return "\n".join([f"{self.name} of {self.node}, visit {self.visit}", *self.lines])

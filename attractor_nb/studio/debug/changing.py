@@ -37,11 +37,6 @@ class Changing(Stops):
             key: The key.
             value: The value, as JSON has it.
             branch: Path or name of the branch; the place that stands longest by default.
-
-        Raises:
-            OptionError: The key is the engine's own.
-            ContextValueError: The value is not a JSON value.
-            RunError: The run does not stand.
         """
         stand = self._stand(branch)
         stand.owner.set_context(stand, {check_key(key): value})
@@ -51,9 +46,6 @@ class Changing(Stops):
 
         Args:
             branch: Path or name of the branch; the place that stands longest by default.
-
-        Raises:
-            RunError: The run does not stand.
         """
         return self._stand(branch).context.snapshot()
 
@@ -79,10 +71,6 @@ class Changing(Stops):
             context_updates: Values for the context.
             notes: What its notes say.
             branch: Path or name of the branch; the place that stands longest by default.
-
-        Raises:
-            OptionError: The outcome is none.
-            RunError: The run does not stand after a stage.
         """
         stand = self._stand(branch, moment=AFTER_MOMENT)
         outcome = read_outcome(
@@ -102,9 +90,6 @@ class Changing(Stops):
         Args:
             node: The node.
             text: The prompt.
-
-        Raises:
-            OptionError: There is no such node, it asks no model, or the prompt is empty.
         """
         live = self._live()
         handler_type = self._type_of(node)
@@ -131,10 +116,6 @@ class Changing(Stops):
                 came to last.
             response: The text of its response.
             visit: What it came to in that visit, by number.
-
-        Raises:
-            OptionError: There is no such node, or it cannot be pinned.
-            RunError: It has not ended yet, so there is nothing to pin.
         """
         check_can_stand_in(node, self._type_of(node))
         pin = pin_of(self._run, node, outcome, response, visit)
@@ -151,9 +132,6 @@ class Changing(Stops):
             answer: For a node that asks a model: what it answers, or a function of the prompt or of ``(node,
                 prompt, context)``. For another: a function of ``(node, context, graph, logs_root)`` that
                 gives an Outcome.
-
-        Raises:
-            OptionError: There is no such node, or the answer does not fit it.
         """
         live = self._live()
         handler_type = self._type_of(node)
@@ -165,9 +143,6 @@ class Changing(Stops):
 
         Args:
             node: The node.
-
-        Raises:
-            OptionError: It is neither.
         """
         self._type_of(node)
         if kept_options(self._run).pins.pop(node, None) is not None:

@@ -62,10 +62,6 @@ class Debugger(Changing, Rerunning):
             *breakpoints: ``plan``, ``plan@2`` (its second visit), ``plan->review``, ``after:plan``,
                 ``on:error``, a condition such as ``context.n=3``; ``review>draft``: any of them in the child
                 run of ``review``.
-
-        Raises:
-            OptionError, ConditionSyntaxError: One is none; then none of them is set.
-            RunError: The run does not go on here.
         """
         live = self._live()
         desk = live.desk
@@ -82,9 +78,6 @@ class Debugger(Changing, Rerunning):
 
         Args:
             *breakpoints: The breakpoints, as they were set; all without any.
-
-        Raises:
-            OptionError: There is no such breakpoint.
         """
         live = self._live()
         desk = live.desk
@@ -107,10 +100,6 @@ class Debugger(Changing, Rerunning):
 
         Args:
             timeout: Seconds to wait at most; without it for ever.
-
-        Raises:
-            TimeoutError: Neither came in time; the run goes on.
-            RunError: It runs in the event loop that runs here: use ``await run.debugger.stopped()``.
         """
         live = self._live()
         if self._work.is_in_this_loop and self.stop is None:
@@ -128,11 +117,7 @@ class Debugger(Changing, Rerunning):
                 return await asyncio.to_thread(desk.wait, SLICE_SECONDS)
 
     def pause(self) -> Self:
-        """Have each walk stop at its next stage.
-
-        Raises:
-            RunError: The run does not go on here.
-        """
+        """Have each walk stop at its next stage."""
         live = self._live()
         with live.desk.lock:
             live.desk.check_is_running()
@@ -147,9 +132,6 @@ class Debugger(Changing, Rerunning):
 
         Args:
             branch: Path or name of the branch that goes on; all of them by default.
-
-        Raises:
-            RunError: It does not stand.
         """
         live = self._live()
         desk = live.desk
@@ -168,9 +150,6 @@ class Debugger(Changing, Rerunning):
 
         Args:
             branch: Path or name of the branch that steps; the one that stands longest by default.
-
-        Raises:
-            RunError: The run does not stand.
         """
         return self._step(branch, into=True)
 

@@ -24,25 +24,15 @@ _OWN = frozenset({"stop_after", "breakpoints", "host"})
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """A stage that was executed once more, beside what it had come to.
+    """A stage that was executed once more, beside what it had come to."""
 
-    Attributes:
-        node: The node.
-        visit: The visit whose input it had.
-        outcome: What it came to now.
-        before: What it had come to; None when it never ended.
-        response: The text of its response now; empty without one.
-        response_before: The text that it had then.
-        run: The run in which it was executed, in a directory of its own.
-    """
-
-    node: str
-    visit: int
-    outcome: Outcome
-    before: Outcome | None
-    response: str
-    response_before: str
-    run: Execution
+    node: str  #: The node.
+    visit: int  #: The visit whose input it had.
+    outcome: Outcome  #: What it came to now.
+    before: Outcome | None  #: What it had come to; None when it never ended.
+    response: str  #: The text of its response now; empty without one.
+    response_before: str  #: The text that it had then.
+    run: Execution  #: The run in which it was executed, in a directory of its own.
 
     @property
     def is_same(self) -> bool:
@@ -75,12 +65,7 @@ class Rerun:
 
 
 def rerun_stage(run: Execution, node: str, visit: int | None, **options: Any) -> Rerun:
-    """Execute a stage once more on its stored input; see ``Debugger.rerun``.
-
-    Raises:
-        OptionError: An option is the rerun's own, or there is no such node.
-        RunError: It has no such visit, it is pinned there, or the run is not stored.
-    """
+    """Execute a stage once more on its stored input; see ``Debugger.rerun``."""
     for name in options:
         if name in _OWN:
             raise OptionError(f"{name} is given, and a rerun executes one stage and ends")
@@ -149,9 +134,6 @@ class Rerunning:
             prompt: The prompt of the node now.
             pipeline: What is run in place of what the run ran.
             on_graph_change: As of ``Pipeline.resume``; with a pipeline given the change is accepted.
-
-        Raises:
-            OptionError, RunError: There is no such node or visit, or nothing of the run is stored.
         """
         return rerun_stage(
             self._run,

@@ -40,11 +40,7 @@ class Stops:
         return self._debugging is None or self._debugging.desk.is_over
 
     def _live(self) -> Debugging:
-        """The engine's part.
-
-        Raises:
-            RunError: The run was loaded.
-        """
+        """The engine's part."""
         if self._debugging is None:
             raise RunError(
                 f"run {self._run.id} was loaded, and does not go on here",

@@ -45,16 +45,11 @@ _EDGE: Final = re.compile(r"\s*(\w+)\s*->\s*(\w+)\s*\Z")
 
 @dataclass(frozen=True, slots=True)
 class EditTarget:
-    """The thing that a target means.
+    """The thing that a target means."""
 
-    Attributes:
-        scope: Graph, node or edge.
-        position: The edge's place in ``Graph.edges``, if it is one.
-    """
-
-    scope: Scope
+    scope: Scope  #: Graph, node or edge.
     node_id: str = ""
-    position: int = -1
+    position: int = -1  #: The edge's place in ``Graph.edges``, if it is one.
 
     def thing(self, graph: Graph) -> Attributed:
         """The thing itself."""
@@ -64,11 +59,7 @@ class EditTarget:
 
 
 def find_place(graph: Graph, target: object) -> EditTarget:
-    """What a target means.
-
-    Raises:
-        OptionError: There is no such thing.
-    """
+    """What a target means."""
     if target == "":
         return EditTarget(Scope.GRAPH)
     if isinstance(target, int) and not isinstance(target, bool):
@@ -102,11 +93,7 @@ def _edge_place(graph: Graph, target: object) -> EditTarget:
 
 
 def with_attributes(tree: DotTree, place: EditTarget, attrs: Mapping[str, object]) -> str:
-    """The text with attributes set; those that are None removed.
-
-    Raises:
-        OptionError: A name or value cannot stand in DOT, or what is to be removed is not there.
-    """
+    """The text with attributes set; those that are None removed."""
     for name, value in attrs.items():
         match place.scope:
             case Scope.NODE if value is None:
@@ -126,11 +113,7 @@ def with_attributes(tree: DotTree, place: EditTarget, attrs: Mapping[str, object
 
 
 def renamed(tree: DotTree, old: str, new: str) -> str:
-    """The text in which a node has another id, also where the stylesheet selects it or a prompt names it.
-
-    Raises:
-        OptionError: There is no such node, or the new id is none or is taken.
-    """
+    """The text in which a node has another id, also where the stylesheet selects it or a prompt names it."""
     tree = reread(tree, rename_node(tree, old, new))
     graph = parse_dot(tree.source)
     edits = {TextEdit(span, f"#{new}") for span in _selectors(graph, old)}

@@ -112,50 +112,31 @@ class Editor:
             target: A node's id, an edge ("a -> b", ("a", "b"), or its position), or "" for the graph.
             attributes: Values by name, for names with dots.
             **named: Values by name.
-
-        Raises:
-            OptionError: There is no such thing, or the text cannot hold it; nothing is changed.
         """
         changes = {**(attributes or {}), **named}
         place = find_place(self._now.parsed, target)
         return self._change(lambda tree: with_attributes(tree, place, changes))
 
     def rename(self, node: str, new_id: str) -> Self:
-        """Give a node another id, in its edges, in attributes that name it and in the stylesheet as well.
-
-        Raises:
-            OptionError: There is no such node, or the new id is none or is taken.
-        """
+        """Give a node another id, in its edges, in attributes that name it and in the stylesheet as well."""
         return self._change(lambda tree: renamed(tree, node, new_id))
 
     def add_node(
         self, node: str, attributes: Mapping[str, object] | None = None, /, *, after: str = "", **named: object
     ) -> Self:
-        """Add a node, behind another one's statement or behind the last one.
-
-        Raises:
-            OptionError: The id is none or is taken, or the text cannot hold an attribute.
-        """
+        """Add a node, behind another one's statement or behind the last one."""
         attrs = {**(attributes or {}), **named}
         return self._change(lambda tree: add_node(tree, node, attrs, after=after))
 
     def add_edge(
         self, source: str, target: str, attributes: Mapping[str, object] | None = None, /, **named: object
     ) -> Self:
-        """Add an edge between two nodes.
-
-        Raises:
-            OptionError: One of them is not a node, or the text cannot hold an attribute.
-        """
+        """Add an edge between two nodes."""
         attrs = {**(attributes or {}), **named}
         return self._change(lambda tree: add_edge(tree, source, target, attrs))
 
     def remove(self, target: Target, *names: str) -> Self:
-        """Remove a node with its edges, or an edge; with names, these attributes of it.
-
-        Raises:
-            OptionError: There is no such thing.
-        """
+        """Remove a node with its edges, or an edge; with names, these attributes of it."""
         place = find_place(self._now.parsed, target)
         if names:
             return self._change(lambda tree: with_attributes(tree, place, dict.fromkeys(names)))
@@ -182,27 +163,15 @@ class Editor:
         return self.replace(mended.written)
 
     def fix_one(self, finding: Diagnostic) -> Self:
-        """Apply the fix of one finding.
-
-        Raises:
-            OptionError: It is no finding of the text as it is now, or a person has to fix it.
-        """
+        """Apply the fix of one finding."""
         return self.replace(self.lint().fix_one(finding).text)
 
     def replace(self, source: str) -> Self:
-        """Put another text in place of all.
-
-        Raises:
-            DotSyntaxError: It does not parse; nothing is changed.
-        """
+        """Put another text in place of all."""
         return self._change(lambda _: source)
 
     def undo(self) -> Self:
-        """Take the last change back: the text is byte for byte what it was.
-
-        Raises:
-            OptionError: There is none.
-        """
+        """Take the last change back: the text is byte for byte what it was."""
         if not self._before:
             raise OptionError("there is no change to take back", hint="nothing was changed")
         self._after.append(self._now)
@@ -210,11 +179,7 @@ class Editor:
         return self
 
     def redo(self) -> Self:
-        """Make the change again that was taken back last.
-
-        Raises:
-            OptionError: None was, or another one was made since.
-        """
+        """Make the change again that was taken back last."""
         if not self._after:
             raise OptionError("there is no change to make again", hint="undo one first")
         self._before.append(self._now)
@@ -245,10 +210,6 @@ class Editor:
 
         Returns:
             The file.
-
-        Raises:
-            OptionError: There is no file to save to, or it holds what was not read: says what differs.
-            StorageError: The disk refused; the old file is intact.
         """
         own = self.file
         place = own if path is None else as_path(path, "path")
@@ -294,11 +255,7 @@ def _diff(before: str, after: str, name: str, new_name: str) -> str:
 
 
 def _text_of(place: Path) -> str | None:
-    """What a file holds; None when it is not there.
-
-    Raises:
-        OptionError: It cannot be read.
-    """
+    """What a file holds; None when it is not there."""
     try:
         return place.read_bytes().decode("utf-8")
     except FileNotFoundError:

@@ -69,9 +69,6 @@ def form_of(graph: Graph, target: object) -> dict[str, Any]:
     Args:
         graph: The graph as written.
         target: What is meant, as of ``Editor.set``.
-
-    Raises:
-        OptionError: There is no such thing.
     """
     place = find_place(graph, target)
     thing = place.thing(graph)

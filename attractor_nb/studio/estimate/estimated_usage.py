@@ -29,101 +29,61 @@ _NOTHING: Final = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What an estimate takes for granted where nothing says otherwise.
+    """What an estimate takes for granted where nothing says otherwise."""
 
-    Attributes:
-        response_tokens: Tokens of an expected response; `llm.max_tokens` is the most.
-        max_response_tokens: Tokens of the longest response of a node without `llm.max_tokens`.
-        carried_tokens: Tokens that the preamble expects for each stage before; its mode's budget is the most.
-        context_tokens: The window of a model whose node has no `llm.context_tokens`.
-        tool_requests: Requests that a node with tools is expected to make.
-        max_tool_requests: The most that it may make.
-        tool_tokens: Tokens of what tools give back between two requests.
-        max_tool_tokens: The same at worst.
-    """
-
-    response_tokens: int = 500
-    max_response_tokens: int = 8_192
-    carried_tokens: int = 500
-    context_tokens: int = 200_000
-    tool_requests: int = 4
-    max_tool_requests: int = 50
-    tool_tokens: int = 500
-    max_tool_tokens: int = 12_500
+    response_tokens: int = 500  #: Tokens of an expected response; `llm.max_tokens` is the most.
+    max_response_tokens: int = 8_192  #: Tokens of the longest response of a node without `llm.max_tokens`.
+    carried_tokens: int = 500  #: Tokens that the preamble expects for each stage before; its mode's budget is the most.
+    context_tokens: int = 200_000  #: The window of a model whose node has no `llm.context_tokens`.
+    tool_requests: int = 4  #: Requests that a node with tools is expected to make.
+    max_tool_requests: int = 50  #: The most that it may make.
+    tool_tokens: int = 500  #: Tokens of what tools give back between two requests.
+    max_tool_tokens: int = 12_500  #: The same at worst.
 
 
 @dataclass(frozen=True, slots=True)
 class NodeCalls:
-    """What is known of a node's calls.
+    """What is known of a node's calls."""
 
-    Attributes:
-        prompt_tokens: Tokens of its own prompt and system prompt, without what is carried.
-        models: Its model, then those of `llm_fallback`.
-        max_tokens: Its `llm.max_tokens`.
-        context_tokens: Its `llm.context_tokens`.
-        has_tools: It may call tools.
-    """
-
-    prompt_tokens: int
-    models: tuple[ModelName, ...]
-    max_tokens: int | None = None
-    context_tokens: int | None = None
-    has_tools: bool = False
+    prompt_tokens: int  #: Tokens of its own prompt and system prompt, without what is carried.
+    models: tuple[ModelName, ...]  #: Its model, then those of `llm_fallback`.
+    max_tokens: int | None = None  #: Its `llm.max_tokens`.
+    context_tokens: int | None = None  #: Its `llm.context_tokens`.
+    has_tools: bool = False  #: It may call tools.
 
 
 @dataclass(frozen=True, slots=True)
 class NodeEstimate:
-    """What one node will consume.
+    """What one node will consume."""
 
-    Attributes:
-        node_id: The node; of a child run's node the path, such as ``boss/test``.
-        model: Its model; empty for the whole of a child run.
-        expected: What its visits on the likely path consume.
-        worst: What its visits consume at worst, with all attempts, taken alone.
-    """
-
-    node_id: str
-    model: ModelName | None
-    expected: Usage
-    worst: Usage
+    node_id: str  #: The node; of a child run's node the path, such as ``boss/test``.
+    model: ModelName | None  #: Its model; empty for the whole of a child run.
+    expected: Usage  #: What its visits on the likely path consume.
+    worst: Usage  #: What its visits consume at worst, with all attempts, taken alone.
 
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
-    """What a run will consume.
+    """What a run will consume."""
 
-    Attributes:
-        nodes: Its nodes that ask models or run children, in source order.
-        expected: All of them on the likely path.
-        worst: The costliest run that the bounds allow; less than the sum of the nodes where one bound holds
-            for all of them together.
-        is_shared: One bound does hold for all of them together.
-        assumptions: What was taken for granted.
-    """
-
-    nodes: tuple[NodeEstimate, ...]
-    expected: Usage
+    nodes: tuple[NodeEstimate, ...]  #: Its nodes that ask models or run children, in source order.
+    expected: Usage  #: All of them on the likely path.
+    #: The costliest run that the bounds allow; less than the sum of the nodes where one bound holds for all of them
+    #: together.
     worst: Usage
-    is_shared: bool
-    assumptions: Assumptions
+    is_shared: bool  #: One bound does hold for all of them together.
+    assumptions: Assumptions  #: What was taken for granted.
 
 
 @dataclass(frozen=True)
 class Estimator:
-    """Estimates one plan.
-
-    Attributes:
-        asked: The nodes that ask models.
-        children: The estimates of child runs, by the node that runs them.
-        price: The price of a usage of a model, or None when it is not known.
-        assumptions: What is taken for granted.
-    """
+    """Estimates one plan."""
 
     plan: Plan
-    asked: Mapping[str, NodeCalls]
-    children: Mapping[str, RunEstimate]
-    price: Callable[[ModelName, Usage], float | None]
-    assumptions: Assumptions = field(default_factory=Assumptions)
+    asked: Mapping[str, NodeCalls]  #: The nodes that ask models.
+    children: Mapping[str, RunEstimate]  #: The estimates of child runs, by the node that runs them.
+    price: Callable[[ModelName, Usage], float | None]  #: The price of a usage of a model, or None when it is not known.
+    assumptions: Assumptions = field(default_factory=Assumptions)  #: What is taken for granted.
 
     def estimate(self, lookup: Lookup) -> RunEstimate:
         """The estimate of a run whose context begins with what ``lookup`` says."""

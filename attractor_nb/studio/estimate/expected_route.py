@@ -52,42 +52,25 @@ _UNSEEN_ATTRS: Final = frozenset({"label", "class", "comment", "retry_target", "
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The place where a run would leave the way that it took.
+    """The place where a run would leave the way that it took."""
 
-    Attributes:
-        node: The stage behind which it happens; empty when the run would begin elsewhere.
-        visit: Number of the visit.
-        branch: Path of the branch, or empty.
-        before: Where the run went from there; empty where it ended.
-        before_why: Why, as recorded.
-        now: Where it would go; empty where it would end.
-        now_why: Why, with what the conditions saw.
-        known: How far that is known, in words.
-    """
-
-    node: str
-    visit: int
-    branch: str
-    before: str
-    before_why: str
-    now: str
-    now_why: str
-    known: str
+    node: str  #: The stage behind which it happens; empty when the run would begin elsewhere.
+    visit: int  #: Number of the visit.
+    branch: str  #: Path of the branch, or empty.
+    before: str  #: Where the run went from there; empty where it ended.
+    before_why: str  #: Why, as recorded.
+    now: str  #: Where it would go; empty where it would end.
+    now_why: str  #: Why, with what the conditions saw.
+    known: str  #: How far that is known, in words.
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRoute:
-    """What a changed graph would have made of one run.
+    """What a changed graph would have made of one run."""
 
-    Attributes:
-        turn: Where it would leave its way; None when it would go the same way, as far as it went.
-        assumed: Nodes that are not what they were, and whose recorded outcomes are taken all the same.
-        steps: How many recorded stages were asked.
-    """
-
-    turn: Turn | None
-    assumed: tuple[str, ...]
-    steps: int
+    turn: Turn | None  #: Where it would leave its way; None when it would go the same way, as far as it went.
+    assumed: tuple[str, ...]  #: Nodes that are not what they were, and whose recorded outcomes are taken all the same.
+    steps: int  #: How many recorded stages were asked.
 
     @property
     def verdict(self) -> str:

@@ -34,21 +34,13 @@ _RULES: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What would have become of one run.
+    """What would have become of one run."""
 
-    Attributes:
-        number: Its place among the runs that were asked about, from 1.
-        run_id: The run, or empty where it could not be read.
-        ended: How it stands, in words.
-        expected: What the graph would have made of it; None where that cannot be told.
-        problem: Why it cannot be told, or empty.
-    """
-
-    number: int
-    run_id: str
-    ended: str
-    expected: ExpectedRoute | None
-    problem: str = ""
+    number: int  #: Its place among the runs that were asked about, from 1.
+    run_id: str  #: The run, or empty where it could not be read.
+    ended: str  #: How it stands, in words.
+    expected: ExpectedRoute | None  #: What the graph would have made of it; None where that cannot be told.
+    problem: str = ""  #: Why it cannot be told, or empty.
 
     @property
     def verdict(self) -> str:
@@ -148,9 +140,6 @@ def hindsight(graph: Graph, runs: object) -> Hindsight:
     Args:
         graph: The graph, linted.
         runs: Runs, results or directories; one of them, or several, such as ``runs()`` gives.
-
-    Raises:
-        OptionError: Something among them can be no run.
     """
     plan = compile_plan(graph)
     return Hindsight(graph, tuple(_verdict(plan, number, thing) for number, thing in enumerate(_several(runs), 1)))

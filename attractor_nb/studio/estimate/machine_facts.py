@@ -37,19 +37,12 @@ FindingState = Literal["ok", "warn", "error", "note"]
 
 @dataclass(frozen=True, slots=True)
 class PreflightFinding:
-    """One thing that was looked at.
+    """One thing that was looked at."""
 
-    Attributes:
-        state: ``ok``; ``warn``: it runs, perhaps not as meant; ``error``: it cannot run; or ``note``.
-        subject: What was looked at.
-        message: How it is. Never the value of a key.
-        remedy: What to do, or empty.
-    """
-
-    state: FindingState
-    subject: str
-    message: str
-    remedy: str = ""
+    state: FindingState  #: ``ok``; ``warn``: it runs, perhaps not as meant; ``error``: it cannot run; or ``note``.
+    subject: str  #: What was looked at.
+    message: str  #: How it is. Never the value of a key.
+    remedy: str = ""  #: What to do, or empty.
 
 
 def extras() -> Iterator[PreflightFinding]:

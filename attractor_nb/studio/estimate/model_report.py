@@ -82,11 +82,7 @@ def _choice_cells(choice: ValueChoice, value: str) -> tuple[str, str]:
 
 
 def model_report(graph: Graph, backend: BackendSpec) -> ModelReport:
-    """The models of a graph as it will run.
-
-    Raises:
-        OptionError: The backend means none, or what it means is not installed.
-    """
+    """The models of a graph as it will run."""
     return ModelReport(model_choices(graph, stylesheet_of(graph), own_model(backend)))
 
 

@@ -48,21 +48,13 @@ _NO_MODEL: Final = "\N{EN DASH}"
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run of a pipeline will consume, told before it runs.
+    """What a run of a pipeline will consume, told before it runs."""
 
-    Attributes:
-        name: The pipeline.
-        run: The estimate itself.
-        bounds: The bounds that it was made for.
-        is_looping: A way leads back, so that bounds alone end the costliest run.
-        are_prices_known: A price list is installed.
-    """
-
-    name: str
-    run: RunEstimate
-    bounds: RunBounds
-    is_looping: bool
-    are_prices_known: bool
+    name: str  #: The pipeline.
+    run: RunEstimate  #: The estimate itself.
+    bounds: RunBounds  #: The bounds that it was made for.
+    is_looping: bool  #: A way leads back, so that bounds alone end the costliest run.
+    are_prices_known: bool  #: A price list is installed.
 
     @property
     def expected(self) -> Usage:
@@ -99,11 +91,7 @@ class Estimate:
         return Table(f"Estimate of {self.name}", _COLUMNS, rows, total=total, notes=self._notes())
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a line for each node.
-
-        Raises:
-            OptionError: pandas is not installed.
-        """
+        """A pandas DataFrame with a line for each node."""
         try:
             import pandas as pd  # noqa: PLC0415 - optional, and slow to import
         except ImportError:
@@ -172,9 +160,6 @@ def estimate(
         assumptions: What is taken for granted.
         bounds: Bounds in place of the graph's own.
         schemas: Models that ``response_schema`` of a node may name: prompts have their text.
-
-    Raises:
-        OptionError: A bound or the backend is none.
     """
     plan = compile_plan(graph, bounds=bounds_of(graph, bounds))
     found = _estimate(plan, values, own_model(backend), assumptions, schemas)

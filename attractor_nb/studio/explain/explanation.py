@@ -25,13 +25,9 @@ MAX_LINES: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a stage was reached and left as it was.
+    """Why a stage was reached and left as it was."""
 
-    Attributes:
-        stage: What is known of the visit: ``why_here`` and ``why_next`` are the reasons.
-    """
-
-    stage: StageInspection
+    stage: StageInspection  #: What is known of the visit: ``why_here`` and ``why_next`` are the reasons.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -62,25 +58,16 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """A stage on the path.
-
-    Attributes:
-        branch: Path of the branch that it is in, or empty.
-        status: How it ended.
-        target: Where the run went; empty where it ended.
-        route: What decided.
-        words: Why, as a sentence.
-        mismatch: What the graph says now, where that is not what was recorded.
-    """
+    """A stage on the path."""
 
     node: str
     visit: int
-    branch: str
-    status: str
-    target: str
-    route: str
-    words: str
-    mismatch: str = ""
+    branch: str  #: Path of the branch that it is in, or empty.
+    status: str  #: How it ended.
+    target: str  #: Where the run went; empty where it ended.
+    route: str  #: What decided.
+    words: str  #: Why, as a sentence.
+    mismatch: str = ""  #: What the graph says now, where that is not what was recorded.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -89,17 +76,11 @@ class StepLine:
 
 @dataclass(frozen=True, slots=True)
 class PathExplanation:
-    """The whole path of a run, stage by stage.
+    """The whole path of a run, stage by stage."""
 
-    Attributes:
-        steps: The stages that count, in the order of their ends.
-        ending: How the run ended, or how far it is.
-        mark: What must be said of its result, or empty (ruling 48).
-    """
-
-    steps: tuple[StepLine, ...]
-    ending: str
-    mark: str = ""
+    steps: tuple[StepLine, ...]  #: The stages that count, in the order of their ends.
+    ending: str  #: How the run ended, or how far it is.
+    mark: str = ""  #: What must be said of its result, or empty (ruling 48).
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -141,15 +122,10 @@ class PathExplanation:
 
 @dataclass(frozen=True, slots=True)
 class LoopExplanation:
-    """Why a node was visited as often as it was; ``statement`` is the shortest form.
+    """Why a node was visited as often as it was; ``statement`` is the shortest form."""
 
-    Attributes:
-        found: The node, its rounds, its retries, the ending and the statement.
-        mark: What must be said of the run's result, or empty (ruling 48).
-    """
-
-    found: Looping
-    mark: str = ""
+    found: Looping  #: The node, its rounds, its retries, the ending and the statement.
+    mark: str = ""  #: What must be said of the run's result, or empty (ruling 48).
 
     @property
     def statement(self) -> str:
@@ -191,12 +167,7 @@ class LoopExplanation:
 
 
 def explain(run: Execution, node: str | None = None, visit: int | None = None) -> Explanation | PathExplanation:
-    """Why one stage was reached and left as it was; without a node the whole path, a line for each stage.
-
-    Raises:
-        OptionError: There is no such node or visit.
-        RunNotFound: Nothing of the run is stored.
-    """
+    """Why one stage was reached and left as it was; without a node the whole path, a line for each stage."""
     past = look_back(run)
     if node is not None:
         return Explanation(inspect_stage(run, node, visit))
@@ -223,10 +194,6 @@ def explain_loop(run: Execution, node: str, branch: str = "") -> LoopExplanation
 
     Args:
         branch: Path of a branch, to look at its visits there.
-
-    Raises:
-        OptionError: There is no such node.
-        RunNotFound: Nothing of the run is stored.
     """
     if node not in run.graph.nodes:
         raise OptionError(f"there is no node {node!r}{did_you_mean(str(node), run.graph.nodes)}")

@@ -99,43 +99,25 @@ class _RecordScan:
 
 @dataclass(frozen=True, slots=True)
 class RunDiagnosis:
-    """What is wrong with a stored run, how it stands, and what can be done.
+    """What is wrong with a stored run, how it stands, and what can be done."""
 
-    Attributes:
-        logs_root: The run directory.
-        verdict: ``healthy``; ``damaged``: it can go on, or be saved; ``lost``: nothing to go on with.
-        files: Each file: ``name``, ``state`` (``ok``, ``damaged``, ``missing``, ``older``) and ``detail``.
-        run_id: The run, or empty.
-        pipeline_name: Its pipeline, or empty.
-        status: How it stands, as in the list of runs.
-        mark: What must be said of its result, or empty (ruling 48).
-        owner: ``pid``, ``host`` and ``since`` of the process that owns it now, if one does.
-        stages: Stages that are recorded without a fault.
-        last_stage: The last of them, or empty.
-        next_node: Where the run goes on, or empty.
-        cut_off: A stage that was begun and has no end, or empty.
-        open_gate: A gate whose question has no answer, or empty.
-        is_resumable: A resume would go on from this very directory.
-        has_ended: It has ended for good: it cannot be resumed, only rewound.
-        plan: What a salvage would take; None when there is nothing.
-    """
-
-    logs_root: Path
-    verdict: str
+    logs_root: Path  #: The run directory.
+    verdict: str  #: ``healthy``; ``damaged``: it can go on, or be saved; ``lost``: nothing to go on with.
+    #: Each file: ``name``, ``state`` (``ok``, ``damaged``, ``missing``, ``older``) and ``detail``.
     files: tuple[FileFinding, ...]
-    run_id: str
-    pipeline_name: str
-    status: str
-    mark: str
-    owner: Mapping[str, Any]
-    stages: int
-    last_stage: str
-    next_node: str
-    cut_off: str
-    open_gate: str
-    is_resumable: bool
-    has_ended: bool
-    plan: SalvagePlan | None
+    run_id: str  #: The run, or empty.
+    pipeline_name: str  #: Its pipeline, or empty.
+    status: str  #: How it stands, as in the list of runs.
+    mark: str  #: What must be said of its result, or empty (ruling 48).
+    owner: Mapping[str, Any]  #: ``pid``, ``host`` and ``since`` of the process that owns it now, if one does.
+    stages: int  #: Stages that are recorded without a fault.
+    last_stage: str  #: The last of them, or empty.
+    next_node: str  #: Where the run goes on, or empty.
+    cut_off: str  #: A stage that was begun and has no end, or empty.
+    open_gate: str  #: A gate whose question has no answer, or empty.
+    is_resumable: bool  #: A resume would go on from this very directory.
+    has_ended: bool  #: It has ended for good: it cannot be resumed, only rewound.
+    plan: SalvagePlan | None  #: What a salvage would take; None when there is nothing.
     _survey: DirectorySurvey = field(repr=False)
     _facts: Mapping[str, Any] = field(repr=False)
     _suspect: StageStarted | None = field(repr=False)
@@ -150,10 +132,6 @@ class RunDiagnosis:
 
         Returns:
             The new directory.
-
-        Raises:
-            CheckpointCorrupt: There is nothing to go on with.
-            StorageError: The target holds something, or the disk refused.
         """
         place = as_path(target, "the new run directory")
         salvage(self._survey, self._facts, place, suspect=self._suspect, disk=disk or Disk(), now=SystemClock().time())

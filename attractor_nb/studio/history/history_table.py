@@ -212,29 +212,17 @@ def _shown(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Conditions that all must hold; an empty one holds for all.
+    """Conditions that all must hold; an empty one holds for all."""
 
-    Attributes:
-        status: Words of which the status is one; ``running`` means resumed and waiting ones too.
-        pipeline: Name of the pipeline, whatever its case.
-        since: It began then or later, ISO 8601 UTC.
-        text: Occurs in any column, whatever its case.
-        kind: ``run`` or ``map``.
-    """
-
-    status: tuple[str, ...] = ()
-    pipeline: str = ""
+    status: tuple[str, ...] = ()  #: Words of which the status is one; ``running`` means resumed and waiting ones too.
+    pipeline: str = ""  #: Name of the pipeline, whatever its case.
     tag: tuple[str, ...] = ()
-    since: str = ""
-    text: str = ""
-    kind: str = ""
+    since: str = ""  #: It began then or later, ISO 8601 UTC.
+    text: str = ""  #: Occurs in any column, whatever its case.
+    kind: str = ""  #: ``run`` or ``map``.
 
     def narrowed(self, **conditions: Any) -> Filter:
-        """With more conditions; one that is given again takes the place of the one before, tags are added.
-
-        Raises:
-            OptionError: There is no such condition, or its value means nothing.
-        """
+        """With more conditions; one that is given again takes the place of the one before, tags are added."""
         changes: dict[str, Any] = {}
         for name, value in conditions.items():
             if name not in CONDITIONS:

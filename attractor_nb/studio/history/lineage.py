@@ -64,26 +64,16 @@ MAX_RESTARTS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """A run in a family, or a place to which one went back.
+    """A run in a family, or a place to which one went back."""
 
-    Attributes:
-        kind: ``run``, ``fork``, ``restart`` or ``rewind``.
-        words: How it came about: ``fork before plan, visit 2``.
-        status: How it stands, as in the list of runs; of a rewind ``set aside``.
-        detail: What came of it, in words.
-        place: The name of its directory.
-        is_here: It is the run that was asked about.
-        below: What came of it in turn.
-    """
-
-    kind: str
-    words: str
-    status: str = ""
-    detail: str = ""
-    place: str = ""
+    kind: str  #: ``run``, ``fork``, ``restart`` or ``rewind``.
+    words: str  #: How it came about: ``fork before plan, visit 2``.
+    status: str = ""  #: How it stands, as in the list of runs; of a rewind ``set aside``.
+    detail: str = ""  #: What came of it, in words.
+    place: str = ""  #: The name of its directory.
     run_id: str = ""
-    is_here: bool = False
-    below: tuple[Relative, ...] = ()
+    is_here: bool = False  #: It is the run that was asked about.
+    below: tuple[Relative, ...] = ()  #: What came of it in turn.
 
 
 def lineage_text(relative: Relative, *, has_places: bool = False) -> str:
@@ -189,15 +179,10 @@ def _joint(rows: list[tuple[str, Relative, int, bool]], place: int, depth: int) 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The family of a run, as a tree.
+    """The family of a run, as a tree."""
 
-    Attributes:
-        root: The run that none of them is older than.
-        base: The runs base in which it was looked for.
-    """
-
-    root: Relative
-    base: Path
+    root: Relative  #: The run that none of them is older than.
+    base: Path  #: The runs base in which it was looked for.
 
     def details(self) -> str:
         """The tree with the directories, which differ from run to run."""

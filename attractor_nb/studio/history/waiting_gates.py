@@ -33,22 +33,14 @@ _COLUMNS: Final = (Column("pipeline"), Column("gate", "place"), Column("question
 
 @dataclass(frozen=True, slots=True)
 class WaitingGate:
-    """A question that waits.
+    """A question that waits."""
 
-    Attributes:
-        event: The question, as its run has logged it.
-        pipeline: Name of the pipeline.
-        logs_root: The run directory.
-        run: The run, when it is under way in this process; else None.
-        how: How it can be answered, in words.
-        owner: Facts about another process that works at the run; None where there is none that takes answers.
-    """
-
-    event: InterviewStarted
-    pipeline: str
-    logs_root: Path
-    run: Execution | None
-    how: str
+    event: InterviewStarted  #: The question, as its run has logged it.
+    pipeline: str  #: Name of the pipeline.
+    logs_root: Path  #: The run directory.
+    run: Execution | None  #: The run, when it is under way in this process; else None.
+    how: str  #: How it can be answered, in words.
+    #: Facts about another process that works at the run; None where there is none that takes answers.
     owner: Mapping[str, Any] | None = None
 
     @property
@@ -57,13 +49,7 @@ class WaitingGate:
         return self.event.stage
 
     def answer(self, choice: str = "", *, text: str = "", form: Mapping[str, Any] | None = None) -> Gate:
-        """Answer it; as ``Run.answer``. A run of another process is handed the answer, within ten seconds.
-
-        Raises:
-            NoSuchGate: Nobody works at its run, or the question is over; says what to do.
-            AnswerRefused, AlreadyAnswered: As of ``Run.answer``.
-            RunLocked: The process of the run takes no answer from here.
-        """
+        """Answer it; as ``Run.answer``. A run of another process is handed the answer, within ten seconds."""
         if self.run is not None:
             return self.run.answer(self.event.question_id, choice, text=text, form=form)
         if self.owner is None:
@@ -102,12 +88,7 @@ class Inbox:
         return self.questions[index]
 
     def answer(self, gate: str, choice: str = "", *, text: str = "", form: Mapping[str, Any] | None = None) -> Gate:
-        """Answer the question of a gate, named by its node, its id, or ``pipeline/node``.
-
-        Raises:
-            NoSuchGate: No question of that name is here, or several are.
-            AnswerRefused, AlreadyAnswered, RunLocked: As of ``WaitingGate.answer``.
-        """
+        """Answer the question of a gate, named by its node, its id, or ``pipeline/node``."""
         found = [
             asked
             for asked in self.questions
@@ -173,11 +154,7 @@ def question_here(run: Execution, event: InterviewStarted, since: float) -> Wait
 
 
 def _questions_of(summary: RunSummary) -> list[WaitingGate]:
-    """The questions that a run left open that nobody works on here.
-
-    Raises:
-        CheckpointCorrupt, StorageError: Its log is damaged or cannot be read.
-    """
+    """The questions that a run left open that nobody works on here."""
     waiting = open_questions(read_log(summary.current_directory).events)
     how, owner = resume_call(summary.logs_root), None
     if summary.is_live:

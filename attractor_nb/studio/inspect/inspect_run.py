@@ -33,12 +33,7 @@ _ARROW: Final = "->"
 
 
 def inspect(run: Execution, what: str | int, visit: int | None = None, attempt: int | None = None) -> Any:
-    """A stage by its node's id (``node>inner``: of a child run); an edge by ``"a -> b"`` or by its position.
-
-    Raises:
-        OptionError: There is no such node, edge, visit or attempt.
-        RunNotFound: A child run that the path names does not exist yet.
-    """
+    """A stage by its node's id (``node>inner``: of a child run); an edge by ``"a -> b"`` or by its position."""
     if isinstance(what, int) or (isinstance(what, str) and _ARROW in what):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         return inspect_edge(run, what)
     return inspect_stage(run, what, visit, attempt)
@@ -55,10 +50,6 @@ def inspect_stage(
         visit: Which of its visits, by number; the latest that counts by default.
         attempt: Which attempt of it; the latest by default.
         branch: Path of a branch, where the same node was visited in several.
-
-    Raises:
-        OptionError: There is no such node, visit or attempt.
-        RunNotFound: The child run does not exist yet.
     """
     run, node = _inner(run, node)
     spec = _node_of(run, node)
@@ -87,10 +78,6 @@ def inspect_item(
         visit: The visit of the stage; the latest by default.
         branch: The branch that the visit is in.
         attempt: The try of the item; its latest by default.
-
-    Raises:
-        OptionError: There is no such node, visit, item or attempt.
-        RunNotFound: The run of the item is gone, or has not begun.
     """
     from attractor_nb.runtime.stored_execution import load_execution  # noqa: PLC0415 - an engine is loaded only where a run is read
 
@@ -107,11 +94,7 @@ def inspect_item(
 
 
 def inspect_visit(run: Execution, past: Lookback, visit: KnownVisit) -> StageInspection:
-    """What is known of one visit, for who looks at all of them: of the context what it changed, and no other visit.
-
-    Raises:
-        OptionError: The graph has no such node any more.
-    """
+    """What is known of one visit, for who looks at all of them: of the context what it changed, and no other visit."""
     spec = _node_of(run, visit.record.node_id)
     return replace(read_stage(run, past, spec, (), visit, None, is_context_whole=False), run=run, mark=run.mark)
 
@@ -122,9 +105,6 @@ def inspect_edge(run: Execution, edge: str | int) -> EdgeInspection:
     Args:
         run: The run.
         edge: Its position in ``Graph.edges``, or ``"a -> b"``; with ``"#2"`` behind it the second of those.
-
-    Raises:
-        OptionError: There is no such edge.
     """
     index = _edge_index(run, edge)
     found = run.graph.edges[index]
@@ -278,9 +258,6 @@ def error_of(run: Execution, node: str = "") -> BaseException | None:
     Returns:
         The exception. Where it is not here any more, or was raised on a worker: a ``StageError`` with the
         reason, whose hint says where the traceback can be read. None when no stage failed.
-
-    Raises:
-        OptionError: There is no such node.
     """
     inside, separator, rest = node.partition(CHILD_SEPARATOR)
     if separator:

@@ -54,86 +54,47 @@ _OF_TEXTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StageInspection:
-    """Everything that is known of one attempt of one visit of a stage.
+    """Everything that is known of one attempt of one visit of a stage."""
 
-    Attributes:
-        node: The node.
-        label: Its label, when it is another than its id; else empty.
-        handler: Its handler type.
-        visit: The visit, by number; None when it was not reached, or nothing of it is stored.
-        branch: Path of the branch that the visit is in, or empty.
-        visits: All visits of the node, those that a rewind has set aside too.
-        attempt: The attempt, by number, or None.
-        attempts: All attempts of the visit.
-        status: How the attempt ended; ``running``, ``waiting``, ``cut off``, ``pending``.
-        reason: Why it failed, or empty.
-        prompt: What was sent to the model, or the command; None when there was nothing.
-        carried: What it was given of the stages before (``carried.md``), or None.
-        response: What came back, or None.
-        notes: What the stage said of itself, or empty.
-        stdout: What its command wrote, or None.
-        stderr: The same of its errors, or None.
-        changes: What it changed in the run's worktree, as a diff, or None.
-        traceback: Where Python of the user's failed in it (``traceback.txt``), or None.
-        items: Of a stage with `for_each`: its items, in the order of the list.
-        context: Each key of the context before and behind the visit; changed ones first.
-        files: The files of the attempt.
-        usage: What the visit consumed, all its attempts; None when it did not say.
-        why_here: How the run came to the visit.
-        why_next: Why it was left as it was; None while it has not ended.
-        is_set_aside: A rewind went behind the visit.
-        by_hand: What a debugger changed of it, a line each.
-        messages: What the attempt was told by people or a supervisor.
-        cached: What the look into the cache came to, or empty.
-        directory: Where the files are; None when nothing is stored.
-        workdir: Where commands, agents and tools of the run work, or empty.
-        problems: What could not be read, and why.
-        mark: What must be said of the run's result, or empty (ruling 48).
-        run: The run that it is a stage of; None where nobody has it.
-    """
-
-    node: str
-    label: str = ""
-    handler: str = ""
-    visit: int | None = None
-    branch: str = ""
-    visits: tuple[VisitLine, ...] = ()
-    attempt: int | None = None
-    attempts: tuple[AttemptLine, ...] = ()
-    status: str = "pending"
-    reason: str = ""
-    prompt: str | None = None
-    carried: str | None = None
-    response: str | None = None
-    notes: str = ""
-    stdout: str | None = None
-    stderr: str | None = None
-    changes: str | None = None
-    traceback: str | None = None
-    items: tuple[ItemLine, ...] = ()
-    context: tuple[ContextChange, ...] = ()
-    files: tuple[StageFile, ...] = ()
-    usage: Usage | None = None
-    why_here: str = ""
-    why_next: RouteReasons | None = None
-    is_set_aside: bool = False
-    by_hand: tuple[str, ...] = ()
-    messages: tuple[MessageLine, ...] = ()
-    cached: str = ""
-    directory: Path | None = None
-    workdir: str = ""
-    problems: tuple[str, ...] = ()
-    mark: str = ""
+    node: str  #: The node.
+    label: str = ""  #: Its label, when it is another than its id; else empty.
+    handler: str = ""  #: Its handler type.
+    visit: int | None = None  #: The visit, by number; None when it was not reached, or nothing of it is stored.
+    branch: str = ""  #: Path of the branch that the visit is in, or empty.
+    visits: tuple[VisitLine, ...] = ()  #: All visits of the node, those that a rewind has set aside too.
+    attempt: int | None = None  #: The attempt, by number, or None.
+    attempts: tuple[AttemptLine, ...] = ()  #: All attempts of the visit.
+    status: str = "pending"  #: How the attempt ended; ``running``, ``waiting``, ``cut off``, ``pending``.
+    reason: str = ""  #: Why it failed, or empty.
+    prompt: str | None = None  #: What was sent to the model, or the command; None when there was nothing.
+    carried: str | None = None  #: What it was given of the stages before (``carried.md``), or None.
+    response: str | None = None  #: What came back, or None.
+    notes: str = ""  #: What the stage said of itself, or empty.
+    stdout: str | None = None  #: What its command wrote, or None.
+    stderr: str | None = None  #: The same of its errors, or None.
+    changes: str | None = None  #: What it changed in the run's worktree, as a diff, or None.
+    traceback: str | None = None  #: Where Python of the user's failed in it (``traceback.txt``), or None.
+    items: tuple[ItemLine, ...] = ()  #: Of a stage with `for_each`: its items, in the order of the list.
+    context: tuple[ContextChange, ...] = ()  #: Each key of the context before and behind the visit; changed ones first.
+    files: tuple[StageFile, ...] = ()  #: The files of the attempt.
+    usage: Usage | None = None  #: What the visit consumed, all its attempts; None when it did not say.
+    why_here: str = ""  #: How the run came to the visit.
+    why_next: RouteReasons | None = None  #: Why it was left as it was; None while it has not ended.
+    is_set_aside: bool = False  #: A rewind went behind the visit.
+    by_hand: tuple[str, ...] = ()  #: What a debugger changed of it, a line each.
+    messages: tuple[MessageLine, ...] = ()  #: What the attempt was told by people or a supervisor.
+    cached: str = ""  #: What the look into the cache came to, or empty.
+    directory: Path | None = None  #: Where the files are; None when nothing is stored.
+    workdir: str = ""  #: Where commands, agents and tools of the run work, or empty.
+    problems: tuple[str, ...] = ()  #: What could not be read, and why.
+    mark: str = ""  #: What must be said of the run's result, or empty (ruling 48).
+    #: The run that it is a stage of; None where nobody has it.
     run: Execution | None = field(default=None, repr=False, compare=False)
     _read: Reader = field(default=lambda name, most: None, repr=False, compare=False)  # noqa: ARG005 - the interface of readers
     _sizes: dict[str, int] = field(default_factory=dict[str, int], repr=False, compare=False)
 
     def read(self, name: str, limit: int = MAX_TEXT) -> tuple[str, int] | None:
-        """The beginning of a file of the attempt, at most ``limit`` bytes, without secrets; and its size.
-
-        Raises:
-            StorageError: It is not a plain file of the attempt, or cannot be read.
-        """
+        """The beginning of a file of the attempt, at most ``limit`` bytes, without secrets; and its size."""
         found = self._read(name, limit)
         return None if found is None else (redacted(found[0]), found[1])
 
@@ -220,19 +181,12 @@ class StageInspection:
 
 @dataclass(frozen=True, slots=True)
 class EdgeVerdict:
-    """What an edge came to when its source was left.
+    """What an edge came to when its source was left."""
 
-    Attributes:
-        visit: The visit of the source.
-        branch: The branch that it was in, or empty.
-        candidate: How the edge fared.
-        target: Where the run went.
-    """
-
-    visit: int
-    branch: str
-    candidate: EdgeCandidate
-    target: str
+    visit: int  #: The visit of the source.
+    branch: str  #: The branch that it was in, or empty.
+    candidate: EdgeCandidate  #: How the edge fared.
+    target: str  #: Where the run went.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -241,32 +195,20 @@ class EdgeVerdict:
 
 @dataclass(frozen=True, slots=True)
 class EdgeInspection:
-    """An edge: its condition, and what became of it each time.
+    """An edge: its condition, and what became of it each time."""
 
-    Attributes:
-        edge: Its position in ``Graph.edges``.
-        source, target: What it joins.
-        label: Its label, or empty.
-        condition: Its condition, or empty.
-        weight: Its priority.
-        is_default: It is marked ``default=true``.
-        is_restart: It is marked ``loop_restart=true``.
-        passes: How often it was taken.
-        verdicts: What it came to each time that its source was left, oldest first.
-        problems: What could not be read, and why.
-    """
-
-    edge: int
+    edge: int  #: Its position in ``Graph.edges``.
+    #: What it joins.
     source: str
     target: str
-    label: str = ""
-    condition: str = ""
-    weight: int = 0
-    is_default: bool = False
-    is_restart: bool = False
-    passes: int = 0
-    verdicts: tuple[EdgeVerdict, ...] = ()
-    problems: tuple[str, ...] = ()
+    label: str = ""  #: Its label, or empty.
+    condition: str = ""  #: Its condition, or empty.
+    weight: int = 0  #: Its priority.
+    is_default: bool = False  #: It is marked ``default=true``.
+    is_restart: bool = False  #: It is marked ``loop_restart=true``.
+    passes: int = 0  #: How often it was taken.
+    verdicts: tuple[EdgeVerdict, ...] = ()  #: What it came to each time that its source was left, oldest first.
+    problems: tuple[str, ...] = ()  #: What could not be read, and why.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values for the inspector."""

@@ -24,23 +24,14 @@ _REACHES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class VisitLine:
-    """A visit of the node.
+    """A visit of the node."""
 
-    Attributes:
-        number: Its number.
-        branch: Path of the branch that it is in, or empty.
-        status: How it ended, or ``running``, ``cut off``.
-        attempts: How many there were.
-        is_set_aside: A rewind went behind it.
-        is_cached: Its result came from the cache.
-    """
-
-    number: int
-    branch: str
-    status: str
-    attempts: int
-    is_set_aside: bool = False
-    is_cached: bool = False
+    number: int  #: Its number.
+    branch: str  #: Path of the branch that it is in, or empty.
+    status: str  #: How it ended, or ``running``, ``cut off``.
+    attempts: int  #: How many there were.
+    is_set_aside: bool = False  #: A rewind went behind it.
+    is_cached: bool = False  #: Its result came from the cache.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -56,21 +47,13 @@ class VisitLine:
 
 @dataclass(frozen=True, slots=True)
 class AttemptLine:
-    """A try of the visit.
+    """A try of the visit."""
 
-    Attributes:
-        number: Its number.
-        status: How it ended, or ``running``, ``cut off``.
-        reason: Why it failed, or empty.
-        seconds: How long it took; None while it goes on, and when nobody knows.
-        usage: What it consumed; None when it did not say.
-    """
-
-    number: int
-    status: str
-    reason: str = ""
-    seconds: float | None = None
-    usage: Usage | None = None
+    number: int  #: Its number.
+    status: str  #: How it ended, or ``running``, ``cut off``.
+    reason: str = ""  #: Why it failed, or empty.
+    seconds: float | None = None  #: How long it took; None while it goes on, and when nobody knows.
+    usage: Usage | None = None  #: What it consumed; None when it did not say.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -85,17 +68,12 @@ class AttemptLine:
 
 @dataclass(frozen=True, slots=True)
 class MessageLine:
-    """What an attempt was told.
+    """What an attempt was told."""
 
-    Attributes:
-        text: What it says.
-        given_by: Who gave it, or by what way.
-        reach: ``prompt``, ``request`` or ``turn``: how the attempt received it; ``waits`` while it may yet; empty
-            when it did not.
-    """
-
-    text: str
-    given_by: str = ""
+    text: str  #: What it says.
+    given_by: str = ""  #: Who gave it, or by what way.
+    #: ``prompt``, ``request`` or ``turn``: how the attempt received it; ``waits`` while it may yet; empty when it did
+    #: not.
     reach: str = ""
 
     @property
@@ -115,23 +93,14 @@ class MessageLine:
 
 @dataclass(frozen=True, slots=True)
 class ItemLine:
-    """An item of a stage with `for_each`.
+    """An item of a stage with `for_each`."""
 
-    Attributes:
-        index: Its place in the list, from 0.
-        value: What it is; an empty text where that is not known.
-        status: How its run ended, ``running``, ``cut off``, or ``not started``.
-        reason: Why it failed, or empty.
-        run_id: Its run, or empty.
-        directory: The directory of that; None where there is none.
-    """
-
-    index: int
-    value: Any = ""
-    status: str = "not started"
-    reason: str = ""
-    run_id: str = ""
-    directory: Path | None = None
+    index: int  #: Its place in the list, from 0.
+    value: Any = ""  #: What it is; an empty text where that is not known.
+    status: str = "not started"  #: How its run ended, ``running``, ``cut off``, or ``not started``.
+    reason: str = ""  #: Why it failed, or empty.
+    run_id: str = ""  #: Its run, or empty.
+    directory: Path | None = None  #: The directory of that; None where there is none.
 
     def to_plain(self, limit: int) -> dict[str, Any]:
         """JSON values; the item as a text."""
@@ -146,19 +115,12 @@ class ItemLine:
 
 @dataclass(frozen=True, slots=True)
 class ContextChange:
-    """A key of the context around a visit.
+    """A key of the context around a visit."""
 
-    Attributes:
-        key: The key.
-        change: ``added``, ``changed``, ``removed`` or ``same``.
-        before: Its value before the visit; None when it had none.
-        after: Its value behind it; None when it has none.
-    """
-
-    key: str
-    change: str
-    before: Any = None
-    after: Any = None
+    key: str  #: The key.
+    change: str  #: ``added``, ``changed``, ``removed`` or ``same``.
+    before: Any = None  #: Its value before the visit; None when it had none.
+    after: Any = None  #: Its value behind it; None when it has none.
 
     def to_plain(self, limit: int) -> dict[str, Any]:
         """JSON values: both as texts, None for no value."""

@@ -63,9 +63,6 @@ def read_stage(
 
     ``known`` are the visits of the node that are listed beside it; ``is_context_whole`` tells of the context what
     stayed the same, too.
-
-    Raises:
-        OptionError: The visit has no such attempt.
     """
     record = chosen.record
     tried = _attempt_of(record, attempt)
@@ -110,11 +107,7 @@ def read_stage(
 
 
 def _attempt_of(record: VisitRecord, number: int | None) -> AttemptRecord:
-    """An attempt of a visit, by its number; the latest for None.
-
-    Raises:
-        OptionError: The visit has no such attempt.
-    """
+    """An attempt of a visit, by its number; the latest for None."""
     for one in reversed(record.attempts):
         if number in (None, one.number):
             return one

@@ -37,21 +37,13 @@ MAX_CHILD_DEPTH: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A run as it stood behind one of its events.
+    """A run as it stood behind one of its events."""
 
-    Attributes:
-        number: Number of the event; 0 for before the first.
-        event: The event, or None.
-        graph: The graph that ran.
-        view: States of nodes and edges.
-        context: The run's context; large values as references.
-    """
-
-    number: int
-    event: Event | None
-    graph: Graph
-    view: RunView
-    context: dict[str, Any]
+    number: int  #: Number of the event; 0 for before the first.
+    event: Event | None  #: The event, or None.
+    graph: Graph  #: The graph that ran.
+    view: RunView  #: States of nodes and edges.
+    context: dict[str, Any]  #: The run's context; large values as references.
 
     def to_svg(self) -> str:
         """The graph with the states that it had."""
@@ -90,11 +82,7 @@ class Replay:
         return len(self.events)
 
     def at(self, number: int) -> Moment:
-        """The run behind event ``number``, from 1; 0 is before the first, -1 behind the last.
-
-        Raises:
-            OptionError: There is no such event.
-        """
+        """The run behind event ``number``, from 1; 0 is before the first, -1 behind the last."""
         count = len(self.events)
         place = number + count + 1 if type(number) is int and number < 0 else number
         if type(place) is not int or not 0 <= place <= count:
@@ -143,12 +131,7 @@ def _picture(graph: Graph, view: RunView) -> str:
 
 
 def replay_run(run: Execution) -> Replay:
-    """The replay of a run: live as far as it has come, ended, or loaded.
-
-    Raises:
-        RunNotFound: Nothing of it is stored (``durability="none"``), or it is gone.
-        CheckpointCorrupt: Its log is damaged; says what is salvageable.
-    """
+    """The replay of a run: live as far as it has come, ended, or loaded."""
     directories = look_back(run).directories
     return Replay(run, [event for each in directories for event in _with_children(each.root, each.events)])
 

@@ -58,11 +58,6 @@ def export_html(run: Execution, path: str | PathLike[str] | None = None) -> Path
 
     Returns:
         The file.
-
-    Raises:
-        RunNotFound: Nothing of the run is stored.
-        CheckpointCorrupt: Its log is damaged.
-        StorageError: The disk refused; what was there before is intact.
     """
     place = Path(f"run-{run.id}.html") if path is None else as_path(path, "the page")
     text = run_page(run)

@@ -28,10 +28,6 @@ def write_png(svg: str, path: str | PathLike[str], *, theme: str = "light", scal
 
     Returns:
         The file.
-
-    Raises:
-        OptionError: The theme or scale is none, or what draws is not installed.
-        StorageError: The disk refused; what was there before is intact.
     """
     place = as_path(path, "the picture")
     write_bytes(place, png_of(svg, theme=theme, scale=scale))

@@ -30,13 +30,9 @@ BY: Final = "time"
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """A heat map as a value that reads well in a cell.
+    """A heat map as a value that reads well in a cell."""
 
-    Attributes:
-        heat: The measure.
-    """
-
-    heat: Heat
+    heat: Heat  #: The measure.
 
     def to_svg(self, theme: Theme = "auto") -> str:
         """The graph with its nodes tinted, and a legend."""
@@ -48,11 +44,7 @@ class HeatMap:
         return self.heat.table
 
     def __getitem__(self, node_id: str) -> float:
-        """The value of a node: of many runs the median. 0 for a node of the graph that has none.
-
-        Raises:
-            NoSuchKey: The graph has no such node.
-        """
+        """The value of a node: of many runs the median. 0 for a node of the graph that has none."""
         if node_id not in self.heat.graph.nodes:
             raise no_such_key("the pipeline", "node", node_id, self.heat.graph.nodes)
         found = self.heat.nodes.get(node_id)
@@ -105,11 +97,7 @@ def heat(runs: Any, by: str = BY) -> HeatMap:
 
 
 def check_measure(by: object) -> None:
-    """Check the name of a measure.
-
-    Raises:
-        OptionError: There is none of that name.
-    """
+    """Check the name of a measure."""
     if by not in MEASURES:
         near = did_you_mean(str(by), MEASURES)
         raise OptionError(f"there is no heat by {by!r:.40}{near}", hint=f"by {', '.join(MEASURES)}")

@@ -64,13 +64,9 @@ _MIN_WIDTH: Final = 420.0
 
 @dataclass(frozen=True, slots=True)
 class NodeHeat:
-    """The measure of one node.
+    """The measure of one node."""
 
-    Attributes:
-        values: Of each run that came to it, in the order of the runs.
-    """
-
-    values: tuple[float, ...]
+    values: tuple[float, ...]  #: Of each run that came to it, in the order of the runs.
 
     @property
     def median(self) -> float:
@@ -85,21 +81,14 @@ class NodeHeat:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """A measure over the nodes of a graph.
+    """A measure over the nodes of a graph."""
 
-    Attributes:
-        by: Which (``MEASURES``).
-        nodes: The nodes that have a value.
-        notes: What was left out, in words.
-        mark: What must be said of the results of the runs, or empty (ruling 48).
-    """
-
-    by: str
+    by: str  #: Which (``MEASURES``).
     graph: Graph
-    nodes: Mapping[str, NodeHeat]
+    nodes: Mapping[str, NodeHeat]  #: The nodes that have a value.
     run_count: int = 1
-    notes: tuple[str, ...] = field(default=())
-    mark: str = ""
+    notes: tuple[str, ...] = field(default=())  #: What was left out, in words.
+    mark: str = ""  #: What must be said of the results of the runs, or empty (ruling 48).
 
     @property
     def most(self) -> float:

@@ -42,12 +42,7 @@ class RunTimeline:
 
     @property
     def timeline(self) -> Timeline:
-        """The timeline as it stands.
-
-        Raises:
-            RunNotFound: Nothing of the run is stored.
-            CheckpointCorrupt: Its log is damaged.
-        """
+        """The timeline as it stands."""
         now = None if self.run.is_done else self._clock()
         return timeline_of(self.run.journal(), name=self.run.pipeline.title, by=self.by, now=now, mark=self.run.mark)
 
@@ -70,12 +65,7 @@ class RunTimeline:
 
 
 def timeline_values(shown: RunTimeline) -> dict[str, Any]:
-    """What a front-end's timeline shows of a run as it stands, without secrets, but for its graph.
-
-    Raises:
-        RunNotFound: Nothing of the run is stored.
-        CheckpointCorrupt: Its log is damaged.
-    """
+    """What a front-end's timeline shows of a run as it stands, without secrets, but for its graph."""
     run, timeline = shown.run, shown.timeline
     heats: dict[str, Any] = {}
     for by in MEASURES:

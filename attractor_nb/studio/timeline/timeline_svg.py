@@ -83,9 +83,6 @@ def timeline_svg(timeline: Timeline, *, theme: Theme = "auto", width: float = _W
         timeline: What to draw.
         theme: ``light``, ``dark``, or ``auto``, which follows the page.
         width: In pixels.
-
-    Raises:
-        OptionError: The theme is unknown.
     """
     if theme not in {"auto", "light", "dark"}:
         raise OptionError(f'unknown theme "{theme}"', hint='use "auto", "light" or "dark"')

@@ -50,17 +50,11 @@ _ORDER: Final = (*_WORST_FIRST, NodeStatus.PARTIAL_SUCCESS, NodeStatus.SUCCESS, 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The nodes of one branch.
+    """The nodes of one branch."""
 
-    Attributes:
-        fan_out: The fan-out's node.
-        id: The branch's id.
-        members: What it alone leads to, fan-outs within it and their branches included.
-    """
-
-    fan_out: str
-    id: str
-    members: frozenset[str]
+    fan_out: str  #: The fan-out's node.
+    id: str  #: The branch's id.
+    members: frozenset[str]  #: What it alone leads to, fan-outs within it and their branches included.
 
 
 def lanes_of(graph: Graph, joins: Mapping[str, Join]) -> list[Lane]:
@@ -126,15 +120,10 @@ class BranchWalk:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Branches that are one box.
+    """Branches that are one box."""
 
-    Attributes:
-        fan_out: The fan-out's node.
-        branches: The nodes of each branch.
-    """
-
-    fan_out: str
-    branches: tuple[frozenset[str], ...]
+    fan_out: str  #: The fan-out's node.
+    branches: tuple[frozenset[str], ...]  #: The nodes of each branch.
 
     @property
     def members(self) -> frozenset[str]:

@@ -73,17 +73,11 @@ class EdgePlace(NamedTuple):
 
 
 class MarkPlaces(NamedTuple):
-    """Where the small things of one edge stand.
+    """Where the small things of one edge stand."""
 
-    Attributes:
-        finding: The mark of an error; None where there is none.
-        passes: The number of passes; None where edges are so dense that it has no place.
-        is_narrow: There is room for a short number only.
-    """
-
-    finding: EdgePlace | None
-    passes: EdgePlace | None
-    is_narrow: bool = False
+    finding: EdgePlace | None  #: The mark of an error; None where there is none.
+    passes: EdgePlace | None  #: The number of passes; None where edges are so dense that it has no place.
+    is_narrow: bool = False  #: There is room for a short number only.
 
 
 @lru_cache(maxsize=16)

@@ -76,9 +76,6 @@ def flat_svg(svg: str, theme: str = "light") -> str:
     Args:
         svg: A drawing of our own writer.
         theme: ``light`` or ``dark``.
-
-    Raises:
-        OptionError: The theme is neither.
     """
     if theme not in {"light", "dark"}:
         raise OptionError(f'a file has one theme, and "{theme}" is none', hint='use "light" or "dark"')

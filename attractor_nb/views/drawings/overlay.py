@@ -15,32 +15,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The mark of one node or edge.
+    """The mark of one node or edge."""
 
-    Attributes:
-        css_classes: Its classes.
-        words: A few characters beside it, in place of its counts; empty for those.
-        tip: A line of its tooltip.
-    """
-
-    css_classes: tuple[str, ...] = ()
-    words: str = ""
-    tip: str = ""
+    css_classes: tuple[str, ...] = ()  #: Its classes.
+    words: str = ""  #: A few characters beside it, in place of its counts; empty for those.
+    tip: str = ""  #: A line of its tooltip.
 
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """The marks of a drawing.
+    """The marks of a drawing."""
 
-    Attributes:
-        nodes: By node.
-        edges: By position in ``Graph.edges``.
-        css: The rules of their classes (``theme.drawing_rules``).
-    """
-
-    nodes: Mapping[str, Mark] = field(default_factory=dict[str, Mark])
-    edges: Mapping[int, Mark] = field(default_factory=dict[int, Mark])
-    css: str = ""
+    nodes: Mapping[str, Mark] = field(default_factory=dict[str, Mark])  #: By node.
+    edges: Mapping[int, Mark] = field(default_factory=dict[int, Mark])  #: By position in ``Graph.edges``.
+    css: str = ""  #: The rules of their classes (``theme.drawing_rules``).
 
 
 NO_MARK: Final = Mark()

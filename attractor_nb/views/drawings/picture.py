@@ -51,31 +51,18 @@ _NO_PASS: Final = EdgeState()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphPicture:
-    """One graph with its layout and the states of its run.
+    """One graph with its layout and the states of its run."""
 
-    Attributes:
-        graph: The graph, without secrets.
-        scene: What is drawn of it.
-        layout: Where.
-        states: States of nodes; the others are pending.
-        passes: Edges taken, by position in ``graph.edges``.
-        error_nodes: Nodes that a finding marks.
-        error_edges: Edges that one marks, by their ends.
-        joins: Where the branches of each fan-out meet.
-        overlay: What is shown of nodes and edges beside their states.
-        stacks: Branches that are one box, by its id.
-    """
-
-    graph: Graph
-    scene: Scene
-    layout: Layout
-    states: Mapping[str, NodeState]
-    passes: Mapping[int, EdgeState]
-    error_nodes: Collection[str]
-    error_edges: Collection[tuple[str, str]]
-    joins: Mapping[str, Join]
-    overlay: Overlay = NO_OVERLAY
-    stacks: Mapping[str, Stack] = field(default_factory=dict[str, "Stack"])
+    graph: Graph  #: The graph, without secrets.
+    scene: Scene  #: What is drawn of it.
+    layout: Layout  #: Where.
+    states: Mapping[str, NodeState]  #: States of nodes; the others are pending.
+    passes: Mapping[int, EdgeState]  #: Edges taken, by position in ``graph.edges``.
+    error_nodes: Collection[str]  #: Nodes that a finding marks.
+    error_edges: Collection[tuple[str, str]]  #: Edges that one marks, by their ends.
+    joins: Mapping[str, Join]  #: Where the branches of each fan-out meet.
+    overlay: Overlay = NO_OVERLAY  #: What is shown of nodes and edges beside their states.
+    stacks: Mapping[str, Stack] = field(default_factory=dict[str, "Stack"])  #: Branches that are one box, by its id.
 
     def content(self) -> list[Markup]:
         """What is drawn, back to front: panels, edges, titles, nodes, edge labels."""

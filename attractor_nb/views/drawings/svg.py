@@ -74,9 +74,6 @@ def render_svg(
         overlay: What is shown of nodes and edges beside their states.
         is_whole: Every branch is drawn. Otherwise those that would make a picture too wide to be read are one
             box, "and 12 more": a picture can be neither moved nor enlarged.
-
-    Raises:
-        OptionError: The theme is unknown.
     """
     if theme not in {"auto", "light", "dark"}:
         raise OptionError(f'unknown theme "{theme}"', hint='use "auto", "light" or "dark"')

@@ -83,21 +83,13 @@ def _ends(layers: list[_Layer], *, along: int) -> list[tuple[float, float]]:
 
 @dataclass(slots=True)
 class _Layer:
-    """What stands in a layer.
+    """What stands in a layer."""
 
-    Attributes:
-        sizes: Widths and heights.
-        has_boxes: Whether boxes do, and not labels only.
-        lines: How many lines lead to the next layer.
-        is_within: Whether a panel holds both.
-        room: Before it, for a panel that begins or ends there.
-    """
-
-    sizes: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
-    has_boxes: bool = False
-    lines: int = 0
-    is_within: bool = False
-    room: float = 0.0
+    sizes: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])  #: Widths and heights.
+    has_boxes: bool = False  #: Whether boxes do, and not labels only.
+    lines: int = 0  #: How many lines lead to the next layer.
+    is_within: bool = False  #: Whether a panel holds both.
+    room: float = 0.0  #: Before it, for a panel that begins or ends there.
 
 
 def _layers(scene: Scene) -> list[_Layer]:

@@ -137,52 +137,30 @@ def _is_inside(point: Point, corners: list[Point], centre: Point) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way of an edge.
+    """The way of an edge."""
 
-    Attributes:
-        path: Cubics in order, from the source's outline to the base of the arrow head.
-        tip: Where the arrow head touches the target.
-        base: Where it begins.
-        label: Centre of the edge's label; for an edge without one its middle.
-    """
-
-    path: tuple[Cubic, ...]
-    tip: Point
-    base: Point
-    label: Point
+    path: tuple[Cubic, ...]  #: Cubics in order, from the source's outline to the base of the arrow head.
+    tip: Point  #: Where the arrow head touches the target.
+    base: Point  #: Where it begins.
+    label: Point  #: Centre of the edge's label; for an edge without one its middle.
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Places for everything in a scene, in the scene's order.
+    """Places for everything in a scene, in the scene's order."""
 
-    Attributes:
-        width: Width of the whole drawing, margins included.
-        height: Height of the same.
-        centres: Centre of each box.
-        routes: One for each link.
-        panels: One rectangle for each panel.
-    """
-
-    width: float
-    height: float
-    centres: tuple[Point, ...]
-    routes: tuple[Route, ...]
-    panels: tuple[Rect, ...]
+    width: float  #: Width of the whole drawing, margins included.
+    height: float  #: Height of the same.
+    centres: tuple[Point, ...]  #: Centre of each box.
+    routes: tuple[Route, ...]  #: One for each link.
+    panels: tuple[Rect, ...]  #: One rectangle for each panel.
 
 
 @dataclass(frozen=True, slots=True)
 class RawLayout:
-    """Coordinates before margins and arrow heads.
+    """Coordinates before margins and arrow heads."""
 
-    Attributes:
-        centres: Centre of each box.
-        paths: Cubics of each link from outline to outline; of a loop from within its box.
-        labels: Centre of each label, or None where there is none.
-        panels: One rectangle for each panel.
-    """
-
-    centres: list[Point]
-    paths: list[list[Cubic]]
-    labels: list[Point | None]
-    panels: list[Rect]
+    centres: list[Point]  #: Centre of each box.
+    paths: list[list[Cubic]]  #: Cubics of each link from outline to outline; of a loop from within its box.
+    labels: list[Point | None]  #: Centre of each label, or None where there is none.
+    panels: list[Rect]  #: One rectangle for each panel.

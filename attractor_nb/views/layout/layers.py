@@ -35,24 +35,16 @@ class Layered:
     """A proper layered graph: every edge joins neighbouring layers.
 
     Vertices are numbers: first the boxes by position, then beads, dummies and panel borders.
-
-    Attributes:
-        layers: Vertices of each layer from left to right.
-        edges: Pairs (upper vertex, lower vertex).
-        chains: For each link its vertices from upper to lower; empty for a loop at one box.
-        beads: The bead of each link that has one.
-        keys: Where each vertex would stand by the library, in no particular unit.
-        borders: For each panel its left and right border vertex on each of its layers.
-        ranks: The layer of each vertex.
     """
 
-    layers: Rows
-    edges: list[tuple[int, int]]
-    chains: list[list[int]]
-    beads: dict[int, int]
-    keys: dict[int, float]
+    layers: Rows  #: Vertices of each layer from left to right.
+    edges: list[tuple[int, int]]  #: Pairs (upper vertex, lower vertex).
+    chains: list[list[int]]  #: For each link its vertices from upper to lower; empty for a loop at one box.
+    beads: dict[int, int]  #: The bead of each link that has one.
+    keys: dict[int, float]  #: Where each vertex would stand by the library, in no particular unit.
+    #: For each panel its left and right border vertex on each of its layers.
     borders: list[list[tuple[int, int]]] = field(default_factory=list[list[tuple[int, int]]])
-    ranks: dict[int, int] = field(default_factory=dict[int, int])
+    ranks: dict[int, int] = field(default_factory=dict[int, int])  #: The layer of each vertex.
 
 
 def layer_scene(skeleton: Skeleton) -> Layered:

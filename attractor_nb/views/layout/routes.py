@@ -40,17 +40,11 @@ class Door(NamedTuple):
 
 @dataclass(slots=True)
 class Course:
-    """The way of an edge from its upper box down to the lower one.
+    """The way of an edge from its upper box down to the lower one."""
 
-    Attributes:
-        points: The corners of the taut way.
-        path: The way as it is drawn.
-        is_curved: It bulges beyond the taut way.
-    """
-
-    points: list[Point]
-    path: list[Cubic]
-    is_curved: bool = False
+    points: list[Point]  #: The corners of the taut way.
+    path: list[Cubic]  #: The way as it is drawn.
+    is_curved: bool = False  #: It bulges beyond the taut way.
 
     def pull_taut(self) -> None:
         """Draw it with bends at its corners only."""

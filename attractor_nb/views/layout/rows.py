@@ -50,15 +50,10 @@ _ROUND: Final = 0.448
 
 
 class Gap(NamedTuple):
-    """Between two layers, where a row may end.
+    """Between two layers, where a row may end."""
 
-    Attributes:
-        lines: How many lines lead on.
-        step: How far they move across the flow, at most.
-    """
-
-    lines: int
-    step: float = 0.0
+    lines: int  #: How many lines lead on.
+    step: float = 0.0  #: How far they move across the flow, at most.
 
     @property
     def room(self) -> float:
@@ -205,19 +200,12 @@ def _with_turns_between(chain: list[int], turn_of: dict[tuple[int, int], int]) -
 
 @dataclass(frozen=True)
 class Strip:
-    """What is known of a broken flow while it is still one strip.
+    """What is known of a broken flow while it is still one strip."""
 
-    Attributes:
-        begins: Where the first layer of each row begins along the flow.
-        lows: Where each row begins across it.
-        highs: Where each ends across it.
-        lines: How many lines lead from each row to the next.
-    """
-
-    begins: Sequence[float]
-    lows: Sequence[float]
-    highs: Sequence[float]
-    lines: Sequence[int]
+    begins: Sequence[float]  #: Where the first layer of each row begins along the flow.
+    lows: Sequence[float]  #: Where each row begins across it.
+    highs: Sequence[float]  #: Where each ends across it.
+    lines: Sequence[int]  #: How many lines lead from each row to the next.
 
     @cached_property
     def shifts(self) -> list[Point]:

@@ -117,26 +117,17 @@ def _meetings(scene: Scene, ahead: list[int], outgoing: Mapping[int, list[int]])
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """A scene's edges, made acyclic.
-
-    Attributes:
-        ends: Upper and lower box of each link, in the direction of the flow; equal for a loop.
-        is_forward: Whether a link runs from its upper to its lower box.
-        is_crowded: Whether another link joins the same two boxes.
-        directions: Source and target of all links.
-        spine: The links of the main path, in its order.
-        fans: Each fan-out and the box where its branches meet.
-        loop_starts: How far from the centre of its box each loop begins, across the flow.
-    """
+    """A scene's edges, made acyclic."""
 
     scene: Scene
+    #: Upper and lower box of each link, in the direction of the flow; equal for a loop.
     ends: tuple[tuple[int, int], ...]
-    is_forward: tuple[bool, ...]
-    is_crowded: tuple[bool, ...]
-    directions: frozenset[tuple[int, int]]
-    spine: tuple[int, ...]
-    fans: tuple[tuple[int, int], ...]
-    loop_starts: Mapping[int, float]
+    is_forward: tuple[bool, ...]  #: Whether a link runs from its upper to its lower box.
+    is_crowded: tuple[bool, ...]  #: Whether another link joins the same two boxes.
+    directions: frozenset[tuple[int, int]]  #: Source and target of all links.
+    spine: tuple[int, ...]  #: The links of the main path, in its order.
+    fans: tuple[tuple[int, int], ...]  #: Each fan-out and the box where its branches meet.
+    loop_starts: Mapping[int, float]  #: How far from the centre of its box each loop begins, across the flow.
 
     def is_loop(self, position: int) -> bool:
         """Whether a link joins a box to itself."""

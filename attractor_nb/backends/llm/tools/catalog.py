@@ -35,11 +35,7 @@ class Parameter(Struct, frozen=True):
         return {"type": "integer", "description": self.meaning, **bounds}
 
     def check(self, value: object) -> None:
-        """Refuse a value of another kind.
-
-        Raises:
-            ToolProblem: It is one.
-        """
+        """Refuse a value of another kind."""
         if not self.is_number:
             if not isinstance(value, str):
                 raise ToolProblem(f"{self.name} must be text, not {type(value).__name__}")
@@ -68,27 +64,17 @@ class CallableTool(Protocol):
         ...
 
     def check(self, arguments: Mapping[str, Any]) -> None:
-        """Refuse arguments that it does not take.
-
-        Raises:
-            ToolProblem: What is wrong.
-        """
+        """Refuse arguments that it does not take."""
         ...
 
 
 class FoundTool(Struct, frozen=True):
-    """A tool that is not ours: a function of the caller's own, or a tool of an MCP server.
+    """A tool that is not ours: a function of the caller's own, or a tool of an MCP server."""
 
-    Attributes:
-        name: As the model knows it.
-        description: What it does.
-        schema: What it takes, as JSON Schema.
-        call: Calls it; what the model is told. It checks its arguments itself.
-    """
-
-    name: str
-    description: str
-    schema: dict[str, Any]
+    name: str  #: As the model knows it.
+    description: str  #: What it does.
+    schema: dict[str, Any]  #: What it takes, as JSON Schema.
+    #: Calls it; what the model is told. It checks its arguments itself.
     call: Callable[[Mapping[str, Any]], Awaitable[str]]
 
     def check(self, arguments: Mapping[str, Any]) -> None:
@@ -114,11 +100,7 @@ class Tool(Struct, frozen=True):
         }
 
     def check(self, arguments: Mapping[str, Any]) -> None:
-        """Refuse arguments that it does not take: a model may send anything.
-
-        Raises:
-            ToolProblem: What is wrong.
-        """
+        """Refuse arguments that it does not take: a model may send anything."""
         known = {entry.name: entry for entry in self.parameters}
         if unknown := [name for name in arguments if name not in known]:
             raise ToolProblem(f"{self.name} takes {', '.join(known)}, not {cut(unknown[0], 50)!r}")

@@ -51,9 +51,6 @@ def parts_of(text: str, root: Path) -> tuple[str, ...]:
         text: What the model wrote: relative to the directory, or absolute.
         root: The directory, absolute.
 
-    Raises:
-        ToolProblem: It leads out of the directory, or is not a path.
-
     >>> parts_of("src/./main.py", Path("/work"))
     ('src', 'main.py')
     >>> parts_of("/work/src", Path("/work"))
@@ -80,9 +77,6 @@ def resolved_parts(text: str, root: Path) -> tuple[str, ...]:
     Args:
         text: What the model wrote.
         root: The working directory.
-
-    Raises:
-        ToolProblem: It leads out of the directory, or is not a path.
     """
     real_root = Path(os.path.realpath(root))
     parts = parts_of(text, root) if not Path(text).is_relative_to(real_root) else parts_of(text, real_root)
@@ -125,11 +119,7 @@ def is_run_directory(place: Path | int) -> bool:
 
 
 def check_writable(parts: tuple[str, ...]) -> None:
-    """Refuse a place, as ``resolved_parts`` says, that tools do not write to.
-
-    Raises:
-        ToolProblem: It is one.
-    """
+    """Refuse a place, as ``resolved_parts`` says, that tools do not write to."""
     if found := next((part for part in parts if part.casefold() == GUARDED), ""):
         raise ToolProblem(f"files in {found} can be read, and are not written by tools")
 
@@ -142,9 +132,6 @@ def opened(root: Path, parts: tuple[str, ...], *, is_made: bool = False) -> Gene
         root: The working directory.
         parts: Where, as ``resolved_parts`` says.
         is_made: Make the directories that are not there.
-
-    Raises:
-        ToolProblem: There is no such directory.
     """
     disk = Disk()
     descriptor = -1
@@ -178,11 +165,7 @@ def _make(name: str, parent: int) -> None:
 
 
 def read_file(root: Path, path: str, first_line: int = 1) -> str:
-    """The text of a file, from a line on; how to read on where it is too long.
-
-    Raises:
-        ToolProblem: It is outside, missing, too large or no text.
-    """
+    """The text of a file, from a line on; how to read on where it is too long."""
     *folders, name = _file_parts(root, path)
     with opened(root, tuple(folders)) as parent:
         text = _text(_content(parent, name, path), path)
@@ -192,11 +175,7 @@ def read_file(root: Path, path: str, first_line: int = 1) -> str:
 
 
 def write_file(root: Path, path: str, content: str) -> str:
-    """Write a text file, whole or not at all, in place of one of that name; folders on its way are made.
-
-    Raises:
-        ToolProblem: It is outside, guarded, too large, or not to be written there.
-    """
+    """Write a text file, whole or not at all, in place of one of that name; folders on its way are made."""
     data = content.encode("utf-8", "backslashreplace")
     if len(data) > MAX_WRITTEN_BYTES:
         raise ToolProblem(f"{len(data):,} bytes are more than the {MAX_WRITTEN_BYTES:,} for one file")
@@ -217,11 +196,7 @@ def write_file(root: Path, path: str, content: str) -> str:
 
 
 def list_files(root: Path, path: str = ".", depth: int = 2) -> str:
-    """The entries of a directory and of those below it, a line each; ``/`` ends a directory, ``@`` a link.
-
-    Raises:
-        ToolProblem: It is outside, or no directory.
-    """
+    """The entries of a directory and of those below it, a line each; ``/`` ends a directory, ``@`` a link."""
     parts = resolved_parts(path, root)
     found: list[str] = []
     with opened(root, parts) as directory:

@@ -30,11 +30,7 @@ _PLAIN_KINDS: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Paramete
 
 
 def checked_functions(functions: Mapping[Any, Any]) -> Functions:
-    """Functions that can be tools, by name.
-
-    Raises:
-        OptionError: A name is none or taken, or what it names cannot be called with named arguments.
-    """
+    """Functions that can be tools, by name."""
     for name, function in functions.items():
         if not isinstance(name, str) or not TOOL_NAME.match(name):
             raise OptionError(f"a tool's name must be a word, not {name!r}", hint='tools={"lookup": lookup}')
@@ -68,11 +64,7 @@ def function_inputs(name: str, function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def function_tool(name: str, function: Callable[..., Any]) -> FoundTool:
-    """A function as a tool, its schema made of signature and docstring. Loads pydantic-ai.
-
-    Raises:
-        TerminalError: A parameter has a type that no JSON can be.
-    """
+    """A function as a tool, its schema made of signature and docstring. Loads pydantic-ai."""
     from pydantic_ai.tools import Tool  # noqa: PLC0415 - pydantic-ai is slow to import
 
     try:
@@ -110,11 +102,7 @@ async def _called(name: str, function: Callable[..., Any], validator: Any, argum
 
 
 def _failed(name: str, error: BaseException) -> ToolProblem:
-    """What the model is told of an exception, which is kept with the stage.
-
-    Raises:
-        BaseException: It is no failure of the function: somebody ends the attempt.
-    """
+    """What the model is told of an exception, which is kept with the stage."""
     task = asyncio.current_task()
     if is_from_keyboard(error) or (isinstance(error, asyncio.CancelledError) and task and task.cancelling()):
         raise error

@@ -91,11 +91,7 @@ class HttpConnection:
 
     @asynccontextmanager
     async def connect(self, ended: Callable[[], None]) -> AsyncGenerator[tuple[Any, Any]]:  # noqa: ARG002 - it has no process to end
-        """Open connections, and end its session with the block: the streams for what it says, and is told.
-
-        Raises:
-            TerminalError: A variable is not set, or the environment keeps requests from leaving.
-        """
+        """Open connections, and end its session with the block: the streams for what it says, and is told."""
         from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - slow to import
 
         url = self._declared.url
@@ -117,11 +113,7 @@ class HttpConnection:
 
 
 def filled_headers(declared: ServerDeclaration) -> dict[str, str]:
-    """The headers that a server gets, with the values of their variables, which are secrets from now on.
-
-    Raises:
-        TerminalError: The graph does not say them right, or a variable is not set or holds no header's value.
-    """
+    """The headers that a server gets, with the values of their variables, which are secrets from now on."""
     where = f"mcp.{declared.name}.headers"
     try:
         written = read_headers(declared.headers)
@@ -166,17 +158,11 @@ async def _checked(response: httpx2.Response) -> None:
 
 
 class _Poll(msgspec.Struct):
-    """The requests of one reader for one stream of events.
+    """The requests of one reader for one stream of events."""
 
-    Attributes:
-        since: When the first of those was due that brought nothing.
-        due: When the next may be sent.
-        pause: What is waited after that.
-    """
-
-    since: float = math.inf
-    due: float = 0.0
-    pause: float = LEAST_PAUSE_SECONDS
+    since: float = math.inf  #: When the first of those was due that brought nothing.
+    due: float = 0.0  #: When the next may be sent.
+    pause: float = LEAST_PAUSE_SECONDS  #: What is waited after that.
 
     def begin_anew(self) -> None:
         """Count what came before no more."""
@@ -200,11 +186,7 @@ class _Polls:
         self._by_reader: WeakKeyDictionary[asyncio.Task[Any], _Poll] = WeakKeyDictionary()
 
     async def space(self, request: httpx2.Request) -> None:
-        """Wait until the request may be sent.
-
-        Raises:
-            httpx2.StreamError: The server has had its time.
-        """
+        """Wait until the request may be sent."""
         reader = asyncio.current_task()
         if request.method != "GET" or reader is None:
             return

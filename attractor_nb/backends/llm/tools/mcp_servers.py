@@ -126,11 +126,7 @@ class McpServers:
         return _Server(self._declared[name], self._directory() if self._directory else None)
 
     async def _server(self, name: str) -> _Server:
-        """The server, started where it does not run.
-
-        Raises:
-            TerminalError: It has died too often, or the library is not installed.
-        """
+        """The server, started where it does not run."""
         from attractor_nb.extras import install_command, missing_packages  # noqa: PLC0415 - for graphs with servers alone
 
         if missing_packages("mcp"):
@@ -221,22 +217,14 @@ class _Server:
         return redacted(f"the MCP server {self._declared.name!r} {what}{last_words}")
 
     async def tools(self) -> list[dict[str, Any]]:
-        """What it offers, once it is there.
-
-        Raises:
-            StageError: It does not start.
-        """
+        """What it offers, once it is there."""
         await asyncio.wait({self._ready, self.task}, return_when=asyncio.FIRST_COMPLETED)
         if not self._ready.done():
             raise TerminalError(self.exit_report(), hint=redacted(self._hint or self._connection.hint))
         return self._tools
 
     async def call(self, tool: str, arguments: Mapping[str, Any], *, is_new: bool = False) -> tuple[str, bool]:
-        """What came of a tool, and whether that is an error.
-
-        Raises:
-            _SessionExpired: The server has forgotten the session, which is not a new one.
-        """
+        """What came of a tool, and whether that is an error."""
         from mcp import MCPError  # noqa: PLC0415 - slow to import
 
         session = self._ready.result()

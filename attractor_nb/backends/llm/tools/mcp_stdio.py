@@ -76,9 +76,6 @@ class StdioConnection:
 
         Args:
             ended: Called when it has ended by itself.
-
-        Raises:
-            TerminalError: It cannot be started.
         """
         import anyio  # noqa: PLC0415 - slow to import, for graphs with servers alone
         from mcp.shared.message import SessionMessage  # noqa: PLC0415 - as above

@@ -58,17 +58,11 @@ _FILE_TOOLS: Final = {"read_file": read_file, "write_file": write_file, "list_fi
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """What a hook came to.
+    """What a hook came to."""
 
-    Attributes:
-        when: ``pre`` or ``post``.
-        exit_code: Its exit code; ``TIMED_OUT``, ``NOT_STARTED``.
-        message: The end of what it wrote to stderr, or why there is none.
-    """
-
-    when: str
-    exit_code: int
-    message: str
+    when: str  #: ``pre`` or ``post``.
+    exit_code: int  #: Its exit code; ``TIMED_OUT``, ``NOT_STARTED``.
+    message: str  #: The end of what it wrote to stderr, or why there is none.
 
     @property
     def plain(self) -> tuple[str, int, str]:
@@ -181,13 +175,7 @@ class ToolCalls:
         self._count = 0
 
     async def run(self, tool: CallableTool, call_id: str, arguments: Mapping[str, Any]) -> str:
-        """Call a tool, its hooks around it; what the model is told.
-
-        Raises:
-            ToolProblem: It failed or was skipped; the message is for the model.
-            StageError: Its MCP server is dead.
-            StorageError: The call cannot be recorded.
-        """
+        """Call a tool, its hooks around it; what the model is told."""
         began = time.monotonic()
         record = _Record(tool.name, call_id, arguments)
         try:

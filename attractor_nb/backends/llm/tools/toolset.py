@@ -41,11 +41,7 @@ class StageToolset(AbstractToolset[Any]):
         return "attractor"
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:  # noqa: ARG002 - the interface of toolsets
-        """All of them, as the model is told of them.
-
-        Raises:
-            StageError: A server does not start, or has no such tool.
-        """
+        """All of them, as the model is told of them."""
         self._tools = self._tools or {tool.name: tool for tool in await self._find()}
         return {
             name: ToolsetTool(
