@@ -9,16 +9,13 @@ price of copying one dict. Large values are handed to a value store and read bac
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
 from attractor_nb.errors import ContextValueError, TerminalError
-from attractor_nb.model.context_values import SCALARS, copied, is_encodable, is_plain, is_reference
-from attractor_nb.model.nearest_name import no_such_key
+from attractor_nb.model.redacted import SCALARS, copied, is_encodable, is_plain, is_reference
+from attractor_nb.model.texts import no_such_key
 from attractor_nb.redaction import redacted, redacted_value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ARTIFACT_THRESHOLD_BYTES = 100 * 1024
 """Values above this size are kept outside the context (spec 5.5)."""

@@ -9,24 +9,22 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from attractor_nb.model.events import StageOutput
+from attractor_nb.model.events import Event, StageOutput
 from attractor_nb.redaction import StreamRedactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
-    from typing import Any
 
     from attractor_nb.model.branch import BranchResult
     from attractor_nb.model.calls.answer_stream import AnswerStream
-    from attractor_nb.model.calls.attachment import Attachment
+    from attractor_nb.model.calls.messages import Attachment
     from attractor_nb.model.child import Children
-    from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Node
     from attractor_nb.model.outcome import Usage
     from attractor_nb.protocols import Processes

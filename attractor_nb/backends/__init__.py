@@ -8,10 +8,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
+from attractor_nb.backends.function_backends import FunctionBackend as FunctionBackend
 from attractor_nb.backends.function_backends import SimulatedBackend
 from attractor_nb.errors import OptionError
 from attractor_nb.lazy_imports import deferred
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.protocols import CodergenBackend
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from attractor_nb.backends.agents.agent_backend import CodexBackend as CodexBackend
     from attractor_nb.backends.agents.agent_backend import GeminiBackend as GeminiBackend
     from attractor_nb.backends.agents.command_line import CommandLineBackend as CommandLineBackend
-    from attractor_nb.backends.function_backends import FunctionBackend as FunctionBackend
     from attractor_nb.backends.llm.provider_backend import ProviderBackend as ProviderBackend
     from attractor_nb.backends.local_model import LocalModelBackend as LocalModelBackend
 else:

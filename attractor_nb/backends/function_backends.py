@@ -7,11 +7,16 @@ import inspect
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.replays.cache_keys import PlaceOfCall, attribute_inputs, context_inputs, read_values
-from attractor_nb.decisions.replays.cache_rules import READS_ATTRIBUTE
+from attractor_nb.decisions.replays.cache_keys import (
+    READS_ATTRIBUTE,
+    PlaceOfCall,
+    attribute_inputs,
+    context_inputs,
+    read_values,
+)
 from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.vocabulary.value_forms import comma_list
 from attractor_nb.stage import stream_output
 
 if TYPE_CHECKING:

@@ -6,11 +6,20 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.calling import call
-from attractor_nb.cassettes.recorded_forms import Marks, is_recorded, place_of, plain_error, raise_recorded, timed_out
-from attractor_nb.cassettes.stage_files import FREE, TooMuch, look, restore, written_since
-from attractor_nb.cassettes.tape import inside, is_inside
-from attractor_nb.context import AttemptContext
-from attractor_nb.decisions.outcome_checks import COST_KEY
+from attractor_nb.cassettes.recorded_commands import FREE, TooMuch, look, restore, written_since
+from attractor_nb.cassettes.tape import (
+    Marks,
+    Tape,
+    inside,
+    is_inside,
+    is_recorded,
+    place_of,
+    plain_error,
+    raise_recorded,
+    timed_out,
+)
+from attractor_nb.context import AttemptContext, Context
+from attractor_nb.decisions.commits import COST_KEY
 from attractor_nb.decisions.replays.cache_keys import (
     PlaceOfCall,
     attribute_inputs,
@@ -19,24 +28,18 @@ from attractor_nb.decisions.replays.cache_keys import (
     read_values,
 )
 from attractor_nb.errors import TerminalError
-from attractor_nb.model.calls.recorded_call import LEFT_OUT
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import LEFT_OUT, CallInputs, Response
 from attractor_nb.model.events import ModelCallEnded, RunWarning
 from attractor_nb.model.inputs import forged_keys
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.protocols import BackendLifetime, DescribesCalls, answers_only, takes_attachments
+from attractor_nb.protocols import BackendLifetime, CodergenBackend, DescribesCalls, answers_only, takes_attachments
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.stage import current_stage
+from attractor_nb.stage import Conversation, StageScope, current_stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.cassettes.tape import Tape
-    from attractor_nb.context import Context
-    from attractor_nb.model.calls.call_content import CallInputs
     from attractor_nb.model.graph import Node
-    from attractor_nb.protocols import CodergenBackend
-    from attractor_nb.stage import Conversation, StageScope
 
 REPLAYED: Final = "replayed"
 """Why an answer of a replay ended (``ModelCallEnded.finish``)."""

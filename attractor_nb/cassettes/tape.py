@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import threading
 import time
 from collections import defaultdict
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from attractor_nb.calling import call
+from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
+from attractor_nb.decisions.replays.recorded_answers import answer_of, plain_answer, question_inputs
 from attractor_nb.decisions.replays.recordings import find_call, miss_report, shortened, stage_names
-from attractor_nb.errors import CassetteMiss, OptionError, StorageError
-from attractor_nb.model.calls.call_content import MODEL_CALL
-from attractor_nb.model.calls.recorded_call import LEFT_OUT, CallPlace, RecordedCall
-from attractor_nb.model.outcome import Usage
+from attractor_nb.decisions.retries import outcome_of_exception
+from attractor_nb.errors import (
+    CassetteMiss,
+    OptionError,
+    RetryableError,
+    RunError,
+    StageError,
+    StorageError,
+    TerminalError,
+    WorkerLost,
+)
+from attractor_nb.model.calls.call_content import LEFT_OUT, MODEL_CALL, CallInputs, CallPlace, RecordedCall
+from attractor_nb.model.outcome import StageStatus, Usage
+from attractor_nb.model.redacted import redacted_answer
+from attractor_nb.stage import StageScope, current_stage
 from attractor_nb.storage.cassette_file import (
     Cassette,
     add_to_cassette,
@@ -24,14 +40,16 @@ from attractor_nb.storage.cassette_file import (
     write_cassette,
 )
 from attractor_nb.storage.files.strict_json import json_bytes
+from attractor_nb.storage.run_directory import first_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator, Mapping, Sequence
     from pathlib import Path
 
-    from attractor_nb.model.calls.call_content import CallInputs
-    from attractor_nb.stage import StageScope
+    from attractor_nb.model.question import Answer, Question
+    from attractor_nb.protocols import Interviewer
     from attractor_nb.storage.files.disk import Disk
+
 
 RECORD: Final = "record"
 REPLAY: Final = "replay"
@@ -265,3 +283,203 @@ def inside() -> Generator[None]:
         yield
     finally:
         _IS_INSIDE.reset(token)
+
+
+# How a call is written on a cassette: placeholders for its run's id and directory, a failure's class.
+
+_OPENING: Final = "{{attractor:"
+_TEXT, _RUN, _STAGES, _DIRECTORY = (f"{_OPENING}{word}}}}}" for word in ("text", "run", "run-dir", "root-dir"))
+_ANY: Final = re.compile(re.escape(_OPENING) + r"(?:text|run|run-dir|root-dir)\}\}")
+
+ERROR: Final = "error"
+_RETRYABLE: Final = "retryable"
+_TERMINAL: Final = "terminal"
+_FAILED: Final = "failed"
+
+
+def place_of(scope: StageScope) -> PlaceOfCall:
+    """What differs from run to run in the texts of a stage."""
+    return PlaceOfCall(scope.run_id, tuple(_directories(scope)))
+
+
+def _directories(scope: StageScope) -> dict[str, str]:
+    """The directories of a run as texts, and the mark of each."""
+    found: dict[str, str] = {}
+    for directory, mark in ((scope.logs_root, _STAGES), (first_directory(scope.logs_root.absolute()), _DIRECTORY)):
+        spellings = [str(directory.absolute()), os.path.realpath(directory)]
+        if os.sep in str(directory):  # a single word may stand in any text
+            spellings.append(str(directory))
+        for spelling in spellings:
+            found.setdefault(spelling, mark)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Puts marks into texts, and takes them out again."""
+
+    given: Mapping[str, str]
+    local: Mapping[str, str]
+
+    @classmethod
+    def of(cls, scope: StageScope) -> Marks:
+        """Those of a stage's run."""
+        directories = _directories(scope)
+        texts = dict(sorted(directories.items(), key=lambda pair: -len(pair[0])))
+        if scope.run_id:
+            texts[scope.run_id] = _RUN
+        local = {
+            _TEXT: _OPENING,
+            _RUN: scope.run_id,
+            _STAGES: str(scope.logs_root.absolute()),
+            _DIRECTORY: str(first_directory(scope.logs_root.absolute())),
+        }
+        return cls(texts, local)
+
+    def marked(self, value: Any) -> Any:
+        """Return a JSON value with placeholders, as it is recorded."""
+        if isinstance(value, str):
+            text = value.replace(_OPENING, _TEXT)
+            for given, mark in self.given.items():
+                text = text.replace(given, mark)
+            return text
+        return _each(value, self.marked)
+
+    def unmarked(self, value: Any) -> Any:
+        """Return a recorded JSON value with the id and directory of this run."""
+        if isinstance(value, str):
+            return _ANY.sub(lambda found: self.local[found[0]], value) if _OPENING in value else value
+        return _each(value, self.unmarked)
+
+
+def _each(value: Any, change: Any) -> Any:
+    if isinstance(value, dict):
+        return {change(key): change(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [change(item) for item in cast("list[Any]", value)]
+    return value
+
+
+class _Recorded(StageError):
+    """A failure whose message is given as it was recorded, whatever its lines end in."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class RecordedRetryable(_Recorded, RetryableError):
+    """A transient failure of a recorded call."""
+
+
+class RecordedTerminal(_Recorded, TerminalError):
+    """A permanent failure of a recorded call."""
+
+
+def is_recorded(error: BaseException) -> bool:
+    """Whether a failure is recorded as an answer; disk faults and lost workers are not."""
+    return isinstance(error, Exception) and not isinstance(error, RunError | WorkerLost)
+
+
+def plain_error(error: BaseException) -> dict[str, Any]:
+    """Return a failure as JSON values: its class by Appendix D, its message and its usage."""
+    outcome = outcome_of_exception(error)
+    kind = _TERMINAL if outcome.is_terminal else _FAILED
+    if outcome.status is StageStatus.RETRY:
+        kind = _RETRYABLE
+    plain: dict[str, Any] = {"class": kind, "message": outcome.failure_reason}
+    if outcome.usage is not None:
+        plain["usage"] = outcome.usage.to_plain()
+    if outcome.is_unmeasured:
+        plain["is_unmeasured"] = True
+    return {ERROR: plain}
+
+
+def timed_out(node_id: str, limit: object) -> dict[str, Any]:
+    """A call that the time limit of its stage ended, as JSON values."""
+    message = f"timeout: {node_id} took more than {limit}"
+    return {ERROR: {"class": _RETRYABLE, "message": message}}
+
+
+def raise_recorded(answer: Mapping[str, Any]) -> None:
+    """Raise the failure that an answer is, if it is one; how long to wait was for the one who was asked."""
+    plain = answer.get(ERROR)
+    if plain is None:
+        return
+    kinds = {_RETRYABLE: RecordedRetryable, _TERMINAL: RecordedTerminal}
+    kind = kinds.get(str(plain["class"]), _Recorded)
+    raise kind(str(plain["message"]), is_unmeasured=plain.get("is_unmeasured") is True)
+
+
+# Records and replays answers of people (spec 6.4). A replay logs and shows questions, but asks nobody.
+
+ANSWERED_BY: Final = "cassette"
+_PRESET: ContextVar[Answer | None] = ContextVar("attractor_recorded_answer", default=None)
+
+
+class PresetInterviewer:
+    """Answers a gate from the recording, or asks the inner interviewer (``Interviewer``)."""
+
+    def __init__(self, inner: Interviewer) -> None:
+        self._inner = inner
+
+    @property
+    def refuses_all(self) -> bool:
+        """Whether the inner interviewer has nobody to ask."""
+        return getattr(self._inner, "refuses_all", False)
+
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether the inner interviewer never answers by itself."""
+        return getattr(self._inner, "waits_for_others", False)
+
+    async def ask(self, question: Question) -> Answer:
+        """The recorded answer, or the inner interviewer's."""
+        preset = _PRESET.get()
+        return preset if preset is not None else await call(self._inner.ask, question)
+
+    async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
+        """Several answers."""
+        return [await self.ask(question) for question in questions]
+
+    async def inform(self, message: str, stage: str) -> None:
+        """Pass news on."""
+        await call(self._inner.inform, message, stage)
+
+
+class RecordedPeople:
+    """Looks up recorded answers before a gate asks, and records new answers from any source."""
+
+    def __init__(self, tape: Tape, gates: Interviewer) -> None:
+        self._tape = tape
+        self._gates = gates
+
+    async def ask(self, question: Question) -> Answer:
+        """The answer, by whatever way it came."""
+        scope = current_stage()
+        place, marks = self._tape.place_of(scope), Marks.of(scope)
+        asked = question_inputs(question)
+        inputs = CallInputs(asked.kind, scope.node_id, place_of(scope).without_in(asked.values))
+        recorded = self._tape.find(place, inputs)
+        if recorded is None:
+            answer = await call(self._gates.ask, question)
+            self._tape.add(place, inputs, marks.marked(plain_answer(redacted_answer(answer))))
+            return answer
+        try:
+            preset = answer_of(marks.unmarked(recorded), ANSWERED_BY)
+        except (KeyError, TypeError, ValueError):
+            raise TerminalError(
+                f"the recorded answer of {scope.node_id} is incomplete", hint="record it again"
+            ) from None
+        token = _PRESET.set(preset)
+        try:
+            return await call(self._gates.ask, question)
+        finally:
+            _PRESET.reset(token)
+
+    async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
+        """Several answers, one question after the other."""
+        return [await self.ask(question) for question in questions]
+
+    async def inform(self, message: str, stage: str) -> None:
+        """Pass news on."""
+        await call(self._gates.inform, message, stage)

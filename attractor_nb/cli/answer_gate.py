@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from attractor_nb.account import signed_here
-from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.option_choices import ANSWERED_BY
-from attractor_nb.cli.reporting import print_json
+from attractor_nb.cli.option_choices import ANSWERED_BY, GivenAnswer
+from attractor_nb.cli.reporting import ExitCode, print_json
 from attractor_nb.cli.run_summary import resume_command, shown_path
 from attractor_nb.decisions.answers.gate_choices import check_answer
-from attractor_nb.decisions.open_questions import interviews_under_way, open_questions
-from attractor_nb.engine.handed_in import already_answered, check_texts, given_answer, node_of, question_of
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.decisions.log_history import interviews_under_way, open_questions
+from attractor_nb.engine.gates import already_answered, check_texts, given_answer, node_of, question_of
+from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.errors import AnswerRefused, NoSuchGate, RunLocked
-from attractor_nb.model.events import InterviewCompleted, InterviewStarted
+from attractor_nb.model.events import Event, InterviewCompleted, InterviewStarted
 from attractor_nb.model.redacted import redact_event
-from attractor_nb.model.vocabulary.labels import label_text
+from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.map_directory import is_map, map_is_no_run
@@ -33,9 +32,6 @@ from attractor_nb.views.columns import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    from attractor_nb.cli.option_choices import GivenAnswer
-    from attractor_nb.model.events import Event
 
 
 def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> ExitCode:

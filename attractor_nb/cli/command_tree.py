@@ -15,8 +15,8 @@ import typer.core
 import typer.main
 
 from attractor_nb.cli.commands import directory_commands, graph_commands, map_commands, run_commands, server_commands
-from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.cli.reporting import ExitCode
+from attractor_nb.model.texts import did_you_mean
 
 HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
 

@@ -7,12 +7,10 @@ import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from attractor_nb.backends.model_file import INSTALL_MODEL, MODEL_SIZE, check_server, find_model, install_model
-from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.option_choices import BackendName, GateMode
-from attractor_nb.cli.reporting import print_json
+from attractor_nb.backends.local_model import INSTALL_MODEL, MODEL_SIZE, check_server, find_model, install_model
+from attractor_nb.cli.option_choices import BackendName, GateMode, Settings
+from attractor_nb.cli.reporting import ExitCode, print_json
 from attractor_nb.cli.run_execution import run_pipeline
-from attractor_nb.cli.run_settings import Settings
 from attractor_nb.errors import OptionError
 from attractor_nb.interviewers import ConsoleInterviewer
 from attractor_nb.pipeline.pipeline import Pipeline

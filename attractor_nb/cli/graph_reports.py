@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.command_words import report_in_options
-from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import GraphFormat
-from attractor_nb.cli.reporting import diagnostic_plain, error_plain, print_json, print_source, report
+from attractor_nb.cli.reporting import ExitCode, diagnostic_plain, error_plain, print_json, print_source, report
 from attractor_nb.cli.run_summary import shown_path
 from attractor_nb.cli.source_inputs import STDIN, check_output, read_pipeline, read_text
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.languages.dot import read_dot, write_dot
-from attractor_nb.model.diagnostic import Severity
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.states import NodeStatus
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.storage.files.user_files import write_file
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from attractor_nb.decisions.planning.model_choices import ValueChoice
-    from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.pipeline.pipeline import Pipeline
 
 

@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.remote_runs.server_client import read_address
+from attractor_nb.cli.reporting import ExitCode
 from attractor_nb.cli.run_summary import shown_path
 from attractor_nb.network import outward_address
 from attractor_nb.server import serve

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -16,12 +16,11 @@ from rich.text import Text
 
 from attractor_nb.cli.reporting import stream_behind
 from attractor_nb.cli.tones import Tone
-from attractor_nb.model.terminal_text import shown
+from attractor_nb.model.texts import shown
 from attractor_nb.views.columns import cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import TextIO
 
     from rich.console import ConsoleOptions
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.calls.messages import answer_of, message_tokens, messages_of, prompt_of
-from attractor_nb.model.calls.tokens import estimated_tokens
+from attractor_nb.model.calls.messages import (
+    Message,
+    answer_of,
+    estimated_tokens,
+    message_tokens,
+    messages_of,
+    prompt_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from attractor_nb.decisions.effects import Execute
-    from attractor_nb.model.calls.messages import Message
 
 CARRIED_FILE: Final = "carried.md"
 _MAX_LINES: Final = 40

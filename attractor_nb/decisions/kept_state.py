@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from attractor_nb.decisions.branch_states import BranchState, BranchStates
-from attractor_nb.decisions.last_failures import LastFailure
 from attractor_nb.decisions.notes import Note
-from attractor_nb.decisions.preambles.preamble_past import StageSummary
+from attractor_nb.decisions.preambles.preamble_page import StageSummary
 from attractor_nb.decisions.routing import Seen
-from attractor_nb.decisions.run_state import InFlight, RunState
+from attractor_nb.decisions.run_state import BranchState, BranchStates, InFlight, LastFailure, RunState
 from attractor_nb.model.events import ParallelBranchCompleted
 from attractor_nb.model.outcome import StageStatus, Usage
 from attractor_nb.model.record import Record, no_values

@@ -14,13 +14,20 @@ import msgspec
 
 from attractor_nb.errors import RunError
 from attractor_nb.model.branch import parts_of
-from attractor_nb.model.events import PipelineRewound, StageEnd, StageStarted
+from attractor_nb.model.events import (
+    Event,
+    InterviewCompleted,
+    InterviewStarted,
+    InterviewTimeout,
+    PipelineRewound,
+    StageEnd,
+    StageStarted,
+)
 from attractor_nb.model.events.logged_events import LoggedEvents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from attractor_nb.model.events import Event
 
 MAX_LISTED = 20
 
@@ -126,3 +133,53 @@ def latest_attempts(events: LoggedEvents) -> dict[str, tuple[int, int]]:
     """Visit and attempt of each stage outside of branches that was begun latest."""
     started = events.select(StageStarted)
     return {event.name: (event.visit, event.attempt) for event in started if not event.branch}
+
+
+# Which questions of a run are open: one fold of its log for inbox, server, command line and resume.
+
+
+def interviews_under_way(events: Iterable[Event]) -> tuple[InterviewStarted | InterviewCompleted, ...]:
+    """Questions and answers since the last attempt that ended: those of gates that were cut off.
+
+    In a branch it is the last attempt of the branch that counts: several gates may wait at a time.
+
+    An attempt that was cut off as well does not hide them: the answer that one resume took and could
+    not commit is there for the next.
+    """
+    found: list[InterviewStarted | InterviewCompleted] = []
+    ended: set[str] = set()
+    for event in reversed(counted_events(events).select(InterviewStarted, InterviewCompleted, StageEnd)):
+        if isinstance(event, InterviewStarted | InterviewCompleted):
+            if event.branch not in ended:
+                found.append(event)
+        elif not event.branch:
+            break
+        else:
+            ended.add(event.branch)
+    return tuple(reversed(found))
+
+
+def fold_question(waiting: dict[str, InterviewStarted], event: Event) -> None:
+    """Take an event into the questions that wait, by id; the end of an attempt closes those of its branch."""
+    match event:
+        case InterviewStarted():
+            waiting[event.question_id] = event
+        case InterviewCompleted() | InterviewTimeout():
+            waiting.pop(event.question_id, None)
+        case StageEnd() if waiting:
+            for over in [key for key, asked in waiting.items() if event.branch in {"", asked.branch}]:
+                del waiting[over]
+        case _:
+            pass
+
+
+def open_questions(events: Iterable[Event]) -> dict[str, InterviewStarted]:
+    """The questions that wait for an answer, by id, as they were asked last.
+
+    Args:
+        events: The log of a run.
+    """
+    waiting: dict[str, InterviewStarted] = {}
+    for event in counted_events(events).select(InterviewStarted, InterviewCompleted, InterviewTimeout, StageEnd):
+        fold_question(waiting, event)
+    return waiting

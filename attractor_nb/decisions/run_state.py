@@ -7,19 +7,17 @@ through ``apply``, so what can be decided live can be decided again from the log
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 from msgspec import structs
 
-from attractor_nb.decisions.branch_states import BranchState, BranchStates
 from attractor_nb.decisions.fidelity import entry_name
-from attractor_nb.decisions.last_failures import LastFailure, failure_after
 from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.decisions.notes import OBSERVED, Note, with_note
-from attractor_nb.decisions.recent_stages import RECENT_STAGES, remember_keys, stage_summary
+from attractor_nb.decisions.preambles.preamble_page import BRANCHES_KEY, TOOL_ERRORS_KEY, TOOL_OUTPUT_KEY, StageSummary
 from attractor_nb.decisions.routing import Seen, seen_of
-from attractor_nb.model.branch import enclosing
+from attractor_nb.model.branch import branch_path, enclosing
 from attractor_nb.model.carried_state import CarriedState
 from attractor_nb.model.events import (
     SESSION_STARTS,
@@ -41,12 +39,128 @@ from attractor_nb.model.events import (
     StageFailed,
     StageStarted,
 )
+from attractor_nb.model.inputs import ENGINE_KEYS
 from attractor_nb.model.outcome import StageStatus, Usage
+from attractor_nb.model.texts import last_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from attractor_nb.decisions.preambles.preamble_past import StageSummary
+
+# Where the branches of a run stand: for each one that is under way a state of its own (spec 4.8).
+#
+# The run's own state holds them all, nested ones too, by their paths: the log is one, and each event says in
+# which branch it happened. When the fan-out commits, or is tried again, its branches are let go; the visit
+# numbers that they used stay, so that no two executions ever share an idempotency key.
+
+
+class BranchState(msgspec.Struct):
+    """A branch of a fan-out that is under way."""
+
+    path: str  #: Its path in the run.
+    id: str  #: Its id among the branches of its fan-out.
+    fan_out: str  #: The fan-out's node.
+    index: int  #: Its place among them, from 0.
+    state: RunState  #: Where it stands.
+    context: dict[str, Any] = {}  #: What its attempts changed: the last value of each key, as the log has it.
+    logs: list[str] = []  #: What they appended to the run log.
+    end: ParallelBranchCompleted | None = None  #: How it ended, or None.
+
+    def take_changes(self, event: StageEnd) -> None:
+        """Take in what an attempt in the branch changed."""
+        self.context.update(event.context)
+        self.logs.extend(event.logs)
+
+    def take_edit(self, event: DebuggerChanged) -> None:
+        """Take in what somebody changed by hand."""
+        self.context.update(event.context)
+
+
+class BranchStates(msgspec.Struct):
+    """All branches that are under way, and what is left of earlier ones."""
+
+    open: dict[str, BranchState] = {}  #: By path.
+    _of_fan_outs: dict[tuple[str, str], list[BranchState]] = {}
+    """The open ones by the branch and node of their fan-out."""
+    #: Of each branch path the highest visit number that each node there used up.
+    numbers: dict[str, dict[str, int]] = {}
+    steps: int = 0  #: Stages that branches committed, over the whole run.
+
+    def add(self, branch: BranchState) -> None:
+        """A branch is under way."""
+        self.open[branch.path] = branch
+        self._of_fan_outs.setdefault((enclosing(branch.path), branch.fan_out), []).append(branch)
+
+    def use(self, path: str, node_id: str, visit: int) -> None:
+        """A visit of a node in a branch begins: its number is used up."""
+        self.numbers.setdefault(path, {})[node_id] = visit
+
+    def is_under_way(self, within: str, fan_out: str) -> bool:
+        """Whether a branch of a fan-out has begun in its latest pass."""
+        return (within, fan_out) in self._of_fan_outs
+
+    def executed_in(self, within: str, fan_out: str) -> set[str]:
+        """The nodes that any pass of a fan-out began to execute, in fan-outs within it, too."""
+        below = branch_path(within, fan_out, "")
+        return {node_id for path, used in self.numbers.items() if path.startswith(below) for node_id in used}
+
+    def let_go(self, within: str, fan_out: str) -> None:
+        """A fan-out ended: its branches, and those within them, are over."""
+        for branch in self._of_fan_outs.pop((within, fan_out), []):
+            self.open.pop(branch.path, None)
+            for inner, node_id in [key for key in self._of_fan_outs if key[0] == branch.path]:
+                self.let_go(inner, node_id)
+
+
+# What is remembered of a committed stage for the preambles of later ones (spec 5.4).
+
+RECENT_STAGES: Final = 30
+_RECENT_KEYS: Final = 50
+_KEYS_OF_A_STAGE: Final = 12
+_EXCERPT_LENGTH: Final = 1000
+_NOTES_LENGTH: Final = 2000
+_HIDDEN_PREFIXES: Final = ("internal.", "graph.", "parallel.", "tool.", "human.gate.")
+"""Keys that are the engine's own, or that are told with the stage that has set them."""
+_HIDDEN_ENDINGS: Final = (".response", ".run_id", ".logs_root")
+"""Endings of keys that are told with their stage, or are of no use to a model."""
+_OUTPUT_KEYS: Final = (TOOL_OUTPUT_KEY, BRANCHES_KEY, "human.gate.text", "human.gate.form")
+"""Keys of what a stage came to, beside its response; it has one of them."""
+_MAY_BE_EMPTY: Final = frozenset({TOOL_OUTPUT_KEY, BRANCHES_KEY})
+_MORE_KEYS: Final = {TOOL_OUTPUT_KEY: (TOOL_ERRORS_KEY,), "human.gate.text": ("human.gate.form",)}
+
+
+def remember_keys(recent: dict[str, None], changed: Mapping[str, Any]) -> list[str]:
+    """Take in which keys were set, the newest last, of those that have no other place in a preamble; these."""
+    keys = list[str]()
+    for key in changed:
+        if key in ENGINE_KEYS or key.startswith(_HIDDEN_PREFIXES) or key.endswith(_HIDDEN_ENDINGS):
+            continue
+        recent.pop(key, None)
+        recent[key] = None
+        keys.append(key)
+    while len(recent) > _RECENT_KEYS:
+        del recent[next(iter(recent))]
+    return keys[-_KEYS_OF_A_STAGE:]
+
+
+def stage_summary(event: StageEnd, keys: Sequence[str]) -> StageSummary:
+    """What is remembered of a stage that was committed and has set these keys."""
+    changed = event.context
+    main = f"{event.name}.response"
+    if main not in changed:
+        main = next((key for key in _OUTPUT_KEYS if changed.get(key) or (key in changed and key in _MAY_BE_EMPTY)), "")
+    output, is_end = changed.get(main, changed.get("last_response", "")), main == TOOL_OUTPUT_KEY
+    text = output if isinstance(output, str) else ""
+    more = [key for key in _MORE_KEYS.get(main, ()) if key in changed]
+    return StageSummary(
+        node_id=event.name,
+        label=event.name,
+        status=event.outcome.status.value,
+        notes=(event.outcome.failure_reason or event.outcome.notes)[:_NOTES_LENGTH],
+        excerpt=last_lines(text, _EXCERPT_LENGTH) if is_end else text[:_EXCERPT_LENGTH],
+        size=len(text),
+        keys=(main, *more, *keys)[:_KEYS_OF_A_STAGE] if main else tuple(keys),
+    )
 
 
 class InFlight(msgspec.Struct, array_like=True):
@@ -402,3 +516,44 @@ class RunState(msgspec.Struct, eq=False):
         **dict.fromkeys((PipelineCompleted, PipelineFailed, PipelineInterrupted), _stop),
         **dict.fromkeys(SESSION_STARTS, _go_on),
     }
+
+
+# The last failure of a run, and how often in a row it was the same (ruling 52).
+
+MAX_SAME_FAILURES: Final = 3
+"""A failure that trying again cannot change ends the run instead of being tried a fourth time in a row."""
+_SHOWN: Final = 300
+
+
+class LastFailure(msgspec.Struct, array_like=True, frozen=True):
+    """A stage that failed and has not succeeded since."""
+
+    node_id: str  #: The stage.
+    reason: str  #: Why it failed.
+    #: How often in a row it ended for this reason, when trying again cannot help; else 0. It counts anew when any stage
+    #: succeeds, which may have changed something, and when a run is resumed.
+    times: int = 0
+    is_unmeasured: bool = False  #: The stage could not be executed for a reason outside the pipeline (ruling 51).
+
+    def __str__(self) -> str:
+        return f"{self.node_id}: {self.reason[:_SHOWN]}"
+
+
+def failure_after(failure: LastFailure | None, event: StageEnd, *, is_passed_through: bool) -> LastFailure | None:
+    """The last failure after an attempt ended.
+
+    Args:
+        failure: The one before.
+        event: How the attempt ended.
+        is_passed_through: It was a diamond that judges the stage before it: its own success counts for nothing.
+    """
+    outcome = event.outcome
+    if outcome.status.is_failure:
+        reason = outcome.failure_reason or "it failed without a reason"
+        is_same = failure is not None and (failure.node_id, failure.reason) == (event.name, reason)
+        before = failure.times if failure is not None and is_same else 0
+        times = before + 1 if outcome.is_terminal else 0
+        return LastFailure(event.name, reason, times, outcome.is_unmeasured)
+    if failure is None or is_passed_through or not outcome.status.is_success:
+        return failure
+    return None if failure.node_id == event.name else msgspec.structs.replace(failure, times=0)

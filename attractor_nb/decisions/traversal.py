@@ -28,10 +28,9 @@ from attractor_nb.decisions.effects import (
     Traversal,
     Wait,
 )
-from attractor_nb.decisions.failure_routes import is_routed
-from attractor_nb.decisions.planning.plan import CONDITIONAL_TYPE
+from attractor_nb.decisions.planning.plan import CONDITIONAL_TYPE, Plan, PlannedNode
 from attractor_nb.decisions.retries import delay_seconds, final_outcome, should_retry
-from attractor_nb.decisions.routing import misread_texts
+from attractor_nb.decisions.routing import is_routed, misread_texts
 from attractor_nb.decisions.run_endings import (
     bound_end,
     bound_reached,
@@ -45,12 +44,10 @@ from attractor_nb.decisions.run_endings import (
     unseen_spending,
 )
 from attractor_nb.model.events import RunWarning, StageFailed, StageRetrying, StageStarted
-from attractor_nb.model.outcome import Outcome
+from attractor_nb.model.outcome import Outcome, Usage
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.model.outcome import Usage
 
 Uniform = Callable[[float, float], float]
 

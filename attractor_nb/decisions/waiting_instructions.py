@@ -13,16 +13,22 @@ import msgspec
 from msgspec import structs
 
 from attractor_nb.errors import OptionError
-from attractor_nb.model.events import InstructionCarried, InstructionGiven, PipelineStarted, StageEnd, StageStarted
+from attractor_nb.model.events import (
+    Event,
+    InstructionCarried,
+    InstructionGiven,
+    PipelineStarted,
+    StageEnd,
+    StageStarted,
+)
 from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.model.instruction import MAX_INSTRUCTION, Instruction
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph
 
 _MAX_NAMED = 20

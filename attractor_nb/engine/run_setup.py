@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from attractor_nb.decisions.mark_fold import MarkFold
-from attractor_nb.engine.tracebacks import Failures
-from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.engine.handler_calls import Failures
+from attractor_nb.model.result_marks import Answers, ResultMarks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,15 +16,14 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.engine.attempt_spending import Funds
     from attractor_nb.engine.debug_control import Debugging
     from attractor_nb.engine.event_stream import EventStream
-    from attractor_nb.engine.funds import Funds
     from attractor_nb.engine.instruction_inbox import Instructions
     from attractor_nb.engine.stage_cache import StageCache
     from attractor_nb.model.child import Children
     from attractor_nb.model.events import PipelineRewound
     from attractor_nb.model.outcome import Usage
-    from attractor_nb.model.result_marks import Answers
     from attractor_nb.protocols import BackendLifetime, Clock, Handler, Interviewer, Randomness, RunStore
     from attractor_nb.stage import Workplace
 

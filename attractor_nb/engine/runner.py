@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from attractor_nb.context import Context
-from attractor_nb.decisions.effects import RunEnd
+from attractor_nb.decisions.effects import Commit, Execute, RunEnd
 from attractor_nb.decisions.kept_state import checkpoint_entries
 from attractor_nb.decisions.notes import OBSERVED
+from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.decisions.run_endings import end_with_failure
-from attractor_nb.decisions.traversal import traverse
+from attractor_nb.decisions.traversal import Uniform, traverse
 from attractor_nb.engine.attempts import Attempts
-from attractor_nb.engine.backend_lifetimes import closed, open_backends
-from attractor_nb.engine.system_clock import SystemClock
-from attractor_nb.engine.time_limits import RunningTime
+from attractor_nb.engine.time_limits import RunningTime, SystemClock
 from attractor_nb.engine.walking import RunStops, walk
-from attractor_nb.errors import RunLocked, StorageError
+from attractor_nb.errors import OptionError, RunLocked, StorageError
+from attractor_nb.logs import own_logger
 from attractor_nb.model.events import (
     CheckpointSaved,
     Event,
@@ -41,14 +41,15 @@ from attractor_nb.model.shortage import is_shortage
 from attractor_nb.model.states import PAUSED
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.effects import Commit, Execute
+    from collections.abc import Iterable
+
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.decisions.traversal import Uniform
     from attractor_nb.engine.debug_control import Debugging
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.model.carried_state import CarriedState
     from attractor_nb.protocols import BackendLifetime
+
 
 TRAILING_SECONDS = 0.05
 """Without a further stage, checkpoint.json has the latest commits after so long."""
@@ -414,3 +415,39 @@ def mirror_graph(plan: Plan, context: Context) -> None:
     """Mirror graph attributes into the context as ``graph.*`` (spec 3.1, 5.1)."""
     for key, value in plan.graph.mirrored().items():
         context.set(key, value)
+
+
+# Starts what stands behind the model stages of a run, and closes it when the run has its result.
+#
+# Knows no run, and no kind of backend.
+
+LOGGER = own_logger(__name__)
+
+
+async def open_backends(lifetimes: Iterable[BackendLifetime], begun: list[BackendLifetime]) -> str:
+    """Start backends one after the other; why that failed, or empty.
+
+    Args:
+        lifetimes: What is started.
+        begun: Gets each before it is started: even one that did not start must be closed.
+    """
+    for lifetime in lifetimes:
+        begun.append(lifetime)
+        try:
+            await lifetime.open()
+        except (OptionError, StorageError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a backend that is down is a failure of the run (ruling 30)
+            subject = getattr(lifetime, "subject", "the backend")
+            return f"{subject} did not start: {outcome_of_exception(error).failure_reason}"
+    return ""
+
+
+async def closed(lifetime: BackendLifetime) -> None:
+    """Close a backend; whatever that comes to, the result is there."""
+    try:
+        await lifetime.close()
+    except asyncio.CancelledError:  # stopped twice: leave at once, with the result that there is
+        LOGGER.warning("a backend was not waited for while it closed")
+    except Exception:  # the run has its result; a backend that cannot close must not take it away
+        LOGGER.exception("a backend did not close")

@@ -1,6 +1,6 @@
 """Looks a stage up in the cache before it is executed, and keeps its result after.
 
-Which stages are asked about and what a key is made of is decided in ``decisions/replays/cache_rules.py`` and
+Which stages are asked about and what a key is made of is decided in ``decisions/replays/cache_keys.py`` and
 ``decisions/replays/cache_keys.py``. The cache is an aid: whatever is wrong with it costs a warning and an
 execution, never a run and never a wrong result.
 """
@@ -15,22 +15,31 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import structs
 
-from attractor_nb.decisions.replays.cache_keys import PlaceOfCall, handler_call, of_stage, read_values
-from attractor_nb.decisions.replays.cache_rules import (
+from attractor_nb.decisions.replays.cache_keys import (
     FILES_ATTRIBUTE,
     READS_ATTRIBUTE,
     UNCACHED_TYPES,
+    PlaceOfCall,
+    handler_call,
     nearest,
+    of_stage,
+    read_values,
     refusal,
 )
 from attractor_nb.errors import AttractorError, StorageError
-from attractor_nb.model.calls.cached import INPUTS_FILE, CachedStage, CacheLook, file_values
-from attractor_nb.model.calls.call_content import CallInputs, StageCall
+from attractor_nb.model.calls.call_content import (
+    INPUTS_FILE,
+    CachedStage,
+    CacheLook,
+    CallInputs,
+    StageCall,
+    file_values,
+)
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.inputs import forged_keys
-from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.vocabulary.comma_lists import comma_list
-from attractor_nb.protocols import DescribesStages
+from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.vocabulary.value_forms import comma_list
+from attractor_nb.protocols import DescribesStages, Handler
 from attractor_nb.redaction import MARK, holds_secret
 from attractor_nb.storage.cache_store import MAX_ENTRY_BYTES, CacheStore
 from attractor_nb.storage.files.strict_json import JsonProblem
@@ -44,8 +53,6 @@ if TYPE_CHECKING:
     from attractor_nb.context import AttemptContext
     from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.model.graph import Graph
-    from attractor_nb.model.outcome import Outcome
-    from attractor_nb.protocols import Handler
     from attractor_nb.stage import StageScope
 
 COMPARED_ENTRIES = 20

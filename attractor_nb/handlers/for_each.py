@@ -25,28 +25,32 @@ from attractor_nb.decisions.fan_outs.branch_policies import (
 )
 from attractor_nb.errors import OptionError
 from attractor_nb.handlers.fan_out import DEFAULT_MAX_PARALLEL
-from attractor_nb.handlers.sub_pipeline import until_over
-from attractor_nb.model.branch import ItemResult
-from attractor_nb.model.child import ListItem
+from attractor_nb.handlers.manager_loop import until_over
+from attractor_nb.model.branch import BranchResult, ItemResult
+from attractor_nb.model.child import Child, Children, ChildSnapshot, ListItem
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, RESERVED_PREFIXES, parse_inputs
-from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.model.vocabulary.mappings import parse_mapping
-from attractor_nb.model.vocabulary.repetition import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS, OUTPUTS, RESULTS, list_key
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import PIPELINE_TYPE
-from attractor_nb.model.vocabulary.value_paths import value_at
+from attractor_nb.model.vocabulary.value_forms import (
+    DEFAULT_MAX_ITEMS,
+    FOR_EACH,
+    MAX_ITEMS,
+    OUTPUTS,
+    RESULTS,
+    list_key,
+    value_at,
+)
+from attractor_nb.model.vocabulary.variables import parse_mapping
 from attractor_nb.side_by_side import SideBySide
-from attractor_nb.stage import current_stage
+from attractor_nb.stage import StageScope, current_stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from attractor_nb.context import Context
-    from attractor_nb.model.branch import BranchResult
-    from attractor_nb.model.child import Child, Children, ChildSnapshot
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.stage import StageScope
 
 SHOWN_CHARACTERS: Final = 60
 """How much of a value that is no list a failure shows."""

@@ -14,17 +14,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.replays.cache_keys import handler_call, read_values
-from attractor_nb.decisions.replays.cache_rules import READS_ATTRIBUTE
+from attractor_nb.decisions.replays.cache_keys import READS_ATTRIBUTE, handler_call, read_values
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.handlers.call_inputs import PROMPT_FILE, place_of, rendered_node
-from attractor_nb.handlers.response_texts import RESPONSE_FILE, response_updates
+from attractor_nb.handlers.codergen import PROMPT_FILE, RESPONSE_FILE, place_of, rendered_node, response_updates
 from attractor_nb.model.calls.call_content import StageCall
 from attractor_nb.model.inputs import is_engine_key
-from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus
-from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
+from attractor_nb.model.vocabulary.value_forms import comma_list
 from attractor_nb.redaction import redacted
 from attractor_nb.stage import current_stage
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, DEFAULT_TYPE, type_of_shape
-from attractor_nb.protocols import Handler
+from attractor_nb.protocols import Handler, MaybeAwaitable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.model.outcome import Outcome
-    from attractor_nb.protocols import MaybeAwaitable
 
 
 class FunctionHandler:
@@ -100,3 +99,36 @@ class HandlerRegistry:
 
     def __repr__(self) -> str:
         return f"HandlerRegistry({', '.join(sorted(self._handlers))})"
+
+
+# Nodes that do nothing themselves: the start, the exit, the diamond (spec 4.3, 4.4, 4.7; ruling 16).
+
+
+class StartHandler:
+    """Does nothing, successfully."""
+
+    writes_status = False
+
+    async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
+        """SUCCESS."""
+        return Outcome.success()
+
+
+class ExitHandler:
+    """Does nothing, successfully."""
+
+    writes_status = False
+
+    async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
+        """SUCCESS."""
+        return Outcome.success()
+
+
+class ConditionalHandler:
+    """Does nothing: routing belongs to the traversal, which is deterministic and can be inspected."""
+
+    writes_status = False
+
+    async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
+        """SUCCESS."""
+        return Outcome.success(f"Conditional node evaluated: {node.id}")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.decisions.answers.form_answers import form_of
+from attractor_nb.decisions.answers.gate_choices import form_of
 from attractor_nb.decisions.answers.response_schemas import MAX_COMPLAINT_CHARACTERS, is_schema_name
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.model.form import Form
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.question import Form
+from attractor_nb.model.texts import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

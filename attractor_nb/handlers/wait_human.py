@@ -14,25 +14,24 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.answers.form_answers import fits
 from attractor_nb.decisions.answers.gate_choices import (
     YES_OR_NO,
+    GateChoice,
     answer_problem,
     check_answer,
     choices_of,
     default_answer,
     find_choice,
+    fits,
     side_of,
 )
 from attractor_nb.errors import AnswerRefused, StorageError
-from attractor_nb.handlers.call_inputs import rendered_node
+from attractor_nb.handlers.codergen import rendered_node
 from attractor_nb.handlers.named_models import named_form
-from attractor_nb.model.form import Form
-from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus
-from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
-from attractor_nb.model.vocabulary.comma_lists import comma_list
-from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.question import Answer, AnswerValue, Form, FormField, Option, Question, QuestionType
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.vocabulary.value_forms import Duration, comma_list
 from attractor_nb.model.vocabulary.variables import MISSING, lookup_in, whole_variable
 from attractor_nb.stage import current_stage
 
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.answers.gate_choices import GateChoice
-    from attractor_nb.model.form import FormField
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.vocabulary.variables import Lookup
     from attractor_nb.protocols import Interviewer
@@ -155,7 +152,7 @@ def _with_defaults(form: Form | None, lookup: Lookup) -> Form | None:
 def with_default(entry: FormField, lookup: Lookup) -> FormField:
     """A field whose default is a variable, with its value; where that does not fit, the field must be filled in.
 
-    >>> from attractor_nb.model.form import FieldKind, FormField
+    >>> from attractor_nb.model.question import FieldKind, FormField
     >>> known, default = {"rate.verdict.score": 7}, "${rate.verdict.score}"
     >>> entry = FormField("score", FieldKind.WHOLE, default=default, is_required=False)
     >>> with_default(entry, lambda name: known.get(name, MISSING)).default

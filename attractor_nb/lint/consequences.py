@@ -15,13 +15,11 @@ from msgspec import structs
 
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.graph import Edge, Graph
-from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.model.vocabulary.attribute_table import AttrValue, Scope
 from attractor_nb.model.vocabulary.attributes import attribute, coerce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-
-    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
 
     Meant = Callable[[Graph], Graph]
     """Gives the graph without the slip."""

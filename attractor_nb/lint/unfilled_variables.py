@@ -16,8 +16,8 @@ from attractor_nb.lint.rules.variable_rules import (
     meant_key,
     texts_with_variables,
 )
-from attractor_nb.model.nearest_name import nearest, slipped
-from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
+from attractor_nb.model.texts import nearest, slipped
+from attractor_nb.model.vocabulary.value_forms import CONTEXT_PREFIX
 from attractor_nb.model.vocabulary.variables import variables
 
 if TYPE_CHECKING:

@@ -25,14 +25,13 @@ from attractor_nb.lint.rules import (
     variable_forms,
     variable_rules,
 )
-from attractor_nb.lint.survey import LintOptions, Survey
+from attractor_nb.lint.survey import LintOptions, Rule, Survey
 from attractor_nb.model.diagnostic import Diagnostic, Severity
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from attractor_nb.lint.rule import Rule
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import LintRule
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from attractor_nb.languages.condition.evaluate import value_text
-from attractor_nb.maps.map_record import record_of
+from attractor_nb.languages.condition.parser import value_text
+from attractor_nb.maps.map_record import MapRecord, RecordedRow, record_of
 from attractor_nb.maps.map_view import STATUS_WORDS, map_headline
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import RunStatus
@@ -33,8 +33,6 @@ from attractor_nb.views.table import Column, Table, table_html, table_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from attractor_nb.maps.map_record import MapRecord, RecordedRow
 
 MAX_ROWS: Final = 60
 """Rows in a table; all are in ``rows`` and in JSON."""

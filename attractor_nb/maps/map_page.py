@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from attractor_nb.errors import AttractorError, OptionError
-from attractor_nb.languages.condition.evaluate import value_text
-from attractor_nb.maps.map_record import record_of
+from attractor_nb.languages.condition.parser import value_text
+from attractor_nb.maps.map_record import MapRecord, RecordedRow, record_of
 from attractor_nb.maps.map_view import STATUS_WORDS
 from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.redaction import redacted
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
 
-    from attractor_nb.maps.map_record import MapRecord, RecordedRow
     from attractor_nb.model.row_result import RowStatus
 
 ROWS: Final = ("failed", "all")

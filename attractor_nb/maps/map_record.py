@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError, StorageError
 from attractor_nb.maps.map_view import MapView
-from attractor_nb.maps.stored_map import read_stored_map
-from attractor_nb.model.context_values import is_reference
+from attractor_nb.maps.stored_map import StoredMap, read_stored_map
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.redacted import redacted_graph
-from attractor_nb.model.vocabulary.value_paths import named_value
+from attractor_nb.model.redacted import is_reference, redacted_graph
+from attractor_nb.model.vocabulary.value_forms import named_value
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.handles.recorded_state import StoredValues
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.maps.stored_map import StoredMap
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.row_result import RowResult
 

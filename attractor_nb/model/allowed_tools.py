@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
-from attractor_nb.model.vocabulary.comma_lists import comma_list
-from attractor_nb.model.vocabulary.duration import parse_duration
+from attractor_nb.model.vocabulary.value_forms import comma_list, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

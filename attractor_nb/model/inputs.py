@@ -8,21 +8,18 @@ inputs, with their types. A graph that declares nothing takes any values.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
 from attractor_nb.errors import InputsSyntaxError, OptionError
-from attractor_nb.model.nearest_name import nearest, suggestion
-from attractor_nb.model.vocabulary.comma_lists import QUOTED, EntryReader
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, LIST_KEYS
+from attractor_nb.model.texts import nearest, suggestion
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH, LIST_KEYS, QUOTED, EntryReader
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
-
     from attractor_nb.model.graph import Graph
 
 INPUTS: Final = "inputs"

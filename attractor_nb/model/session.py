@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from attractor_nb.errors import SessionError
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

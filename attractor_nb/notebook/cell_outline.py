@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.decisions.answers.response_schemas import field_keys, is_schema_name
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
-from attractor_nb.languages.dot.literals import embed_value
+from attractor_nb.languages.dot.writer import embed_value
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, parse_inputs
-from attractor_nb.model.vocabulary.mappings import parse_mapping
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM, ITEM_KEYS, LIST_KEYS, list_key
 from attractor_nb.model.vocabulary.shapes import (
     BUILT_IN_TYPES,
     CHILD_TYPES,
@@ -25,7 +23,8 @@ from attractor_nb.model.vocabulary.shapes import (
     HUMAN_TYPE,
     type_of_shape,
 )
-from attractor_nb.model.vocabulary.variables import GOAL
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH, ITEM, ITEM_KEYS, LIST_KEYS, list_key
+from attractor_nb.model.vocabulary.variables import GOAL, parse_mapping
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:

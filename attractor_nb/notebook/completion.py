@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.model.vocabulary.attribute_table import Scope
 from attractor_nb.model.vocabulary.attributes import attributes_of
 from attractor_nb.notebook.cell_outline import KEYWORDS, TOKEN, node_ids, outline_of
 from attractor_nb.notebook.fitting_values import NOTHING, FittingValue, Suggestions, Value, fitting, fitting_value

@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.languages.stylesheet import PROPERTIES
 from attractor_nb.model.calls.providers import PROVIDERS
 from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
-from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS, FALLBACK_REASONS
+from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS, FALLBACK_REASONS, AttributeSpec, AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import attribute
-from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.shapes import MANAGER_CONDITIONS, PIPELINE_TYPE, SHAPE_TO_TYPE
-from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
+from attractor_nb.model.vocabulary.value_forms import CONTEXT_PREFIX, comma_list
 from attractor_nb.model.vocabulary.variables import FILTERS, NAMING_ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec
     from attractor_nb.notebook.cell_outline import CellOutline
 
 ACTIONS: Final = ("observe", "steer", "wait")

@@ -14,20 +14,19 @@ import anywidget
 import traitlets
 
 from attractor_nb.errors import AttractorError, RunNotFound
-from attractor_nb.pipeline.runs import RunTable
+from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, run_diff
 from attractor_nb.studio.compare.comparison_page import comparison_values
 from attractor_nb.studio.history.history_table import run_plain
 from attractor_nb.studio.history.waiting_gates import shown_place
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from attractor_nb.pipeline.run import Run
-    from attractor_nb.pipeline.runs import RunRow
 
 
 class HistoryDesk:

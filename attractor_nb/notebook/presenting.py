@@ -28,19 +28,18 @@ from weakref import WeakKeyDictionary
 
 from attractor_nb.errors import GateWouldBlock
 from attractor_nb.notebook.pictures import bundle_of
-from attractor_nb.notebook.surroundings import is_live, probe
+from attractor_nb.notebook.surroundings import Names, Surroundings, is_live, probe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from attractor_nb.maps.map_result import MapRun
+    from attractor_nb.maps.map_launch import MapRun
     from attractor_nb.notebook.editing import Desks
-    from attractor_nb.notebook.live.gate_inbox import LiveInbox
-    from attractor_nb.notebook.live.live_map import LiveMap
-    from attractor_nb.notebook.live.live_runs import LiveRuns
-    from attractor_nb.notebook.surroundings import Names, Surroundings
+    from attractor_nb.notebook.live.gate_card import LiveInbox
+    from attractor_nb.notebook.live.live_run import LiveRuns
+    from attractor_nb.notebook.live.live_tables import LiveMap
     from attractor_nb.studio.edit.editor import Editor
     from attractor_nb.studio.edit.run_form import RunForm
     from attractor_nb.studio.history.waiting_gates import Inbox
@@ -139,7 +138,7 @@ class Presenter:
         self._live_run_ids.add(run.id)
 
     def _present_map(self, run: MapRun) -> None:
-        from attractor_nb.notebook.live.live_map import LiveMap  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.live.live_tables import LiveMap  # noqa: PLC0415 - as above
 
         view = LiveMap()
         view.show(run)
@@ -188,7 +187,7 @@ class Presenter:
         """The questions that wait as a cell's value: as cards where somebody can click."""
         if not is_live(probe(self._shell), self.live_mode):
             raise NotImplementedError  # IPython then asks the inbox itself
-        from attractor_nb.notebook.live.gate_inbox import LiveInbox  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.live.gate_card import LiveInbox  # noqa: PLC0415 - as above
 
         self._inbox = self._inbox or LiveInbox()
         self._inbox.show(inbox)
@@ -197,7 +196,7 @@ class Presenter:
         """The form of a pipeline's inputs as a cell's value: fields where somebody can fill them in."""
         if not is_live(probe(self._shell), self.live_mode):
             raise NotImplementedError  # IPython then asks the form itself
-        from attractor_nb.notebook.run_form_widget import RunFormView  # noqa: PLC0415 - %load_ext stays light
+        from attractor_nb.notebook.editing import RunFormView  # noqa: PLC0415 - %load_ext stays light
 
         RunFormView(form, self.open_runs()).show()
 
@@ -248,7 +247,7 @@ class Presenter:
     def open_runs(self) -> LiveRuns:
         """The live views of this shell."""
         if self._runs is None:
-            from attractor_nb.notebook.live.live_runs import LiveRuns  # noqa: PLC0415 - the first imports widgets
+            from attractor_nb.notebook.live.live_run import LiveRuns  # noqa: PLC0415 - the first imports widgets
 
             self._runs = LiveRuns()
         return self._runs

@@ -13,7 +13,7 @@ from attractor_nb.studio.compare.compare_runs import Comparison, run_diff
 if TYPE_CHECKING:
     from os import PathLike
 
-    from attractor_nb.maps.map_result import MapResult, MapRun
+    from attractor_nb.maps.map_launch import MapResult, MapRun
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.handles.run_result import RunResult
 

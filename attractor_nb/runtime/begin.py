@@ -15,14 +15,14 @@ from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.decisions.planning.recorded_choices import recorded_choices
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
-from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
+from attractor_nb.engine.time_limits import SystemClock, SystemRandomness
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events.logged_events import LoggedEvents
-from attractor_nb.model.result_marks import ResultMarks, answers_together
+from attractor_nb.model.result_marks import Answers, ResultMarks, answers_together
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
 from attractor_nb.runtime.prepare.known_secrets import stored_source
 from attractor_nb.runtime.prepare.trust import check_trust, note_run
-from attractor_nb.runtime.workspace.workspace import site_of
+from attractor_nb.runtime.workspace.workspace import Site, Workspace, site_of
 from attractor_nb.storage.child_directories import child_home
 from attractor_nb.storage.files.disk import Disk, before_a_record
 from attractor_nb.storage.memory_store import MemoryRunStore
@@ -37,11 +37,9 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event, PipelineRewound
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Usage
-    from attractor_nb.model.result_marks import Answers
     from attractor_nb.protocols import Clock, Randomness, RunStore
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.prepare.run_options import BackendSpec, RunOptions
-    from attractor_nb.runtime.workspace.workspace import Site, Workspace
 
 
 SIMULATED: Final = "simulated"

@@ -19,11 +19,11 @@ from attractor_nb.lazy_imports import later
 from attractor_nb.model.events import ChildEnded, ChildStarted, Event, StageEnd
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.vocabulary.isolation import IN_PLACE
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM, ITEM_INDEX, ITEM_KEYS, list_key
-from attractor_nb.runtime.begin import begin
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH, ITEM, ITEM_INDEX, ITEM_KEYS, list_key
+from attractor_nb.runtime.begin import Beginning, begin
 from attractor_nb.runtime.parent_run import ChildCharge, ChildRecord, ParentRun
-from attractor_nb.runtime.plugs.inherited import Above, Inherited, InheritedInterviewer
-from attractor_nb.runtime.prepare.run_options import BOUNDS
+from attractor_nb.runtime.plugs.chosen_plugs import Above, Inherited, InheritedInterviewer
+from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions
 from attractor_nb.runtime.stage_child import (
     FinishedChild,
     LiveChild,
@@ -33,8 +33,8 @@ from attractor_nb.runtime.stage_child import (
     path_of,
 )
 from attractor_nb.runtime.stored_execution import read_definition
-from attractor_nb.runtime.workspace.workspace import child_workdir
-from attractor_nb.stage import current_stage
+from attractor_nb.runtime.workspace.workspace import Workspace, child_workdir
+from attractor_nb.stage import StageScope, current_stage
 from attractor_nb.storage.child_directories import child_home, latest_run, make_home, next_place, runs_of_visit
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.stored_run import has_event_log, read_run
@@ -45,16 +45,12 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.model.child import Child, ListItem
     from attractor_nb.model.graph import Node
-    from attractor_nb.runtime import latest_state, recorded_options, resume
-    from attractor_nb.runtime.begin import Beginning
+    from attractor_nb.runtime import resume, stored_state
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.prepare.run_options import RunOptions
-    from attractor_nb.runtime.workspace.workspace import Workspace
-    from attractor_nb.stage import StageScope
 else:
-    latest_state = later("attractor_nb.runtime.latest_state")
-    recorded_options = later("attractor_nb.runtime.recorded_options")
+    stored_state = later("attractor_nb.runtime.stored_state")
+    stored_state = later("attractor_nb.runtime.stored_state")
     resume = later("attractor_nb.runtime.resume")
 
 _OWN, _LATEST, _FOUND = "own", "latest", "found"
@@ -242,7 +238,7 @@ class ChildRuns:
         if ended is None:
             return None
         if origin == _OWN:
-            latest_state.complete_end(charge.pipeline, place, charge.options, self._parent.seams)
+            stored_state.complete_end(charge.pipeline, place, charge.options, self._parent.seams)
         child = FinishedChild(ended, charge.scope, place, charge.item)
         child.counted = self._counted(charge, child.root)
         if (funds := charge.scope.for_child()) is not None:
@@ -388,8 +384,8 @@ def _as_it_was(pipeline: Definition, options: RunOptions, place: Path) -> tuple[
         isolation=None,
         trust=False,
     )
-    recorded = recorded_options.choices_for(pipeline.graph, place, own)
-    return recorded_options.with_recorded_plugs(own, place), recorded
+    recorded = stored_state.choices_for(pipeline.graph, place, own)
+    return stored_state.with_recorded_plugs(own, place), recorded
 
 
 def _has_begun_with(item: ListItem, place: Path) -> bool:
@@ -397,7 +393,7 @@ def _has_begun_with(item: ListItem, place: Path) -> bool:
     with contextlib.suppress(RunNotFound):
         stored = read_run(place)
         if stored.events:  # else it was cut off before its first record
-            return latest_state.inputs_of(stored, {}).get(ITEM) == item.value
+            return stored_state.inputs_of(stored, {}).get(ITEM) == item.value
     return True
 
 

@@ -16,10 +16,9 @@ from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.states import RunStatus, as_recorded, shown_status
 from attractor_nb.redaction import redacted
-from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle
-from attractor_nb.runtime.handles.kept_options import KeptOptions
+from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle, Work
 from attractor_nb.runtime.handles.presenters import name_of
-from attractor_nb.runtime.handles.run_result import RunResult, StageView, view_stage
+from attractor_nb.runtime.handles.run_result import Followed, KeptOptions, RunResult, StageView, view_stage
 from attractor_nb.runtime.prepare.run_options import check_observer
 from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.stored_run import has_event_log, read_run
@@ -29,32 +28,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.engine.debug_control import Debugging
-    from attractor_nb.engine.gate import Gate
-    from attractor_nb.engine.gates import Gates
+    from attractor_nb.engine.gates import Gate, Gates
+    from attractor_nb.engine.handler_calls import Failures
     from attractor_nb.engine.instruction_inbox import Instructions
-    from attractor_nb.engine.tracebacks import Failures
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.model.stop import Stop
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.handles import cache_verdict
     from attractor_nb.runtime.handles.cache_verdict import Why
-    from attractor_nb.runtime.handles.event_fold import Followed
-    from attractor_nb.runtime.handles.handle import Work
-    from attractor_nb.runtime.workspace import worktree_changes
+    from attractor_nb.runtime.workspace import worktree
     from attractor_nb.views import spending_fold, summary_line, text_table
     from attractor_nb.views.changes_view import Changes
-    from attractor_nb.views.drawings import still, svg
+    from attractor_nb.views.drawings import svg
     from attractor_nb.views.state import RunView
     from attractor_nb.views.text_table import RunDetails
 else:
-    worktree_changes = later("attractor_nb.runtime.workspace.worktree_changes")
+    worktree = later("attractor_nb.runtime.workspace.worktree")
     cache_verdict = later("attractor_nb.runtime.handles.cache_verdict")
     text_table = later("attractor_nb.views.text_table")
     spending_fold = later("attractor_nb.views.spending_fold")
-    still = later("attractor_nb.views.drawings.still")
-    summary_line = later("attractor_nb.views.summary_line")
     svg = later("attractor_nb.views.drawings.svg")
+    summary_line = later("attractor_nb.views.summary_line")
 
 
 ExecutionT = TypeVar("ExecutionT", bound="Execution")
@@ -195,7 +190,7 @@ class Execution(Handle[RunResult]):
             OptionError: It works in no worktree.
             StorageError: The repository or the branch is gone.
         """
-        return worktree_changes.changes_of(self.logs_root)
+        return worktree.changes_of(self.logs_root)
 
     def to_svg(self) -> str:
         """The graph with its present states."""
@@ -222,7 +217,7 @@ class Execution(Handle[RunResult]):
         facts = {"run": self.id, "directory": str(self.logs_root), "status": shown_status(self.status)}
         if mark := self.mark:
             facts["mark"] = mark
-        if workdir := worktree_changes.place_facts(self.logs_root).get("workdir"):
+        if workdir := worktree.place_facts(self.logs_root).get("workdir"):
             facts["works in"] = str(workdir)
         facts["duration"] = summary_line.duration_text(self.view.duration)
         if words := summary_line.usage_words(spending_fold.so_far(self.view)):
@@ -342,7 +337,7 @@ class Execution(Handle[RunResult]):
         return str(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return still.picture_bundle(self.to_svg(), str(self))
+        return svg.picture_bundle(self.to_svg(), str(self))
 
 
 def _nothing() -> None:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from attractor_nb.collector import paused_collector
 from attractor_nb.errors import OptionError, RunInterrupted
-from attractor_nb.interrupts import held_interrupts
+from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.begin import Beginning, Seams, begin, seams_of
-from attractor_nb.runtime.handles.hosts import check_host, new_job
+from attractor_nb.runtime.handles.handle import check_host, new_job
 from attractor_nb.runtime.handles.presenters import present
 from attractor_nb.runtime.pins import check_debugging
-from attractor_nb.runtime.plugs.cassette import with_cassette
-from attractor_nb.runtime.plugs.inherited import Inherited
+from attractor_nb.runtime.plugs.chosen_plugs import Inherited, with_cassette
 from attractor_nb.runtime.prepare.known_secrets import learn_for_run
 from attractor_nb.runtime.prepare.run_options import RunOptions, as_list, read_options
 from attractor_nb.runtime.wire import check_plugs, wire
@@ -25,14 +24,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.cassettes import Tape
-    from attractor_nb.interrupts import HeldInterrupt
-    from attractor_nb.runtime import recorded_options, resume
+    from attractor_nb.runtime import resume, stored_state
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.handles.kept_options import KeptOptions
+    from attractor_nb.runtime.handles.run_result import KeptOptions
     from attractor_nb.runtime.rewind import Rewind
 else:
-    recorded_options = later("attractor_nb.runtime.recorded_options")
+    stored_state = later("attractor_nb.runtime.stored_state")
     resume = later("attractor_nb.runtime.resume")
 
 
@@ -74,8 +72,8 @@ def go_on(
     rewind: Rewind | None = None,
 ) -> Execution:
     """Take a run up where it stands, or where a rewind goes, and start its engine."""
-    recorded = recorded_options.choices_for(pipeline.graph, logs_root, options)
-    options, tape = with_cassette(recorded_options.with_recorded_plugs(options, logs_root), is_resume=True)
+    recorded = stored_state.choices_for(pipeline.graph, logs_root, options)
+    options, tape = with_cassette(stored_state.with_recorded_plugs(options, logs_root), is_resume=True)
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, pipeline.tools)
     check_debugging(options, pipeline.graph, is_waited_for=is_waited_for)
@@ -101,7 +99,7 @@ def resume_run(
     """Go on with what a run directory holds, by the options of a call; see ``Pipeline.resume``."""
     if kept is not None:
         given.update(kept.added_to(given))
-    recorded_options.check_own(logs_root, given)
+    stored_state.check_own(logs_root, given)
     chosen = options_for(pipeline, **given)
     if is_waited_for:
         refuse_own_loop(chosen.host)

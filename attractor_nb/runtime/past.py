@@ -10,12 +10,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from attractor_nb.decisions.hindsight.journal import Journal
-from attractor_nb.decisions.hindsight.route_explanation import all_route_reasons, route_reasons_of, seen_at_commits
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.hindsight.journal import Journal, VisitRecord
+from attractor_nb.decisions.hindsight.route_explanation import (
+    RouteReasons,
+    all_route_reasons,
+    route_reasons_of,
+    seen_at_commits,
+)
+from attractor_nb.decisions.planning.plan import Plan, compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.errors import RunNotFound
-from attractor_nb.model.events import PipelineRestarted, PipelineRewound, StageStarted
+from attractor_nb.model.events import Event, PipelineRestarted, PipelineRewound, StageEnd, StageStarted
 from attractor_nb.runtime.handles.recorded_state import (
     MAX_RESTART_HOPS,
     StoredValues,
@@ -25,20 +30,15 @@ from attractor_nb.runtime.handles.recorded_state import (
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.run_directory import VISITS_NAME
 from attractor_nb.storage.stages.branch_directories import BranchNames, places_of
-from attractor_nb.storage.stored_run import has_event_log, read_run
+from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from attractor_nb.decisions.hindsight.journal import VisitRecord
-    from attractor_nb.decisions.hindsight.route_reasons import RouteReasons
-    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.routing import Seen
-    from attractor_nb.model.events import Event, StageEnd
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.storage.stored_run import StoredRun
 
 
 class KnownVisit:

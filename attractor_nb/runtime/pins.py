@@ -8,16 +8,15 @@ from msgspec.structs import replace
 
 from attractor_nb.backends.function_backends import FunctionBackend
 from attractor_nb.context import check_values
-from attractor_nb.decisions.breakpoints import read_breakpoint
+from attractor_nb.decisions.breakpoints import Breakpoint, read_breakpoint
 from attractor_nb.decisions.overrides import Pin
 from attractor_nb.errors import OptionError, RunError
-from attractor_nb.handlers.codergen import CodergenHandler
+from attractor_nb.handlers.codergen import CodergenHandler, response_updates
 from attractor_nb.handlers.handler_registry import FunctionHandler
-from attractor_nb.handlers.response_texts import response_updates
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, read_status
-from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.handles.run_result import RunResult
 from attractor_nb.runtime.stored_execution import as_run
@@ -26,7 +25,6 @@ from attractor_nb.storage.attempt_files import read_stage_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from attractor_nb.decisions.breakpoints import Breakpoint
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import Handler
     from attractor_nb.runtime import past

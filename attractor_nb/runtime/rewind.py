@@ -16,13 +16,13 @@ from attractor_nb.context import Context
 from attractor_nb.decisions.log_history import Point, counted_events, find_points, missing_visit, pick
 from attractor_nb.decisions.overrides import check_key
 from attractor_nb.errors import OptionError, RunError
-from attractor_nb.model.events import PipelineRestarted, PipelineRewound, PipelineStarted, StageEnd
+from attractor_nb.model.events import Event, PipelineRestarted, PipelineRewound, PipelineStarted, StageEnd
 from attractor_nb.model.events.logged_events import LoggedEvents
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.recorded_state import directory_before
-from attractor_nb.runtime.latest_state import CONTINUED_FROM
 from attractor_nb.runtime.prepare.run_options import as_dict
+from attractor_nb.runtime.stored_state import CONTINUED_FROM
 from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.model.events import Event
 
 
 class Rewind(Struct, frozen=True):

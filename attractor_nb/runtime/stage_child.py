@@ -7,7 +7,7 @@ import contextlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attractor_nb.model.child import ChildSnapshot, spent
+from attractor_nb.model.child import ChildSnapshot, ListItem, spent
 from attractor_nb.model.events import (
     ChildEnded,
     ChildEvent,
@@ -21,7 +21,7 @@ from attractor_nb.model.events import (
 from attractor_nb.model.events.child_events import child_path
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import RunStatus
-from attractor_nb.runtime.handles.hosts import new_job
+from attractor_nb.runtime.handles.handle import new_job
 from attractor_nb.runtime.stored_execution import load_execution
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.engine.instruction_inbox import Instructions
-    from attractor_nb.model.child import ListItem
     from attractor_nb.protocols import Clock
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution

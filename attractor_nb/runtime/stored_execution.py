@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import contextlib
 from os import PathLike
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attractor_nb.collector import paused_collector
 from attractor_nb.decisions.log_history import counted_events
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
 from attractor_nb.engine.runner import RunOutcome
 from attractor_nb.errors import OptionError, RunError, RunNotFound, StorageError
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.events import PipelineInterrupted
-from attractor_nb.model.states import ENDED, LIVE
+from attractor_nb.model.states import ENDED, LIVE, as_result
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.execution import Execution, ExecutionT, child_places, of_kind
-from attractor_nb.runtime.handles.event_fold import Followed
 from attractor_nb.runtime.handles.handle import Work
 from attractor_nb.runtime.handles.recorded_state import (
     MAX_RESTART_HOPS,
@@ -30,10 +31,10 @@ from attractor_nb.runtime.handles.recorded_state import (
     restored_state,
     what_holds,
 )
-from attractor_nb.runtime.handles.run_result import RunResult
-from attractor_nb.runtime.past import RecordedDirectory, keep_loaded, stamp_of
+from attractor_nb.runtime.handles.run_result import Followed, RunResult
+from attractor_nb.runtime.past import KnownVisit, RecordedDirectory, keep_loaded, stamp_of
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.runtime.result_making import result_of
+from attractor_nb.runtime.workspace.worktree import worktree_facts
 from attractor_nb.source import SourceText
 from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.log.event_log import log_size
@@ -43,11 +44,14 @@ from attractor_nb.storage.stored_run import StoredRun, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
+    from attractor_nb.context import Context
     from attractor_nb.decisions.hindsight.journal import Journal
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.runtime.past import KnownVisit
+    from attractor_nb.runtime.workspace import worktree as worktree_changes
+else:
+    worktree_changes = later("attractor_nb.runtime.workspace.worktree")
+
 
 DefinitionT = TypeVar("DefinitionT", bound=Definition)
 ValueT = TypeVar("ValueT")
@@ -246,3 +250,41 @@ def without_places(run: Execution, journal: Journal, value: ValueT) -> ValueT:
     for place in places:
         value = place.without_in(value)
     return value
+
+
+# The result of a run that has stopped: made of the run, its state and its manifest, live or read again.
+#
+# It does not know how the run went on, nor what is done with the result.
+
+
+def result_of(
+    run: Execution,
+    followed: Followed,
+    state: RunState,
+    context: Context,
+    ended: RunOutcome,
+    manifest: Mapping[str, Any] | None = None,
+) -> RunResult:
+    """The result of a run that has stopped; its manifest is read where the caller does not have it."""
+    place = worktree_changes.place_facts(run.logs_root) if manifest is None else manifest
+    worktree = worktree_facts(place) or {}
+    return RunResult(
+        status=as_result(ended.status),
+        reason=redacted(ended.reason),
+        run_id=run.id,
+        logs_root=run.logs_root,
+        completed_nodes=tuple(state.completed),
+        node_outcomes=dict(state.outcomes),
+        visits=dict(state.visits),
+        context=context,
+        usage=state.usage,
+        usage_by_node=dict(state.usage_by_node),
+        duration=ended.duration,
+        next_node=state.next_node,
+        bound=state.bound,
+        graph=run.graph,
+        followed=followed,
+        read=run.read_stage_file,
+        workdir=Path(place["workdir"]) if place.get("workdir") else None,
+        branch=str(worktree.get("branch", "")),
+    )

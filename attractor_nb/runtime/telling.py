@@ -5,22 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.waiting_instructions import check_instruction
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.errors import RunError, RunLocked
 from attractor_nb.model.events import InstructionGiven
 from attractor_nb.model.instruction import InstructionReceipt
 from attractor_nb.model.states import RunStatus
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.answers_from_elsewhere import tell_elsewhere
-from attractor_nb.runtime.execution import in_engine
+from attractor_nb.runtime.execution import Execution, in_engine
 from attractor_nb.runtime.stored_execution import inner_run, load_execution
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import current_directory, has_event_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from attractor_nb.runtime.execution import Execution
 
 
 def tell(run: Execution, node: str | None, text: object, given_by: str) -> InstructionReceipt:

@@ -14,23 +14,19 @@ from attractor_nb.backends import is_provider
 from attractor_nb.backends.llm.tools import McpServers, check_tools
 from attractor_nb.decisions.mark_fold import TELLING, marks_of
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
+from attractor_nb.engine.attempt_spending import run_funds
 from attractor_nb.engine.debug_control import Debugging
 from attractor_nb.engine.event_stream import EventStream
-from attractor_nb.engine.funds import run_funds
 from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.instruction_inbox import Instructions
 from attractor_nb.engine.run_setup import RunSetup
 from attractor_nb.engine.runner import Runner
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.handlers.call_inputs import check_takes_attachments
-from attractor_nb.handlers.codergen import CodergenHandler
-from attractor_nb.handlers.fan_in import FanInHandler
-from attractor_nb.handlers.fan_out import ParallelHandler
+from attractor_nb.handlers.codergen import CodergenHandler, check_takes_attachments
+from attractor_nb.handlers.fan_out import FanInHandler, ParallelHandler
 from attractor_nb.handlers.function_stage import FunctionStageHandler
-from attractor_nb.handlers.handler_registry import HandlerRegistry
-from attractor_nb.handlers.manager_loop import ManagerLoopHandler
-from attractor_nb.handlers.points import ConditionalHandler, ExitHandler, StartHandler
-from attractor_nb.handlers.sub_pipeline import SubPipelineHandler
+from attractor_nb.handlers.handler_registry import ConditionalHandler, ExitHandler, HandlerRegistry, StartHandler
+from attractor_nb.handlers.manager_loop import ManagerLoopHandler, SubPipelineHandler
 from attractor_nb.handlers.tool import ToolHandler
 from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import resolve_interviewer
@@ -38,23 +34,34 @@ from attractor_nb.lazy_imports import later
 from attractor_nb.model.allowed_tools import declared_servers, read_allowed_tools
 from attractor_nb.model.events import InstructionGiven, PipelineStarted
 from attractor_nb.model.result_marks import ResultMarks
-from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
 from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES, FUNCTION_TYPE
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 from attractor_nb.processes import LocalProcesses
-from attractor_nb.protocols import ChecksGraphs
-from attractor_nb.runtime.begin import answers_of, describe_backend
+from attractor_nb.protocols import BackendLifetime, ChecksGraphs, CodergenBackend, Handler, Interviewer, Processes
+from attractor_nb.runtime.begin import Beginning, Seams, answers_of, describe_backend
 from attractor_nb.runtime.execution import kept_options
-from attractor_nb.runtime.handles.event_fold import Followed
 from attractor_nb.runtime.handles.handle import Work
-from attractor_nb.runtime.open_gates import tell
+from attractor_nb.runtime.handles.run_result import Followed, RunResult
 from attractor_nb.runtime.pins import read_breakpoints, read_pins
-from attractor_nb.runtime.plugs.cassette import Recording, answering_backend, on_tape, people_before, people_behind
-from attractor_nb.runtime.plugs.chosen_plugs import cache_of, feed_of, interviewer_of, trace
-from attractor_nb.runtime.plugs.executor import Plugs, check_shipping, shipped_plugs, shipping_of
-from attractor_nb.runtime.plugs.inherited import Inherited
+from attractor_nb.runtime.plugs.chosen_plugs import (
+    Inherited,
+    Plugs,
+    Recording,
+    answering_backend,
+    cache_of,
+    check_shipping,
+    feed_of,
+    interviewer_of,
+    on_tape,
+    people_before,
+    people_behind,
+    shipped_plugs,
+    shipping_of,
+    trace,
+)
 from attractor_nb.runtime.prepare.budget import check_budget
-from attractor_nb.runtime.wired_run import Wired
-from attractor_nb.runtime.workspace.workspace import InWorkspace, RunWorkplace, check_places
+from attractor_nb.runtime.wired_run import Wired, tell
+from attractor_nb.runtime.workspace.workspace import InWorkspace, RunWorkplace, Workspace, check_places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -63,13 +70,9 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.handlers import for_each
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.protocols import BackendLifetime, CodergenBackend, Handler, Interviewer, Processes
     from attractor_nb.runtime import child_runs, parent_run
-    from attractor_nb.runtime.begin import Beginning, Seams
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.runtime.handles.run_result import RunResult
     from attractor_nb.runtime.prepare.run_options import RunOptions
-    from attractor_nb.runtime.workspace.workspace import Workspace
     from attractor_nb.workers.shipping import Shipping
 else:
     for_each = later("attractor_nb.handlers.for_each")

@@ -16,13 +16,20 @@ from attractor_nb.logs import own_logger
 from attractor_nb.server.desk import RunDesk
 from attractor_nb.server.events import stream_events
 from attractor_nb.server.guard import Guard, Tickets, own_path
-from attractor_nb.server.idempotency import KeyClaim, Ledger
-from attractor_nb.server.openapi import openapi_document
-from attractor_nb.server.operations import OPERATIONS
+from attractor_nb.server.operations import OPERATIONS, Operation, openapi_document
 from attractor_nb.server.page import page_routes
 from attractor_nb.server.recovery import Recovery
 from attractor_nb.server.replies import Problem, Reply, internal_problem, problem_of, problem_response
-from attractor_nb.server.request_calls import Call, House, asked_of, read_body, read_query, read_values
+from attractor_nb.server.request_calls import (
+    Call,
+    House,
+    KeyClaim,
+    Ledger,
+    asked_of,
+    read_body,
+    read_query,
+    read_values,
+)
 from attractor_nb.server.streams.event_streams import Streams
 from attractor_nb.storage.files.document_files import DocumentFolder
 
@@ -32,7 +39,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from attractor_nb.server.operations import Operation
     from attractor_nb.server.server_settings import ServerSettings
 
 LOGGER = own_logger(__name__)

@@ -13,29 +13,27 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
+from attractor_nb.engine.time_limits import SystemClock, SystemRandomness
 from attractor_nb.errors import AttractorError, RunError
 from attractor_nb.model.vocabulary.isolation import WORKSPACE
 from attractor_nb.pipeline.run import Run
-from attractor_nb.runtime.workspace.worktree_changes import place_facts
+from attractor_nb.runtime.workspace.worktree import place_facts
 from attractor_nb.server.replies import Problem, stopping
-from attractor_nb.server.requests import Resumption
+from attractor_nb.server.requests import Fork, Resumption, Submission
 from attractor_nb.server.server_runs import StartedRuns, locked_elsewhere, run_place
 from attractor_nb.source import SourceText
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.manifest_file import ABANDONED
 from attractor_nb.storage.run_directory import new_run_directory, run_directory_name
-from attractor_nb.storage.run_lists.listing import summarize
+from attractor_nb.storage.run_lists.listing import RunSummary, summarize
 from attractor_nb.storage.run_lists.run_index import list_runs
-from attractor_nb.storage.run_status import ABANDONED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from pathlib import Path
 
     from attractor_nb.pipeline.pipeline import Pipeline
-    from attractor_nb.server.requests import Fork, Submission
     from attractor_nb.server.response_models import WaitingQuestion
-    from attractor_nb.storage.run_lists.listing import RunSummary
 
 POSTED: Final = "a posted source"
 """The origin of what comes by a request."""

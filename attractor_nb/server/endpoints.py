@@ -9,10 +9,12 @@ from attractor_nb.lazy_imports import later
 from attractor_nb.model.question import BY_PAGE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.declared_inputs import plain_inputs
-from attractor_nb.server.answers import run_status_answers, stage_files_answers
-from attractor_nb.server.answers.gate_answers import all_questions, questions_here, questions_of, take_answer
+from attractor_nb.server.answers import run_answers
+from attractor_nb.server.answers.run_answers import all_questions, questions_here, questions_of, take_answer
 from attractor_nb.server.desk import posted_pipeline
-from attractor_nb.server.lint_answers import (
+from attractor_nb.server.replies import (
+    Problem,
+    Reply,
     mended,
     plain_finding,
     plain_outline,
@@ -20,7 +22,6 @@ from attractor_nb.server.lint_answers import (
     plain_syntax_error,
     renamed,
 )
-from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.server.response_models import (
     Accepted,
     Cancelling,
@@ -52,19 +53,19 @@ def list_pipelines(call: Call) -> Reply:
     desk, query = call.house.desk, call.query
     found = desk.summaries()
     part = found[query.offset : query.offset + query.limit]
-    lines = [run_status_answers.line_of(desk, summary) for summary in part]
+    lines = [run_answers.line_of(desk, summary) for summary in part]
     return Reply(PipelineList(pipelines=lines, total=len(found), offset=query.offset))
 
 
 def get_pipeline(call: Call) -> Reply:
     """How a run stands."""
-    return Reply(run_status_answers.status_of(call.house.desk, call.path["id"]))
+    return Reply(run_answers.status_of(call.house.desk, call.path["id"]))
 
 
 def get_status(call: Call) -> Reply:
     """How a run stands, the newest if none is named."""
     desk = call.house.desk
-    return Reply(run_status_answers.status_of(desk, call.query.id or _newest(call)))
+    return Reply(run_answers.status_of(desk, call.query.id or _newest(call)))
 
 
 def cancel(call: Call) -> Reply:
@@ -89,7 +90,7 @@ def fork(call: Call) -> Reply:
 
 def get_graph(call: Call) -> Reply:
     """The graph with its present states."""
-    return run_status_answers.graph_of(call.house.desk.run(call.path["id"]), call.query.format)
+    return run_answers.graph_of(call.house.desk.run(call.path["id"]), call.query.format)
 
 
 def get_questions(call: Call) -> Reply:
@@ -145,45 +146,45 @@ def short_answer(call: Call) -> Reply:
 
 def get_checkpoint(call: Call) -> Reply:
     """The newest checkpoint."""
-    return Reply(run_status_answers.checkpoint_of(call.house.desk, call.path["id"]))
+    return Reply(run_answers.checkpoint_of(call.house.desk, call.path["id"]))
 
 
 def get_context(call: Call) -> Reply:
     """The context as it is now."""
-    return Reply(run_status_answers.context_of(call.house.desk, call.path["id"]))
+    return Reply(run_answers.context_of(call.house.desk, call.path["id"]))
 
 
 def get_stage(call: Call) -> Reply:
     """What is known of a stage."""
-    return Reply(stage_files_answers.plain_stage(call.house.desk.run(call.path["id"]), call.path["node"], call.query))
+    return Reply(run_answers.plain_stage(call.house.desk.run(call.path["id"]), call.path["node"], call.query))
 
 
 def get_stage_file(call: Call) -> Reply:
     """A file of a stage."""
     run, path = call.house.desk.run(call.path["id"]), call.path
-    return Reply(stage_files_answers.stage_file(run, path["node"], path["name"], call.query))
+    return Reply(run_answers.stage_file(run, path["node"], path["name"], call.query))
 
 
 def get_inspection(call: Call) -> Reply:
     """What the inspector of a front-end shows."""
-    return Reply(stage_files_answers.inspection_of(call.house.desk.run(call.path["id"]), call.query))
+    return Reply(run_answers.inspection_of(call.house.desk.run(call.path["id"]), call.query))
 
 
 def get_artifacts(call: Call) -> Reply:
     """The artifacts of a run."""
     run_id = call.path["id"]
-    return Reply(stage_files_answers.artifacts_of(run_id, run_status_answers.current_place(call.house.desk, run_id)))
+    return Reply(run_answers.artifacts_of(run_id, run_answers.current_place(call.house.desk, run_id)))
 
 
 def get_artifact(call: Call) -> Reply:
     """The value of an artifact."""
-    place = run_status_answers.current_place(call.house.desk, call.path["id"])
-    return Reply({"id": call.path["artifact"], "value": stage_files_answers.artifact_of(place, call.path["artifact"])})
+    place = run_answers.current_place(call.house.desk, call.path["id"])
+    return Reply({"id": call.path["artifact"], "value": run_answers.artifact_of(place, call.path["artifact"])})
 
 
 def get_session(call: Call) -> Reply:
     """The status of a run's branches as a session of agents."""
-    return Reply(stage_files_answers.session_of(call.house.desk.place(call.path["id"])))
+    return Reply(run_answers.session_of(call.house.desk.place(call.path["id"])))
 
 
 def validate(call: Call) -> Reply:
@@ -230,11 +231,11 @@ def _begun(call: Call) -> Reply | None:
     desk, run_id = call.house.desk, call.claim.run_id
     if not run_id or not has_event_log(desk.root / run_id):
         return None
-    return _accepted(call, run_id, run_status_answers.status_of(desk, run_id).status, 201)
+    return _accepted(call, run_id, run_answers.status_of(desk, run_id).status, 201)
 
 
 def _accepted(call: Call, run_id: str, status: str, code: int) -> Reply:
-    reply = Accepted(id=run_id, status=status, links=run_status_answers.links_of(run_id))
+    reply = Accepted(id=run_id, status=status, links=run_answers.links_of(run_id))
     return Reply(reply, code, headers={"Location": f"{call.to_root}pipelines/{run_id}"})
 
 

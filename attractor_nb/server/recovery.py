@@ -24,17 +24,15 @@ from attractor_nb.model.events import (
     StageEnd,
     StageStarted,
 )
-from attractor_nb.server.desk import WAITS
+from attractor_nb.server.desk import WAITS, RunDesk
 from attractor_nb.server.replies import Problem
-from attractor_nb.server.streams.event_reader import EventReader
+from attractor_nb.server.streams.channel import EventReader, Recorded
 from attractor_nb.storage.log.lock import read_owner
-from attractor_nb.storage.run_status import ABANDONED
+from attractor_nb.storage.manifest_file import ABANDONED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.server.desk import RunDesk
-    from attractor_nb.server.streams.event_reader import Recorded
 
 LOGGER = own_logger(__name__)
 AT_A_TIME: Final = 2

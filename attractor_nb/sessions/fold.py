@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import IllegalTransition, OptionError
-from attractor_nb.model.nearest_name import did_you_mean, nearest
 from attractor_nb.model.session import (
     AGENT_TRANSITIONS,
     SOURCES,
@@ -24,6 +23,7 @@ from attractor_nb.model.session import (
     summary_of,
     wave_status,
 )
+from attractor_nb.model.texts import did_you_mean, nearest
 from attractor_nb.storage.files.strict_json import json_bytes, read_json
 from attractor_nb.storage.sealed_file import wrong_shape
 

@@ -16,19 +16,23 @@ import msgspec
 from msgspec.structs import replace
 
 from attractor_nb.errors import OptionError, StorageError
-from attractor_nb.model.calls.call_content import COMMAND_CALL, MODEL_CALL, QUESTION, CallInputs
-from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
+from attractor_nb.model.calls.call_content import (
+    COMMAND_CALL,
+    MODEL_CALL,
+    QUESTION,
+    CallInputs,
+    CallPlace,
+    RecordedCall,
+)
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.files.atomic import read_plain_file, write_whole
-from attractor_nb.storage.files.disk import storage_error
+from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 from attractor_nb.storage.run_directory import make_directory
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
-
-    from attractor_nb.storage.files.disk import Disk
 
 FORMAT: Final = "attractor_cassette"
 VERSION: Final = 1

@@ -7,31 +7,39 @@ needs. Nothing is changed here, and a live owner may go on writing.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from attractor_nb.errors import CheckpointCorrupt, RunNotFound
+from attractor_nb.errors import CheckpointCorrupt, RunNotFound, StorageError
+from attractor_nb.model.events import ChildStarted, Event, StageStarted
 from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.storage.attempt_files import read_stage_text
-from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
-from attractor_nb.storage.files.atomic import read_plain_file
-from attractor_nb.storage.files.disk import storage_error
+from attractor_nb.storage.checkpoint_file import (
+    CHECKPOINT_NAME,
+    find_legacy_checkpoints,
+    read_checkpoint,
+    read_legacy_checkpoint,
+)
+from attractor_nb.storage.child_directories import keep_source
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
+from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
-from attractor_nb.storage.log.lock import is_owned, read_owner
-from attractor_nb.storage.manifest_file import MANIFEST_NAME, manifest_from_events, read_manifest
+from attractor_nb.storage.log.lock import LOCK_NAME, OWNER_NAME, is_owned, read_owner
+from attractor_nb.storage.manifest_file import MANIFEST_NAME, current_status, manifest_from_events, read_manifest
 from attractor_nb.storage.map_directory import is_map, map_is_no_run
-from attractor_nb.storage.older_checkpoints import find_legacy_checkpoints, read_legacy_checkpoint
-from attractor_nb.storage.run_directory import SOURCE_NAME
-from attractor_nb.storage.run_status import current_status
+from attractor_nb.storage.run_directory import SOURCE_NAME, THREADS_NAME, VISITS_NAME, WORKSPACE_NAME, RunDirectory
+from attractor_nb.storage.stages.artifact_store import ARTIFACTS_NAME
 from attractor_nb.storage.stages.branch_directories import BranchNames, places_of
-from attractor_nb.storage.stages.stage_names import recorded_name
+from attractor_nb.storage.stages.stage_names import StageNames, recorded_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from attractor_nb.storage.log.event_lines import LogScan
+
 
 MAX_SOURCE_BYTES = 64 * 1024 * 1024
 _SEE_DOCTOR = "attractor-nb doctor RUN_DIR says what can be saved"
@@ -210,3 +218,145 @@ def _read_legacy(logs_root: Path) -> StoredRun:
         is_legacy=True,
         problems=tuple(damages if manifest is None else problems + damages),
     )
+
+
+# What a fork takes with it from its parent's directory: the evidence and the values of the way until there.
+#
+# It is read, and nothing there is changed or locked: the parent may be running. What belongs to visits that
+# came later is left behind.
+
+MAX_BYTES: Final = 1024 * 1024 * 1024
+MAX_TRIES: Final = 5
+"""How often files are read again that a running parent moved meanwhile."""
+_OWNERS: Final = frozenset({LOCK_NAME, OWNER_NAME})
+_Stage = tuple[str, str]
+"""Path of the branch, and the node."""
+_Attempt = tuple[int, int]
+
+
+def copied_files(stored: StoredRun, counted: Sequence[Event]) -> dict[str, bytes]:
+    """The files of a run that a fork has, too, by their path in its directory.
+
+    Args:
+        stored: The parent's directory.
+        counted: The events of it that the fork has.
+    """
+    for _ in range(MAX_TRIES):
+        events = read_log(stored.logs_root).events
+        try:
+            files = dict(_all_files(stored, events, counted))
+        except FileNotFoundError:  # a parent that runs has moved it
+            continue
+        if _attempts(read_log(stored.logs_root).events) == _attempts(events):
+            return files
+    raise StorageError(
+        f"{stored.logs_root} begins stages faster than their files can be copied",
+        path=str(stored.logs_root),
+        hint="fork it when it waits or has ended",
+    )
+
+
+def _all_files(stored: StoredRun, events: Sequence[Event], counted: Sequence[Event]) -> Iterator[tuple[str, bytes]]:
+    room = MAX_BYTES
+    root = stored.logs_root
+    for source, target in _pairs(stored, events, counted):
+        data = read_plain_file(root / source, max_bytes=room)
+        if data is None:
+            raise FileNotFoundError(source)
+        room -= len(data)
+        yield target, data
+
+
+def _pairs(stored: StoredRun, events: Sequence[Event], counted: Sequence[Event]) -> Iterator[tuple[str, str]]:
+    """Each file that is copied: its path there, and its path in the fork."""
+    root = stored.logs_root
+    there, here = _attempts(events), _attempts(counted)
+    plain = StageNames(stored.manifest.get("stage_directories", {}))
+    sources = plain, BranchNames(places_of(events))
+    targets = plain, BranchNames(places_of(counted))
+    for stage, valid in here.items():
+        places = _place(sources, stage), _place(targets, stage)
+        yield from _stage_pairs(root, *places, there[stage], valid)
+    for name in _files_below(root, ARTIFACTS_NAME):
+        yield name, name
+    for folder in (THREADS_NAME, WORKSPACE_NAME):
+        yield from ((name, name) for name in _files_below(root, folder))
+    for place in dict.fromkeys(event.child_root for event in counted if isinstance(event, ChildStarted)):
+        if place and not place.startswith("/") and ".." not in place.split("/"):
+            yield from ((name, name) for name in _files_below(root, place))
+
+
+def _stage_pairs(
+    root: Path, source: str, target: str, there: Sequence[_Attempt], valid: Sequence[_Attempt]
+) -> Iterator[tuple[str, str]]:
+    """The files of a stage: those of its latest attempt that counts in its directory, the others under it."""
+    latest = valid[-1]
+    wanted = {f"{visit}.{attempt}" for visit, attempt in valid}
+    visits = f"{source}/{VISITS_NAME}/"
+    is_own = there[-1] == latest
+    home = f"{source}/" if is_own else f"{visits}{latest[0]}.{latest[1]}/"
+    for name in _files_below(root, source):
+        if name.startswith(home) and not (is_own and name.startswith(visits)):
+            yield name, f"{target}/{name.removeprefix(home)}"
+        elif name.startswith(visits):
+            inside = name.removeprefix(visits)
+            if inside.partition("/")[0].partition("-")[0] in wanted:
+                yield name, f"{target}/{VISITS_NAME}/{inside}"
+
+
+def _attempts(events: Iterable[Event]) -> dict[_Stage, list[_Attempt]]:
+    """The attempts of each stage, in their order."""
+    found: dict[_Stage, list[_Attempt]] = {}
+    for event in events:
+        if isinstance(event, StageStarted):
+            found.setdefault((event.branch, event.name), []).append((event.visit, event.attempt))
+    return found
+
+
+def _place(names: tuple[StageNames, BranchNames], stage: _Stage) -> str:
+    """Where a stage is in its run directory."""
+    plain, in_branches = names
+    branch, node_id = stage
+    return "/".join(in_branches.names_of(branch, node_id)) if branch else plain.name_of(node_id)
+
+
+def _files_below(root: Path, place: str) -> list[str]:
+    """The plain files below a place in a run directory, by their path from it; links lead nowhere."""
+    found: list[str] = []
+    folder = root / place
+    if not folder.is_dir() or folder.is_symlink():
+        return found
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise storage_error(error, "read", folder) from error
+
+    for directory, folders, names in os.walk(folder, onerror=refuse):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(directory, name)
+            if name in _OWNERS or name.startswith(TEMPORARY_PREFIX):
+                continue
+            if stat.S_ISREG(path.lstat().st_mode):
+                found.append(path.relative_to(root).as_posix())
+    return found
+
+
+# The texts of the pipelines that a run and its children execute, as its directory keeps them.
+#
+# It does not know what they say.
+
+
+def write_sources(
+    disk: Disk, root: RunDirectory, text: str, child_texts: Mapping[str, str], *, is_synced: bool
+) -> None:
+    """Write the source of a run, and those of its children by the places of their runs."""
+    data = text.encode("utf-8", "surrogatepass")
+    write_whole(disk, root.descriptor, SOURCE_NAME, data, directory=root.path, is_synced=is_synced)
+    for home, child_text in child_texts.items():
+        keep_source(disk, root.path / home, child_text, is_synced=is_synced)
+
+
+def source_of(root: RunDirectory) -> str:
+    """The source of a run that this process owns."""
+    return (root.path / SOURCE_NAME).read_bytes().decode("utf-8", "surrogatepass")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.terminal_text import shown
+from attractor_nb.model.texts import shown
 from attractor_nb.views.drawings.theme import root_class
 from attractor_nb.views.markup import element, style_sheet
 from attractor_nb.views.output_styles import inspection_css
-from attractor_nb.views.texts.prose import prose_of
-from attractor_nb.views.texts.prose_html import prose_css, prose_html
+from attractor_nb.views.texts.prose import prose_css, prose_html, prose_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.terminal_text import shown
+from attractor_nb.model.texts import shown
 from attractor_nb.views.markup import clean
 
 if TYPE_CHECKING:

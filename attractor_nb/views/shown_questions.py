@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from attractor_nb.decisions.answers.form_answers import form_words
-from attractor_nb.model.events import InterviewTimeout
+from attractor_nb.decisions.answers.gate_choices import form_words
+from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout
 from attractor_nb.model.question import QuestionType, who_answered
-from attractor_nb.model.vocabulary.labels import label_text
+from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.views.texts.prose import prose_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 
 
 def plain_question(event: InterviewStarted, *, key: str = "", about: str = "", resume: str = "") -> dict[str, Any]:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import OptionError, RetryableError, StageError, TerminalError
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.processes import CommandOutput
-from attractor_nb.protocols import DescribesCalls, answers_only, takes_attachments
+from attractor_nb.protocols import CodergenBackend, DescribesCalls, Handler, answers_only, takes_attachments
 from attractor_nb.redaction import holds_secret
 from attractor_nb.stage import current_stage
-from attractor_nb.workers.task import COMMAND, HANDLER, PROMPT, plain_graph, plain_node
+from attractor_nb.workers.task import COMMAND, HANDLER, PROMPT, StageReport, plain_graph, plain_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.protocols import CodergenBackend, Handler
     from attractor_nb.workers.shipping import Shipping
-    from attractor_nb.workers.task import StageReport
 
 
 def check_executor(executor: object) -> None:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from attractor_nb.model.graph import Edge, Graph, Node
-from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.value_forms import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
+    from attractor_nb.model.vocabulary.attribute_table import AttrValue
 
 MAX_RETURNED_BYTES: Final = 64 * 1024 * 1024
 """Of all files of a stage together; what is over it stays behind, and is named."""
@@ -67,7 +67,7 @@ class StageTask(_Plain):
     kind: str  #: ``command``, ``prompt``, ``handler`` or ``row``.
     #: What is to be done, by kind. ``command``: command, environment, stdin. ``prompt``: node, prompt, context and the
     #: backend's name, empty when it travels beside the task. ``handler``: node, context, and the graph as far as the
-    #: node's edges reach. ``row``: see ``maps.row_worker``.
+    #: node's edges reach. ``row``: see ``maps.row_run``.
     work: Mapping[str, Any]
     #: What the attempt of a stage knows of itself: ``SCOPE_NAMES``.
     scope: Mapping[str, Any] = field(default_factory=dict[str, Any])

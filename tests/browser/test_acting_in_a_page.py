@@ -9,7 +9,7 @@ import pytest
 from attractor_nb import Pipeline
 from attractor_nb.pipeline.run_actions import ActionDesk
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 
 pytestmark = pytest.mark.browser

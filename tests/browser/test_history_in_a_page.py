@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Usage, runs
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.notebook.history_view import HistoryDesk
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.testing import ManualClock
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 
 pytestmark = pytest.mark.browser

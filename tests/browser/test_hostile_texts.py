@@ -17,8 +17,8 @@ import pytest
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, diff, runs
 from attractor_nb.languages.dot import write_dot
-from attractor_nb.languages.dot.literals import quote
-from attractor_nb.model.calls.response import Response
+from attractor_nb.languages.dot.writer import quote
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.graph import Graph, Node
 from attractor_nb.notebook.history_view import HistoryDesk
@@ -28,11 +28,10 @@ from attractor_nb.studio.edit.editor_desk import EditorDesk
 from attractor_nb.studio.inspect.inspect_run import answer_inspection, inspect_stage
 from attractor_nb.studio.replay.replay_frames import replay_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.findings_table import findings_html
-from attractor_nb.views.texts.prose import prose_of
-from attractor_nb.views.texts.prose_html import prose_css, prose_html
+from attractor_nb.views.texts.prose import prose_css, prose_html, prose_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 

@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field
 from attractor_nb import FunctionBackend, Outcome, Pipeline, diff, runs
 from attractor_nb.handlers.named_models import named_form
 from attractor_nb.maps.map_view import MapView, map_html
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Usage
@@ -33,7 +33,7 @@ from attractor_nb.studio.edit.editor_desk import EditorDesk
 from attractor_nb.studio.inspect.inspect_run import answer_inspection, inspect_stage
 from attractor_nb.studio.replay.replay_frames import replay_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.findings_table import findings_html
 from attractor_nb.views.session_table import session_html

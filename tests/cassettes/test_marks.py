@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb import Pipeline
-from attractor_nb.cassettes.recorded_forms import Marks, place_of
+from attractor_nb.cassettes.tape import Marks, place_of
 from attractor_nb.errors import OptionError
 from attractor_nb.stage import StageScope
 

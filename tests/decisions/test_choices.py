@@ -15,7 +15,7 @@ from attractor_nb.decisions.answers.gate_choices import (
     side_of,
 )
 from attractor_nb.decisions.routing import Seen, select_edge
-from attractor_nb.engine import handed_in
+from attractor_nb.engine import gates
 from attractor_nb.errors import AnswerRefused
 from attractor_nb.interviewers.unattended import answer_of
 from attractor_nb.model.events import InterviewCompleted
@@ -308,13 +308,13 @@ def test_ruling_23_a_default_of_yes_or_no_is_the_word(wanted, value):
 @pytest.mark.parametrize("word", ["timeout", "skipped"])
 def test_ruling_23_a_typed_word_is_never_a_timeout_or_a_skip(word):
     asked = asked_of(offered("go", word))
-    for answer in (handed_in.given_answer(asked, word, ""), answer_of(word, asked, "x"), answer_of([word], asked, "x")):
+    for answer in (gates.given_answer(asked, word, ""), answer_of(word, asked, "x"), answer_of([word], asked, "x")):
         checked = check_answer(asked, answer)
         assert checked.selected_option.label == word
         assert not (checked.is_timeout)
         assert not (checked.is_skipped)
     with pytest.raises(AnswerRefused):
-        check_answer(GATE, handed_in.given_answer(GATE, word, ""))
+        check_answer(GATE, gates.given_answer(GATE, word, ""))
     assert check_answer(FREE, answer_of(word, FREE, "x")).text == word
     assert not (answer_of(word, FREE, "x").is_timeout)
     assert not (answer_of(word, FREE, "x").is_skipped)
@@ -323,10 +323,10 @@ def test_ruling_23_a_typed_word_is_never_a_timeout_or_a_skip(word):
 
 def test_ruling_23_a_recorded_answer_goes_by_its_label_where_the_keys_have_changed():
     recorded = InterviewCompleted(duration=1.0, answer="1", label="10")
-    found = handed_in.recorded_answer(recorded, asked_of(offered("10", "5", "1")))
+    found = gates.recorded_answer(recorded, asked_of(offered("10", "5", "1")))
     assert found.selected_option.label == "10"
 
 
 def test_ruling_23_a_target_of_a_yes_no_gate_is_the_word_that_leads_there():
     asked = Question("Q", QuestionType.YES_NO, metadata={"targets": {"yes": "ship", "no": "yank"}})
-    assert check_answer(asked, handed_in.given_answer(asked, "yank", "")).value == "no"
+    assert check_answer(asked, gates.given_answer(asked, "yank", "")).value == "no"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attractor_nb.decisions.failure_routes import end_reason, next_step
-from attractor_nb.decisions.routing import Seen
+from attractor_nb.decisions.routing import Seen, end_reason, next_step
 from attractor_nb.model.outcome import Outcome, StageStatus
 
 DIAMOND = {"shape": "diamond"}

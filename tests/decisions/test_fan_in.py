@@ -16,7 +16,7 @@ from attractor_nb.decisions.fan_outs.fan_in_choice import (
     read_choice,
     winner_updates,
 )
-from attractor_nb.handlers.verdicts import json_values
+from attractor_nb.handlers.codergen import json_values
 from attractor_nb.model.branch import BranchResult
 from attractor_nb.model.outcome import StageStatus
 

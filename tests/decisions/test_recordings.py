@@ -4,8 +4,7 @@ import pytest
 
 from attractor_nb.decisions.replays.recorded_answers import answer_of, plain_answer, question_inputs, question_of
 from attractor_nb.decisions.replays.recordings import find_call, miss_report, shortened
-from attractor_nb.model.calls.call_content import CallInputs
-from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
+from attractor_nb.model.calls.call_content import CallInputs, CallPlace, RecordedCall
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
 
 MAX_SHORT = 300

@@ -4,7 +4,7 @@ import pytest
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.commits import commit_record
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.decisions.routing import Seen
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of

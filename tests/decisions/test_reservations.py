@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.limits.bounds import Reached
-from attractor_nb.decisions.limits.reservations import Account, Claim, Reservations
+from attractor_nb.decisions.limits.bounds import Account, Claim, Reached, Reservations
 from attractor_nb.model.outcome import Usage
 
 

@@ -20,7 +20,7 @@ from attractor_nb.decisions.effects import (
     Wait,
 )
 from attractor_nb.decisions.limits.bounds import bounds_of
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import traverse
 from attractor_nb.engine.runner import mirror_graph

@@ -2,7 +2,7 @@
 
 Usage: python tests/engine/interleavings.py [--branches N] [--stages N] [--jobs N] [--every N]
 
-The real branches run (``engine.branch_walks.FanOut``, ``traverse_branch``, ``RunState``, ``Context``) on a loop
+The real branches run (``engine.walking.FanOut``, ``traverse_branch``, ``RunState``, ``Context``) on a loop
 whose only outside world is a scheduler: when nothing can go on, it lets one of the waiting stages end. Each run
 is looked at in three ways: what it came to under each policy, whether the log folds to the state that the live
 run had, and whether a run that is cut off somewhere and goes on from its log repeats nothing and comes to the same.
@@ -35,9 +35,9 @@ from msgspec import Struct
 from attractor_nb.context import Context
 from attractor_nb.decisions.effects import StageResult
 from attractor_nb.decisions.fan_outs.branch_policies import FanOutPolicy, judged, kept, settled
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.decisions.run_state import RunState
-from attractor_nb.engine.branch_walks import FanOut
+from attractor_nb.engine.walking import FanOut
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.events import ParallelBranchCompleted, ParallelBranchStarted, StageEnd, StageStarted
 from attractor_nb.model.outcome import Outcome, StageStatus

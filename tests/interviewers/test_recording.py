@@ -9,8 +9,7 @@ import pytest
 from attractor_nb.decisions.replays.recorded_answers import question_inputs
 from attractor_nb.errors import OptionError, StorageError, TerminalError
 from attractor_nb.interviewers import AutoApproveInterviewer, QueueInterviewer, RecordingInterviewer, ReplayInterviewer
-from attractor_nb.model.calls.call_content import CallInputs
-from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
+from attractor_nb.model.calls.call_content import CallInputs, CallPlace, RecordedCall
 from attractor_nb.model.question import Answer, Option, Question
 from attractor_nb.storage.cassette_file import Cassette, write_cassette
 from attractor_nb.storage.files.disk import Disk

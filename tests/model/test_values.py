@@ -19,11 +19,10 @@ from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.instruction import Instruction
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
 from attractor_nb.model.result_marks import ResultMarks
-from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
-from attractor_nb.model.vocabulary.attribute_table import TABLE
+from attractor_nb.model.vocabulary.attribute_table import TABLE, AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import attribute, coerce
-from attractor_nb.model.vocabulary.duration import Duration, parse_duration
 from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE, type_of_shape
+from attractor_nb.model.vocabulary.value_forms import Duration, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,8 @@ from pydantic import BaseModel
 from attractor_nb import Pipeline, gates
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout
-from attractor_nb.notebook.live.gate_card import GateCards, HandedIn
-from attractor_nb.notebook.live.gate_inbox import LiveInbox
-from attractor_nb.runtime.open_gates import listen
+from attractor_nb.notebook.live.gate_card import GateCards, HandedIn, LiveInbox
+from attractor_nb.runtime.wired_run import listen
 from attractor_nb.testing import ScriptedBackend
 from attractor_nb.views.shown_questions import plain_question, settled_words
 

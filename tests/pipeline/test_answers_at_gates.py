@@ -18,7 +18,7 @@ from attractor_nb.interviewers.unattended import SequentialInterviewer
 from attractor_nb.model.events import InterviewCompleted
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
-from attractor_nb.server.answers.gate_answers import all_questions, take_answer
+from attractor_nb.server.answers.run_answers import all_questions, take_answer
 from attractor_nb.server.desk import RunDesk
 from attractor_nb.server.requests import Answer
 from attractor_nb.storage.answer_box import AnswerReply

@@ -11,8 +11,7 @@ import pytest
 
 from attractor_nb import FunctionBackend, Pipeline
 from attractor_nb.errors import RunInterrupted
-from attractor_nb.runtime.handles.handle import Handle, RunStopped, Work
-from attractor_nb.runtime.handles.hosts import HostedTask, live_jobs, new_job
+from attractor_nb.runtime.handles.handle import Handle, HostedTask, RunStopped, Work, live_jobs, new_job
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.testing import ScriptedBackend
 
@@ -88,7 +87,7 @@ def test_a_start_that_is_broken_off_gives_its_directory_up(tmp_path, broken, bef
 
 def test_a_resume_of_the_older_layout_that_is_broken_off_gives_its_new_directory_up(tmp_path, broken):
     legacy_run(tmp_path / "old")
-    broken("runtime.latest_state._place_legacy")
+    broken("runtime.stored_state._place_legacy")
     with pytest.raises(BrokenOff) as told:
         one_stage().resume(tmp_path / "old", runs_dir=tmp_path / "runs")
     assert told.value.__traceback__ is not None, "what the start had made is still alive"

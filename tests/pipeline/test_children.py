@@ -14,7 +14,7 @@ from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage, load_pipeli
 from attractor_nb.cli.answer_gate import record_answer
 from attractor_nb.cli.option_choices import GivenAnswer
 from attractor_nb.errors import RunLocked, StorageError, UntrustedSource, ValidationError
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import (
     ChildEnded,
     ChildEvent,

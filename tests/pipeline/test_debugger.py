@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Run
-from attractor_nb.engine.debug_desk import DebugDesk
+from attractor_nb.engine.debug_control import DebugDesk
 from attractor_nb.errors import ContextValueError, OptionError, RunError, RunStands
 from attractor_nb.model.events import DebuggerChanged, DebuggerMoved, DebuggerStopped, RunWarning, StageCompleted
 from attractor_nb.runtime.handles import handle

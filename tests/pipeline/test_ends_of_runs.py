@@ -12,9 +12,8 @@ from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.spec_names import run_pipeline
-from attractor_nb.runtime.handles.event_fold import Followed
-from attractor_nb.runtime.handles.handle import Work
-from attractor_nb.runtime.handles.hosts import HostedTask
+from attractor_nb.runtime.handles.handle import HostedTask, Work
+from attractor_nb.runtime.handles.run_result import Followed
 
 LIMIT_SECONDS = 60
 SOURCE = """digraph g {

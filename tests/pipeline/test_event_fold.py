@@ -2,7 +2,7 @@
 
 from attractor_nb.model.events import CheckpointSaved, StageCompleted, StageOutput, StageStarted
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.runtime.handles.event_fold import MOST_WAITING, Followed
+from attractor_nb.runtime.handles.run_result import MOST_WAITING, Followed
 from attractor_nb.views.folding import take_event
 from attractor_nb.views.state import RunView
 

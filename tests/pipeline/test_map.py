@@ -18,7 +18,7 @@ from attractor_nb.errors import (
     UntrustedSource,
     ValidationError,
 )
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.sessions import SessionRecorder
 from attractor_nb.storage.map_directory import MAP_NAME, read_inputs, read_map
 
@@ -359,7 +359,7 @@ def test_columns_that_make_no_inputs_are_refused():
 
 
 def test_rows_without_end_are_refused(monkeypatch):
-    from attractor_nb.maps import map_options as inputs
+    from attractor_nb.maps import map_work as inputs
 
     monkeypatch.setattr(inputs, "MAX_ROWS", 10)
     with pytest.raises(OptionError, match="more than 10 rows"):
@@ -676,7 +676,7 @@ def test_rows_are_agents_of_a_session(tmp_path):
 def test_a_row_can_be_run_from_plain_data_alone(tmp_path):
     import pickle
 
-    from attractor_nb.maps.row_worker import perform_row
+    from attractor_nb.maps.row_run import perform_row
     from attractor_nb.workers.task import FORM
 
     work = {

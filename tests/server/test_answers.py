@@ -4,9 +4,7 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.errors import CheckpointCorrupt, SessionNotFound, StorageError
-from attractor_nb.server.answers.gate_answers import all_questions, questions_of
-from attractor_nb.server.answers.run_status_answers import status_of
-from attractor_nb.server.answers.stage_files_answers import artifacts_of, session_of
+from attractor_nb.server.answers.run_answers import all_questions, artifacts_of, questions_of, session_of, status_of
 from attractor_nb.server.desk import RunDesk
 from attractor_nb.sessions import create_session
 from attractor_nb.storage.run_directory import RunDirectory

@@ -18,8 +18,7 @@ from attractor_nb.server.guard import Tickets
 from attractor_nb.server.replies import Problem
 from attractor_nb.server.server_settings import ServerSettings
 from attractor_nb.server.streams import channel as channel_module
-from attractor_nb.server.streams.channel import RunChannel
-from attractor_nb.server.streams.event_reader import EventReader
+from attractor_nb.server.streams.channel import EventReader, RunChannel
 from attractor_nb.server.streams.event_streams import Streams
 from attractor_nb.storage.log.event_log import read_log
 
@@ -118,7 +117,7 @@ def test_random_drops_of_many_consumers_make_no_gap_and_no_duplicate(client, roo
 
 
 def whole_end(place):
-    from attractor_nb.storage.run_status import read_last_event
+    from attractor_nb.storage.manifest_file import read_last_event
 
     last = read_last_event(place)
     is_end = last is not None and last.type in {"PipelineCompleted", "PipelineFailed"}

@@ -21,7 +21,7 @@ from attractor_nb.model.events import InterviewStarted, PipelineResumed, StageCo
 from attractor_nb.server.desk import WAITS, RunDesk
 from attractor_nb.server.recovery import Recovery, has_come_to_something
 from attractor_nb.server.replies import Problem, stopping
-from attractor_nb.server.streams.event_reader import Recorded
+from attractor_nb.server.streams.channel import Recorded
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import read_owner
 from tests import warm

@@ -10,7 +10,7 @@ import pytest
 from attractor_nb import Pipeline
 from attractor_nb.errors import RunLocked, RunNotFound, StorageError
 from attractor_nb.server import server_runs
-from attractor_nb.server.answers.gate_answers import take_answer
+from attractor_nb.server.answers.run_answers import take_answer
 from attractor_nb.server.desk import RunDesk
 from attractor_nb.server.replies import Problem
 from attractor_nb.server.requests import Answer, Resumption

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from attractor_nb.server.answers import gate_answers
+from attractor_nb.server.answers import run_answers
 from attractor_nb.server.desk import RunDesk
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
 from attractor_nb.storage.log.lock import is_owned
@@ -90,14 +90,14 @@ def test_what_lies_still_is_read_once_for_its_questions(root, client_of, sources
         client.wait_for(client.submit(sources.gate), "InterviewStarted")
     monkeypatch.setattr(run_index, "SETTLED_NS", 0)  # nobody writes any more
     desk, read = RunDesk(root, 1), []
-    monkeypatch.setattr(gate_answers, "read_log", lambda place: read.append(place) or read_log(place))
+    monkeypatch.setattr(run_answers, "read_log", lambda place: read.append(place) or read_log(place))
     for _ in range(3):
-        [asked] = gate_answers.all_questions(desk, desk.summaries())
+        [asked] = run_answers.all_questions(desk, desk.summaries())
         assert (asked.stage, asked.is_answerable) == ("review", False)
     assert len(read) == 1
     with (Path(read[0]) / EVENT_LOG_NAME).open("ab") as log:
         log.write(b"{")  # a record that was begun
-    assert gate_answers.all_questions(desk, desk.summaries()) == [asked]
+    assert run_answers.all_questions(desk, desk.summaries()) == [asked]
     assert len(read) == 2
 
 

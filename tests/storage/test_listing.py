@@ -15,10 +15,10 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.storage import run_status
+from attractor_nb.storage import manifest_file
 from attractor_nb.storage.run_lists import listing
+from attractor_nb.storage.run_lists.listing import change_tags
 from attractor_nb.storage.run_lists.run_index import list_runs
-from attractor_nb.storage.run_lists.run_tags import change_tags
 from attractor_nb.storage.sealed_file import seal, unseal
 
 
@@ -87,7 +87,7 @@ def test_a_run_under_way_whose_question_is_open_waits(create, tmp_path, events, 
 
 
 def test_only_the_end_of_a_long_log_is_searched_for_an_open_question(create, tmp_path, monkeypatch):
-    monkeypatch.setattr(run_status, "_MAX_ASKING_BYTES", run_status._FIRST_TAIL_BYTES)
+    monkeypatch.setattr(manifest_file, "_MAX_ASKING_BYTES", manifest_file._FIRST_TAIL_BYTES)
     store = create("runs/a")
     for number, event in enumerate([ASKED, *[BRANCH_END] * 100], 1):
         store.append(structs.replace(event, sequence=number), is_synced=False)

@@ -18,12 +18,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from attractor_nb.model.outcome import Usage
-from attractor_nb.storage.run_lists import index_lines, listing, run_index
-from attractor_nb.storage.run_lists.index_lines import SUMMARY_NAMES, read_index
-from attractor_nb.storage.run_lists.listing import RunSummary
-from attractor_nb.storage.run_lists.removal import remove_run
-from attractor_nb.storage.run_lists.run_index import INDEX_NAME, forget_lists, list_runs
-from attractor_nb.storage.run_lists.run_tags import change_tags
+from attractor_nb.storage.run_lists import listing, run_index
+from attractor_nb.storage.run_lists.listing import RunSummary, change_tags, remove_run
+from attractor_nb.storage.run_lists.run_index import INDEX_NAME, SUMMARY_NAMES, forget_lists, list_runs, read_index
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.sealed_file import seal, unseal
 from attractor_nb.testing import ManualClock
@@ -239,8 +236,8 @@ def test_a_clock_that_ticks_slowly_hides_no_change(base, monkeypatch):
     def coarse(home, name, grounds):
         numbers = list(taken(home, name, grounds))
         for place in (2, 3):
-            numbers[place :: index_lines.STAMP_LENGTH] = [
-                number - number % 2_000_000_000 for number in numbers[place :: index_lines.STAMP_LENGTH]
+            numbers[place :: run_index.STAMP_LENGTH] = [
+                number - number % 2_000_000_000 for number in numbers[place :: run_index.STAMP_LENGTH]
             ]
         return tuple(numbers)
 
@@ -354,7 +351,7 @@ def test_all_of_a_line_is_kept(base):
             duration=None,
         ),
     )
-    assert read_index(index_lines.index_bytes({"r\udc80": full}), base)["r\udc80"].summary == replace(
+    assert read_index(run_index.index_bytes({"r\udc80": full}), base)["r\udc80"].summary == replace(
         full.summary, logs_root=base / "r\udc80"
     )
 
@@ -364,7 +361,7 @@ def test_a_line_with_a_secret_is_not_written(base):
     (name, line), *_ = read_index((base / INDEX_NAME).read_bytes(), base).items()
     secret = "-".join(["sk", "ant", "api03", "Zq8" * 20])
     told = structs.replace(line, summary=replace(line.summary, note=f"refused {secret}"))
-    assert secret.encode() not in index_lines.index_bytes({name: told})
+    assert secret.encode() not in run_index.index_bytes({name: told})
 
 
 def test_a_folder_that_cannot_be_written_is_listed_all_the_same(base, monkeypatch):

@@ -9,7 +9,7 @@ from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.layout import lay_out
 from attractor_nb.views.layout.rows import PADDING, Gap, Strip, row_breaks
-from attractor_nb.views.scene import Direction
+from attractor_nb.views.outlines import Direction
 from tests.views.drawn_graphs import HARD, wide_fan_out
 from tests.views.drawn_marks import drawn as marks_of
 from tests.views.measured_drawings import drawn

@@ -3,48 +3,173 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from attractor_nb.backends.agents.agent_events import plain_text
+from attractor_nb.backends.agents.agent_events import SavedSession, Tokens, plain_text
 from attractor_nb.backends.agents.agent_failures import denials, error_of
-from attractor_nb.backends.agents.agent_task import attached_files, strict_schema, task_text, with_attached_files
-from attractor_nb.backends.agents.answer_grace import ended_in_grace
 from attractor_nb.backends.agents.claude import Claude
-from attractor_nb.backends.agents.codex import Codex
-from attractor_nb.backends.agents.dialect import AgentCall
-from attractor_nb.backends.agents.gemini import Gemini
+from attractor_nb.backends.agents.dialects import AgentCall, Codex, Dialect, Gemini
 from attractor_nb.backends.agents.installed import find_executable
-from attractor_nb.backends.agents.output_reader import Listener
-from attractor_nb.backends.agents.saved_session import SavedSession
-from attractor_nb.backends.agents.transcript import listed_price
+from attractor_nb.backends.agents.output_reader import Listener, ended_in_grace, listed_price
 from attractor_nb.calling import call as call_in_thread
 from attractor_nb.decisions.answers.response_schemas import native_schema
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, RetryableError, StageError
 from attractor_nb.model.allowed_tools import agent_tool, read_allowed_tools
-from attractor_nb.model.calls.call_content import AGENT_TASK_FILE
+from attractor_nb.model.calls.call_content import AGENT_TASK_FILE, Response
 from attractor_nb.model.calls.providers import read_model
-from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS, REASONING_EFFORTS
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.processes.local import SESSION_MARKS
-from attractor_nb.stage import current_stage
+from attractor_nb.stage import StageScope, current_stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from attractor_nb.backends.agents.agent_events import Tokens
-    from attractor_nb.backends.agents.dialect import Dialect
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CommandResult, Processes
-    from attractor_nb.stage import StageScope
+
+
+# What an agent is asked: the prompt, how it may report, and the schema that binds its answer (spec 4.5).
+#
+# Strict mode wants every object closed and every property required. That narrows what a model may answer and
+# allows nothing more, and our own reader still judges the answer by the schema as it was written.
+
+STATUS_NAME = "status.json"
+TURN: Final = (
+    "This session ends with your last message, and whatever you started ends with it. Leave nothing in the "
+    "background: wait until all of it is done, and answer then."
+)
+
+_KEPT: Final = frozenset({"type", "enum", "const", "description", "$ref", "pattern"})
+_SAYING: Final = frozenset({"type", "enum", "const", "$ref", "anyOf"})
+_RENAMED: Final = {"oneOf": "anyOf"}
+_LEFT_OUT: Final = frozenset(
+    {
+        "required",
+        "additionalProperties",
+        "title",
+        "default",
+        "examples",
+        "format",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+    }
+    | {"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems"}
+    | {"$schema", "$id", "$comment", "deprecated", "readOnly", "writeOnly"}
+)
+"""What only says more of a value: left out, for not all of it is taken, and our reader checks it."""
+
+
+def task_text(prompt: str, directory: Path | None, *, is_turn: bool) -> str:
+    """The prompt, with the offer to report in a file.
+
+    Args:
+        prompt: What the stage asks.
+        directory: Where the file would be; None for no such offer.
+        is_turn: Say that nothing outlives the turn: a message may promise what is never done (ruling 47).
+    """
+    if prompt.lstrip().startswith("/"):  # agents take it for a command of their own
+        prompt = f"Task:\n\n{prompt}"
+    parts = [prompt, TURN if is_turn else "", "" if directory is None else status_offer(directory)]
+    return "\n\n".join(filter(None, parts))
+
+
+def attached_files(scope: StageScope) -> list[Path]:
+    """What a stage attaches, as files in its directory: agents have no other way to be shown it."""
+    places: list[Path] = []
+    for number, each in enumerate(scope.attachments, 1):
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "_", each.shown_name.rpartition(".")[0])[:60]
+        name = f"attached/{number}-{stem}.{each.media_type.partition('/')[2]}"
+        scope.files.write_bytes(name, each.data)
+        places.append(scope.files.directory.absolute() / name)
+    return places
+
+
+def with_attached_files(prompt: str, files: Sequence[Path]) -> str:
+    """The prompt, and where what it names as attached is."""
+    if not files:
+        return prompt
+    listed = "\n".join(f"- {place}" for place in files)
+    return f"{prompt}\n\nThe attached files are here; look at them first:\n\n{listed}"
+
+
+def status_offer(directory: Path) -> str:
+    """The section of the prompt that offers the status file."""
+    return (
+        "## Reporting\n\n"
+        f"When the task is done you may report how it went in the file {directory / STATUS_NAME}, as one "
+        "JSON object:\n\n"
+        '{"outcome": "success | partial_success | retry | fail", "notes": "what you did, in one sentence", '
+        '"failure_reason": "why, unless it is a success", '
+        '"preferred_next_label": "the way to go on, if the task names ways", '
+        '"context_updates": {"key": "a JSON value for later stages"}}\n\n'
+        "Only outcome is required. Without the file your last message is the result and counts as a success. "
+        "Write nothing else into that directory."
+    )
+
+
+class _NotStrict(Exception):
+    """The schema says something that strict mode cannot."""
+
+
+def strict_schema(text: str) -> str:
+    """The schema in strict form, as JSON; empty for one that has none.
+
+    >>> strict_schema('{"type": "object", "properties": {"a": {"type": "string", "default": ""}}}')[:65]
+    '{"type": "object", "properties": {"a": {"type": "string"}}, "requ'
+    >>> strict_schema('{"type": "object", "additionalProperties": {"type": "string"}}')
+    ''
+    """
+    try:
+        return json.dumps(_strict(json.loads(text)), ensure_ascii=False) if text else ""
+    except (_NotStrict, ValueError, RecursionError):
+        return ""
+
+
+def _strict(schema: Any) -> dict[str, Any]:
+    if not isinstance(schema, dict):
+        raise _NotStrict  # true: anything
+    given = cast("dict[str, Any]", schema)
+    strict = {
+        _RENAMED.get(name, name): _strict_part(name, value) for name, value in given.items() if name not in _LEFT_OUT
+    }
+    kinds = _items(given.get("type"))
+    if "object" in kinds:
+        if not strict.get("properties") or given.get("additionalProperties") not in (None, False):
+            raise _NotStrict  # a mapping of anything
+        strict |= {"required": list(strict["properties"]), "additionalProperties": False}
+    if ("array" in kinds and "items" not in strict) or not strict.keys() & _SAYING:
+        raise _NotStrict  # anything
+    return strict
+
+
+def _strict_part(name: str, value: Any) -> Any:
+    if name in _KEPT:
+        return value
+    if name in ("anyOf", "oneOf"):
+        return [_strict(entry) for entry in _items(value)]
+    if name == "items":
+        return _strict(value)
+    if name in ("$defs", "definitions", "properties") and isinstance(value, dict):
+        return {key: _strict(entry) for key, entry in cast("dict[str, Any]", value).items()}
+    raise _NotStrict
+
+
+def _items(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
+
 
 STDERR_NAME: Final = "agent.stderr.txt"
 SCHEMA_NAME: Final = "agent.schema.json"

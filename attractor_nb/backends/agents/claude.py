@@ -43,7 +43,7 @@ from attractor_nb.model.outcome import Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.backends.agents.dialect import AgentCall
+    from attractor_nb.backends.agents.dialects import AgentCall
 
 MAX_SCHEMA_BYTES: Final = 100_000
 """Linux takes no longer argument than 128 KiB; a larger schema stands in the prompt alone."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 
 from attractor_nb.backends.agents.agent_backend import AgentBackend, texts
 from attractor_nb.backends.agents.agent_events import AgentEvent, Ended, TextWritten, error_at, is_said_at, plain_text
-from attractor_nb.backends.agents.output_reader import Listener
-from attractor_nb.backends.agents.transcript import MAX_ANSWER_CHARACTERS
+from attractor_nb.backends.agents.output_reader import MAX_ANSWER_CHARACTERS, Listener
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.calls.call_content import AGENT_TASK_FILE
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from attractor_nb.backends.agents.agent_failures import FailureKind
-    from attractor_nb.backends.agents.dialect import AgentCall, Dialect
+    from attractor_nb.backends.agents.dialects import AgentCall, Dialect
     from attractor_nb.protocols import Processes
     from attractor_nb.stage import StageScope
 

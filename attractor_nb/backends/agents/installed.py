@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.backends.agents.agent_events import plain_text
 from attractor_nb.backends.agents.claude import Claude
-from attractor_nb.backends.agents.codex import Codex
-from attractor_nb.backends.agents.gemini import Gemini
+from attractor_nb.backends.agents.dialects import Codex, Dialect, Gemini
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.processes import LocalProcesses
 
 if TYPE_CHECKING:
-    from attractor_nb.backends.agents.dialect import Dialect
     from attractor_nb.protocols import Processes
 
 DIALECTS: Final[tuple[Dialect, ...]] = (Claude(), Codex(), Gemini())

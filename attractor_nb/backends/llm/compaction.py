@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.calls.messages import (
+    CHARACTERS_PER_TOKEN,
     MESSAGE_TOKENS,
     Message,
     answer_of,
@@ -22,7 +23,6 @@ from attractor_nb.model.calls.messages import (
     without_outputs,
     without_system,
 )
-from attractor_nb.model.calls.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,38 +6,39 @@ Pure: no library, no key, no network. Stylesheet and graph have given a node the
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.answers.response_schemas import native_schema
 from attractor_nb.errors import TerminalError
-from attractor_nb.model.calls.model_endpoints import (
-    Endpoint,
-    address_problem,
-    endpoint_of,
-    read_endpoint,
-    written_endpoints,
-)
+from attractor_nb.model.calls.messages import PDF
 from attractor_nb.model.calls.model_options import PREFIX as OPTION_PREFIX
 from attractor_nb.model.calls.model_options import is_taken, read_option, written_options
 from attractor_nb.model.calls.providers import (
     COMPATIBLE,
     PROVIDER_NAMES,
     PROVIDERS,
+    Endpoint,
     ModelName,
+    Rates,
     address_owner,
+    address_problem,
+    endpoint_of,
     known_provider,
+    read_endpoint,
     read_fallbacks,
     read_model,
+    written_endpoints,
 )
-from attractor_nb.model.calls.rates import Rates
-from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.vocabulary.value_forms import comma_list
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from attractor_nb.model.graph import Node
+
 
 _NAMES: Final = ", ".join(entry.name for entry in PROVIDERS)
 
@@ -267,3 +268,40 @@ def _extra(node: Node, targets: Sequence[Target]) -> dict[str, Any]:
                 f"node {node.id!r}: {OPTION_PREFIX}{name} is not passed on to {targets[0]}", hint="see docs/models.md"
             )
     return read
+
+
+# Which models are shown images and documents, as far as anybody says (pure).
+
+_TEXT_ALONE: Final = re.compile(
+    r"(gpt-3\.5|gpt-4(-0314|-0613|-32k.*)?\Z|o1-mini|o1-preview|o3-mini|text-|davinci|claude-(1|2|instant)|deepseek)"
+)
+"""Beginnings of models that take text alone."""
+
+
+def takes_text_alone(target: Target) -> bool:
+    """Whether a model is known to take no images and no documents."""
+    return _TEXT_ALONE.match(target.model.rpartition("/")[2]) is not None
+
+
+def is_unknown(target: Target) -> bool:
+    """Whether nobody can tell what a model takes: it is somewhere else, and its name says nothing."""
+    is_elsewhere = bool(target.base_url) or target.endpoint is not None
+    return is_elsewhere and not read_model(target.model).provider
+
+
+def refused_kind(profile: Mapping[str, Any], media_types: Iterable[str]) -> str:
+    """What of these a model's profile says it does not take; empty for nothing.
+
+    >>> refused_kind({"supports_image_input": False}, ["image/png"]), refused_kind({}, ["image/png"])
+    ('images', '')
+    """
+    for media_type in media_types:
+        if media_type != PDF and not profile.get("supports_image_input", True):
+            return "images"
+        documents = profile.get("supported_document_media_types")
+        is_taken = profile.get("supports_document_input", True)
+        is_sent = profile.get("openai_chat_supports_document_input", True)
+        is_listed = documents is None or PDF in documents
+        if media_type == PDF and not (is_taken and is_sent and is_listed):
+            return "PDFs"
+    return ""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from attractor_nb.model.calls.rates import Rates
+    from attractor_nb.model.calls.providers import Rates
 
 MINUTE_SECONDS: Final = 60.0
 ANNOUNCED_SECONDS: Final = 1.0

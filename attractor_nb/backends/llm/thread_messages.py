@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, UserPromptPart
 
 from attractor_nb.backends.llm.compaction import compact
-from attractor_nb.backends.llm.message_contents import is_marked_reasoning
+from attractor_nb.backends.llm.metered_requests import is_marked_reasoning
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.calls.messages import messages_of
 from attractor_nb.model.calls.reasoning import part_reasoning

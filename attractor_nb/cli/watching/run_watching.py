@@ -6,41 +6,43 @@ import contextlib
 import shlex
 import sys
 import time
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.progress import ProgressDisplay
+from rich.text import Text
+
+from attractor_nb.cli.progress import ProgressDisplay, name_columns
+from attractor_nb.cli.remote_runs.remote import follow_events, status_at_rest
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as_mapping, as_mappings, in_commands
-from attractor_nb.cli.remote_runs.server_events import follow_events, status_at_rest
-from attractor_nb.cli.reporting import error_plain, exit_code_of, print_json
+from attractor_nb.cli.reporting import ExitCode, error_plain, exit_code_of, print_json
 from attractor_nb.cli.run_summary import answer_command, resume_command
-from attractor_nb.cli.stage_words import name_columns
 from attractor_nb.cli.terminal import Terminal
 from attractor_nb.cli.tones import Tone
-from attractor_nb.cli.watching.run_drawing import drawn_run, question_lines, run_headline
-from attractor_nb.cli.watching.run_watched import RunFollower, WatchedRun
+from attractor_nb.cli.watching.run_watched import RunFollower, WatchedRun, drawn_run, question_lines, run_headline
 from attractor_nb.errors import AttractorError
 from attractor_nb.languages.dot import read_dot
 from attractor_nb.model.events import Event, InterviewStarted
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import NodeStatus, RunStatus
+from attractor_nb.sessions import SessionTracker, load_session_status
+from attractor_nb.sessions.tracker import follow_session, gone_agents, session_to_watch
 from attractor_nb.source import SourceText
 from attractor_nb.views.columns import one_line
+from attractor_nb.views.session_table import AGENT_MARKS, agent_row, session_headline, session_text
 from attractor_nb.views.state import NodeState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from rich.text import Text
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from attractor_nb.model.graph import Graph
+    from attractor_nb.model.session import Session
 
     Batches = Iterator[tuple[Event, ...]]
+
     """Events in the order in which they happened, as many at a time as there are."""
-    from collections.abc import Mapping
+
 
 TICK_SECONDS: Final = 0.25
 NOT_HERE: Final = "answer it where the run works"
@@ -297,3 +299,84 @@ def _question(plain: Mapping[str, Any]) -> InterviewStarted:
         ),
         branch=str(plain.get("branch", "")),
     )
+
+
+# ``watch``: a session of agents as it goes on; a table at a terminal, plain lines in a pipe.
+
+_ID_COLUMNS: Final = 3
+_STATE_COLUMNS: Final = 11
+
+
+def watch(session_dir: Path | None, *, is_once: bool, is_json: bool) -> ExitCode:
+    """Show a session until it has ended, or as it stands; the exit code says how it stands.
+
+    Args:
+        session_dir: The session; None for the active one of the working directory.
+        is_once: Show it as it stands and return.
+        is_json: Print what status.json says, at the end, or as it stands.
+    """
+    place = session_to_watch(session_dir, Path.cwd())
+    terminal = Terminal(sys.stdout)
+    if is_json:
+        session = SessionTracker(place).read() if is_once else list(follow_session(place))[-1]
+        print_json(load_session_status(place))
+    elif is_once:
+        session = SessionTracker(place).read()
+        terminal.show(_drawn_sessions(session))
+    elif terminal.is_live:
+        session = _show_sessions_live(terminal, follow_session(place))
+    else:
+        session = _print_session_lines(terminal, follow_session(place))
+    return ExitCode.of(session.status)
+
+
+def _show_sessions_live(terminal: Terminal, states: Iterator[Session]) -> Session:
+    """A table that moves; what stays behind is its last state."""
+    latest = next(states)
+    terminal.begin(lambda: _drawn_sessions(latest))
+    try:
+        for session in states:
+            latest = session
+    finally:
+        terminal.end()
+        terminal.show(_drawn_sessions(latest))
+    return latest
+
+
+def _print_session_lines(terminal: Terminal, states: Iterator[Session]) -> Session:
+    """A line for each change of an agent, and at the end one for the session."""
+    latest = next(states)
+    terminal.say(session_headline(latest, now=time.time()))
+    _print_changes(terminal, None, latest)
+    for session in states:
+        _print_changes(terminal, latest, session)
+        latest = session
+    if latest.is_ended:
+        terminal.say(session_headline(latest, now=time.time()))
+    return latest
+
+
+def _print_changes(terminal: Terminal, before: Session | None, session: Session) -> None:
+    """A line for each agent whose status is new, but for those that wait."""
+    known = {agent.id: agent.status for agent in before.agents} if before else {}
+    for agent in session.agents:
+        if known.get(agent.id, "queued") == agent.status:
+            continue
+        row = agent_row(agent, now=time.time())
+        time_text = "" if agent.status == "running" else row.time
+        parts = [row.state.ljust(_STATE_COLUMNS), row.id.ljust(_ID_COLUMNS), row.name, time_text, row.words]
+        terminal.say("  ".join(part for part in parts if part))
+
+
+def _drawn_sessions(session: Session) -> Text:
+    """The table in colours: each state is told by its mark and word, and by its tone."""
+    text = session_text(session, now=time.time(), gone=gone_agents(session))
+    drawn = Text(no_wrap=True, overflow="ellipsis")
+    for number, line in enumerate(text.split("\n")):
+        drawn.append("\n" if number else "")
+        for state, mark in AGENT_MARKS.items():
+            if line.startswith(start := f"{mark} {state}"):
+                drawn.append(start, style=Tone.of(state).value)
+                line = line.removeprefix(start)  # noqa: PLW2901 - the rest of it
+        drawn.append(line, style=(Tone.QUIET if line.startswith("wave ") else Tone.PLAIN).value)
+    return drawn

@@ -5,27 +5,19 @@ from __future__ import annotations
 import json
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import unquote
 
-from attractor_nb.decisions.answers.schema_messages import json_path, sentence
-from attractor_nb.decisions.answers.schema_work import (
-    MAX_LEVELS,
-    MAX_WORK,
-    as_object,
-    levels,
-    parts_of,
-    parts_written_out,
-    pieces_of,
-    referred,
-    work_of,
-)
 from attractor_nb.model.bounded_json import read_bounded_json
+from attractor_nb.model.calls.prompt_sections import fenced
+from attractor_nb.model.texts import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from jsonschema_rs import Draft202012Validator, ValidationError
 
     from attractor_nb.model.graph import Node
+
 
 MAX_COMPLAINT_CHARACTERS: Final = 300
 MAX_PARTS: Final = 100_000
@@ -268,3 +260,293 @@ def _named(schema: Any) -> tuple[frozenset[str], bool]:
         pending += [each for key in ("allOf", "anyOf", "oneOf") for each in part.get(key, ())]
         pending += referred(part.get("$ref", "-"), schema)
     return frozenset(names), is_open
+
+
+# What the next attempt of a stage tells its model of an answer that was not accepted (ruling 26).
+
+MAX_ANSWER_CHARACTERS: Final = 2_000
+"""Of an answer that a model is shown again: its beginning and its end."""
+_REMEDY: Final = "Answer the task again, and put this right."
+SHORTER: Final = "Answer the task again, so briefly that the whole answer fits."
+
+
+def complaint_about(answer: str, problem: str, remedy: str = _REMEDY) -> str:
+    r"""What was wrong with an answer, what it was, and what is to be done.
+
+    The same answer makes the same complaint in any run, so that recordings and the cache know the prompt.
+
+    >>> print(complaint_about('{"score": 11}', "11 is more than 10"))
+    It could not be used: 11 is more than 10.
+    <BLANKLINE>
+    You answered:
+    <BLANKLINE>
+    ```
+    {"score": 11}
+    ```
+    <BLANKLINE>
+    Answer the task again, and put this right.
+    """
+    parts = [f"It could not be used: {' '.join(problem.split())}."]
+    if given := answer.strip():
+        parts += ["You answered:", fenced(excerpt(given, MAX_ANSWER_CHARACTERS))]
+    return "\n\n".join([*parts, remedy])
+
+
+# What is wrong with a value that does not satisfy a JSON Schema, in one sentence.
+#
+# A model reads it and corrects its answer, and people compare it with what they know from elsewhere: the
+# sentences are those of Python's jsonschema.
+
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+def _above(words: str) -> Callable[[Any, Any], str]:
+    """The sentence of a maximum; one of zero asks for nothing at all."""
+    return lambda value, kind: f"{value} {words if kind.limit else 'is expected to be empty'}"
+
+
+def _below(words: str) -> Callable[[Any, Any], str]:
+    """The sentence of a minimum; one of one asks for anything at all."""
+    return lambda value, kind: f"{value} {'should be non-empty' if kind.limit == 1 else words}"
+
+
+_SENTENCES: Final[dict[str, Callable[[Any, Any], str]]] = {
+    "additionalProperties": lambda _, kind: (
+        f"Additional properties are not allowed ({_extras(sorted(kind.unexpected))})"
+    ),
+    "anyOf": lambda value, _: f"{value} is not valid under any of the given schemas",
+    "const": lambda _, kind: f"{kind.expected_value!r} was expected",
+    "contains": lambda value, _: f"{value} does not contain items matching the given schema",
+    "enum": lambda value, kind: f"{value} is not one of {kind.options!r}",
+    "exclusiveMaximum": lambda value, kind: f"{value} is greater than or equal to the maximum of {kind.limit!r}",
+    "exclusiveMinimum": lambda value, kind: f"{value} is less than or equal to the minimum of {kind.limit!r}",
+    "falseSchema": lambda value, _: f"False schema does not allow {value}",
+    "format": lambda value, kind: f"{value} is not a {kind.format!r}",
+    "maxItems": _above("is too long"),
+    "maxLength": _above("is too long"),
+    "maxProperties": _above("has too many properties"),
+    "maximum": lambda value, kind: f"{value} is greater than the maximum of {kind.limit!r}",
+    "minItems": _below("is too short"),
+    "minLength": _below("is too short"),
+    "minProperties": _below("does not have enough properties"),
+    "minimum": lambda value, kind: f"{value} is less than the minimum of {kind.limit!r}",
+    "multipleOf": lambda value, kind: f"{value} is not a multiple of {kind.multiple_of}",
+    "not": lambda value, kind: f"{value} should not be valid under {kind.schema!r}",
+    "pattern": lambda value, kind: f"{value} does not match {kind.pattern!r}",
+    "required": lambda _, kind: f"{kind.property!r} is a required property",
+    "uniqueItems": lambda value, _: f"{value} has non-unique elements",
+}
+
+
+def sentence(error: ValidationError, schema: Any) -> str:
+    """What is wrong with a value by its schema, without the place."""
+    kind: Any = error.kind
+    name = "falseSchema" if type(kind).__name__ == "FalseSchema" else kind.name
+    if name == "propertyNames":
+        return sentence(kind.error, schema)
+    if name == "type":
+        named = _types(error, schema)
+        return f"{error.instance!r} is not of type {', '.join(map(repr, named))}"
+    if name == "oneOf" and type(kind).__name__ == "OneOfNotValid":
+        name = "anyOf"
+    told = _SENTENCES.get(name)
+    return told(repr(error.instance), kind) if told else error.message
+
+
+def json_path(path: Sequence[str | int]) -> str:
+    """A place in a value.
+
+    >>> json_path(["a", 0, "b c"])
+    "$.a[0]['b c']"
+    """
+    steps = (
+        f"[{step}]" if isinstance(step, int) else f".{step}" if _PLAIN_NAME.match(step) else f"[{step!r}]"
+        for step in path
+    )
+    return "$" + "".join(steps)
+
+
+def _extras(names: list[str]) -> str:
+    return f"{', '.join(map(repr, names))} {'was' if len(names) == 1 else 'were'} unexpected"
+
+
+def _types(error: ValidationError, schema: Any) -> list[str]:
+    """The types that a value may have, in the order of the schema."""
+    kind: Any = error.kind
+    for step in error.schema_path:
+        try:
+            schema = schema[step]
+        except (KeyError, IndexError, TypeError):
+            return kind.types
+    return [schema] if isinstance(schema, str) else schema
+
+
+# How much work it is to hold a value against a JSON Schema, before anybody begins (ruling 52).
+#
+# A schema may refer to itself, and so ask for one part of a value again and again: thirty lines take years, and
+# nothing can interrupt the library that checks them. What is counted here is the most that it may have to do. The
+# count takes each part of a schema and each part of a value together once.
+
+MAX_WORK: Final = 10_000_000
+"""Parts of a value that may be looked at, each as often as the schema asks for it: about a second."""
+MAX_PAIRS: Final = 1_000_000
+"""Parts of a schema and of a value that may meet: the count itself is bounded."""
+MAX_LEVELS: Final = 100
+"""Levels of a schema; those of a value are bounded where it is read."""
+_HERE: Final = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
+_OF_OBJECTS: Final = ("patternProperties", "unevaluatedProperties", "propertyNames")
+_OF_LISTS: Final = ("items", "additionalItems", "unevaluatedItems", "contains")
+_CHARACTERS_OF_A_PART: Final = 64
+
+
+def work_of(schema: Any, value: Any) -> tuple[int, int]:
+    """How often parts of a value may have to be looked at, more than ``MAX_WORK`` at the most; how many it has.
+
+    >>> twice = {"anyOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}
+    >>> schema = {**twice, "$defs": {"n": {"properties": {"child": twice}}}}
+    >>> work_of(schema, {}), work_of(schema, {"child": {}}), work_of(schema, {"child": {"child": {}}})
+    ((5, 1), (20, 2), (55, 3))
+    """
+    sizes: dict[int, int] = {}
+    _measure(value, sizes)
+    return _counted(schema, value, schema, sizes), sizes[id(value)]
+
+
+def parts_written_out(schema: Any) -> int:
+    """How many parts a schema would have with all that it refers to in place; more than ``MAX_WORK`` at the most.
+
+    >>> twice = {"anyOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}
+    >>> parts_written_out({**twice, "$defs": {"n": {"type": "string"}}})
+    16
+    """
+    return _counted({"allOf": list(parts_of(schema))}, None, schema, {id(None): 1})
+
+
+def _counted(schema: Any, value: Any, whole: Any, sizes: dict[int, int]) -> int:
+    below: dict[tuple[int, int], list[tuple[Any, Any]]] = {}
+    work: dict[tuple[int, int], int] = {}
+    pending, pairs = [(schema, value)], 0
+    while pending:
+        part, piece = pending[-1]
+        key = id(part), id(piece)
+        if key not in below:
+            below[key] = list(_asked_next(part, piece, whole))
+            pairs += 1 + len(below[key])
+            if pairs > MAX_PAIRS:
+                return MAX_WORK + 1
+            pending.extend(pair for pair in below[key] if (id(pair[0]), id(pair[1])) not in below)
+            continue
+        pending.pop()
+        if key not in work:
+            work[key] = sizes[key[1]] + sum(work.get((id(one), id(other)), 0) for one, other in below[key])
+            if work[key] > MAX_WORK:
+                return MAX_WORK + 1
+    return work[id(schema), id(value)]
+
+
+def levels(value: Any) -> int:
+    """How deep objects and lists are nested in a value.
+
+    >>> levels(5), levels({}), levels([[], {"a": [1]}])
+    (0, 1, 3)
+    """
+    found, row = 0, [value]
+    while any(isinstance(each, dict | list) for each in row):
+        found += 1
+        row = [inner for each in row for inner in pieces_of(each)]
+    return found
+
+
+def referred(reference: str, whole: Any) -> list[Any]:
+    """The parts of a schema that a reference of its own can lead to; none for any other.
+
+    >>> referred("#/$defs/a~1b", {"$defs": {"a/b": True}}), referred("#/$defs/c", {}), referred("http://x/y", {})
+    ([True], [], [])
+    """
+    own = str(as_object(whole).get("$id", "")).partition("#")[0]
+    reference = reference.removeprefix(own) if reference.startswith(f"{own}#") else reference
+    fragment = unquote(reference[1:])
+    if not reference.startswith("#"):
+        return []
+    if fragment and not fragment.startswith("/"):
+        parts = map(as_object, parts_of(whole))
+        return [part for part in parts if fragment in (part.get("$anchor"), part.get("$dynamicAnchor"))]
+    found = whole
+    for step in fragment.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        named, row = as_object(found), pieces_of(found)
+        if name in named:
+            found = named[name]
+        elif not named and name.isdecimal() and int(name) < len(row):
+            found = row[int(name)]
+        else:
+            return []
+    return [found]
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """A value that is an object; an empty one for any other."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def parts_of(schema: Any) -> Iterator[Any]:
+    """A schema and all that stands in it."""
+    pending = [schema]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending.extend(pieces_of(part))
+
+
+def pieces_of(value: Any) -> list[Any]:
+    """What stands directly in an object or a list."""
+    return cast("list[Any]", value) if isinstance(value, list) else list(as_object(value).values())
+
+
+def _measure(value: Any, sizes: dict[int, int]) -> None:
+    """Note of how many parts each object, list and text of a value consists."""
+    order = list(parts_of(value))
+    for part in reversed(order):
+        own = 1 + len(part) // _CHARACTERS_OF_A_PART if isinstance(part, str) else 1
+        sizes[id(part)] = own + sum(sizes[id(piece)] for piece in pieces_of(part))
+
+
+def _asked_next(part: Any, piece: Any, whole: Any) -> Iterator[tuple[Any, Any]]:
+    """The parts of a schema that a validator goes on with from here, each with the part of the value."""
+    schema = as_object(part)
+    here = [each for key in _HERE for each in _listed(schema.get(key))]
+    for key in ("dependentSchemas", "dependencies"):
+        here += pieces_of(schema.get(key))
+    for key in ("$ref", "$dynamicRef", "$recursiveRef"):
+        here += referred(reference, whole) if isinstance(reference := schema.get(key), str) else []
+    # What is "unevaluated" is found by doing everything here a second time.
+    again = 2 if "unevaluatedProperties" in schema or "unevaluatedItems" in schema else 1
+    yield from ((each, piece) for each in here * again)
+    if isinstance(piece, dict):
+        yield from _asked_of_object(schema, cast("dict[str, Any]", piece))
+    elif isinstance(piece, list):
+        yield from _asked_of_list(schema, cast("list[Any]", piece))
+
+
+def _asked_of_object(schema: dict[str, Any], piece: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    names = as_object(schema.get("properties"))
+    yield from ((names[name], inner) for name, inner in piece.items() if name in names)
+    if other := schema.get("additionalProperties"):
+        yield from ((other, inner) for name, inner in piece.items() if name not in names)
+    for key in _OF_OBJECTS:
+        found = schema.get(key)
+        asked = pieces_of(found) if key == "patternProperties" else _listed(found)
+        yield from ((each, inner) for each in asked for inner in piece.values())
+
+
+def _asked_of_list(schema: dict[str, Any], piece: list[Any]) -> Iterator[tuple[Any, Any]]:
+    yield from zip(_listed(schema.get("prefixItems")), piece, strict=False)
+    for key in _OF_LISTS:
+        yield from ((each, inner) for each in _listed(schema.get(key)) for inner in piece)
+
+
+def _listed(found: Any) -> list[Any]:
+    """The schemas under a keyword that has one or a list of them."""
+    if found is None:
+        return []
+    return cast("list[Any]", found) if isinstance(found, list) else [found]

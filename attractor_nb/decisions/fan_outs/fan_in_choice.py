@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from attractor_nb.model.calls.prompt_sections import fenced
-from attractor_nb.model.excerpts import excerpt, fair_shares
 from attractor_nb.model.outcome import StageStatus, read_status
+from attractor_nb.model.texts import excerpt, fair_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from attractor_nb.decisions.routing import JUMPS
-from attractor_nb.model.events import GoalGateUnsatisfied, PipelineFailed, StageEnd, StageStarted
+from attractor_nb.model.events import Event, GoalGateUnsatisfied, PipelineFailed, StageEnd, StageStarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from attractor_nb.decisions.hindsight.route_reasons import RouteReasons
+    from attractor_nb.decisions.hindsight.route_explanation import RouteReasons
     from attractor_nb.decisions.planning.plan import Plan
-    from attractor_nb.model.events import Event
 
 CHOSEN: Final = frozenset({"preferred_label", "suggested_id"})
 MAX_PATH: Final = 30

@@ -7,32 +7,45 @@ record disagree, because the graph was changed since, that is said.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.failure_routes import is_failed, match_diamond, next_step, retry_step
-from attractor_nb.decisions.hindsight.route_reasons import MAX_SEEN_CHARACTERS, AskedRule, EdgeCandidate, RouteReasons
+import msgspec
+from msgspec.structs import replace
+
 from attractor_nb.decisions.routing import (
     BRANCH_END,
     JUMPS,
     Seen,
     Step,
+    is_failed,
     match_condition,
     match_default,
+    match_diamond,
     match_hint,
     match_weight,
+    next_step,
     read_status,
+    retry_step,
 )
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
-from attractor_nb.languages.condition.evaluate import ClauseVerdict, explain_condition
-from attractor_nb.model.events import StageEnd
+from attractor_nb.languages.condition.parser import ClauseVerdict, Lookup, explain_condition
+from attractor_nb.model.events import (
+    DebuggerChanged,
+    Event,
+    GoalGateUnsatisfied,
+    ParallelBranchStarted,
+    PipelineForked,
+    PipelineRewound,
+    PipelineStarted,
+    StageEnd,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from attractor_nb.decisions.hindsight.journal import Journal
+    from attractor_nb.decisions.hindsight.journal import Journal, VisitRecord
     from attractor_nb.decisions.planning.plan import Plan, PlannedEdge, PlannedNode
-    from attractor_nb.languages.condition.evaluate import Lookup
 
 
 def all_route_reasons(
@@ -264,3 +277,143 @@ def _behind(edge: PlannedEdge, step: Step) -> str:
     if first.target == edge.target:
         return "the other edge to the same node comes first"
     return f"{step.target} comes first by target id"
+
+
+# Why a stage was left as it was, as values: the rules that were asked, each edge, the next step.
+
+MAX_SEEN_CHARACTERS: Final = 200
+"""Of a value that a condition saw."""
+
+
+class EdgeCandidate(msgspec.Struct, frozen=True):
+    """An edge that leads out of a stage, and how it fared."""
+
+    edge: int  #: Its position in ``Graph.edges``.
+    target: str  #: Where it leads.
+    condition: str  #: Its condition, or empty.
+    values: tuple[ClauseVerdict, ...]  #: What each clause of the condition saw, and whether it held.
+    holds: bool | None  #: Whether the condition held; None for an edge without one.
+    weight: int  #: Its priority.
+    label: str  #: Its label, or empty.
+    is_taken: bool  #: Whether the run took it.
+    words: str  #: Why it was taken, or was not.
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "edge": self.edge,
+            "target": self.target,
+            "condition": self.condition,
+            "values": [
+                {"clause": one.clause, "value": one.value[:MAX_SEEN_CHARACTERS], "holds": one.holds}
+                for one in self.values
+            ],
+            "holds": self.holds,
+            "weight": self.weight,
+            "label": self.label,
+            "is_taken": self.is_taken,
+            "words": self.words,
+        }
+
+
+class AskedRule(msgspec.Struct, frozen=True):
+    """A rule that was asked for the next step."""
+
+    name: str  #: What it looks at.
+    words: str  #: What it came to.
+    decides: bool = False  #: Whether the next step is its.
+
+
+class RouteReasons(msgspec.Struct, frozen=True):
+    """Why a visit was left the way it was."""
+
+    edge: int | None  #: Position of the edge taken, or None for a jump or an end.
+    target: str  #: Where the run went; empty where it ended.
+    route: str  #: What decided, as recorded: ``condition``, ``weight``, ``retry_target``, ``end`` …
+    detail: str  #: The record's own words.
+    words: str  #: The same as a sentence.
+    rules: tuple[AskedRule, ...]  #: The rules in their order, up to the one that decided.
+    candidates: tuple[EdgeCandidate, ...]  #: Each edge that leads out, in source order.
+    mismatch: str = ""  #: What the rules say now where that is not what was recorded; else empty.
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "edge": self.edge,
+            "target": self.target,
+            "route": self.route,
+            "detail": self.detail,
+            "words": self.words,
+            "rules": [{"name": one.name, "words": one.words, "decides": one.decides} for one in self.rules],
+            "candidates": [one.to_plain() for one in self.candidates],
+            "mismatch": self.mismatch,
+        }
+
+
+# What brought a run to a visit: an edge, a jump, a goal gate, a branch's beginning, a rewind, a restart.
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """How a run came to a visit."""
+
+    node: str  #: The stage that it came from; empty for the first.
+    visit: int  #: Which visit of that.
+    edge: int | None  #: Position of the edge in ``Graph.edges``, or None.
+    words: str  #: The same as a sentence.
+
+
+def arrival_of(journal: Journal, visit: VisitRecord) -> Arrival:
+    """What brought the run to a visit, by the last event before it that says where the run goes on."""
+    found: Event | None = None
+    by_hand: list[str] = []
+    for event in journal.events_before(visit.sequence):
+        if _leads(event, visit.branch):
+            found = event
+            break
+        if event.branch == visit.branch and (words := _by_hand(event, visit.node_id)):
+            by_hand.insert(0, words)
+    arrival = _arrival(found, visit)
+    return replace(arrival, words="; ".join([arrival.words, *by_hand]))
+
+
+def _by_hand(event: Event, node_id: str) -> str:
+    """What a person did between the stage before and a visit, in words; empty for what only happened."""
+    changed = ""
+    if isinstance(event, PipelineRewound | PipelineForked):
+        parts = [*event.context, *(["the prompt"] if event.prompt else [])]
+        changed = f" with {', '.join(parts)} changed" if parts else ""
+    match event:
+        case PipelineRewound() if event.node == node_id:
+            return f"the run was rewound to just before it{changed}"
+        case PipelineForked():
+            return f"the run began as a fork just before it{changed}"
+        case DebuggerChanged(change="context"):
+            return f"{', '.join(event.context)} set by hand"
+        case _:
+            return ""
+
+
+def _leads(event: Event, branch: str) -> bool:
+    """Whether an event says where the run, or one of its branches, goes on."""
+    if isinstance(event, ParallelBranchStarted | StageEnd):
+        return event.branch == branch and (not isinstance(event, StageEnd) or event.is_commit)
+    return not branch and isinstance(event, PipelineStarted | GoalGateUnsatisfied)
+
+
+def _arrival(event: Event | None, visit: VisitRecord) -> Arrival:
+    match event:
+        case StageEnd():
+            words = f"from {event.name}, visit {event.visit}: {because(event.route, event.route_detail)}"
+            return Arrival(event.name, event.visit, event.edge, words)
+        case GoalGateUnsatisfied():
+            words = f"goal gate {event.gate} was not satisfied at the end, and sent the run back here"
+            return Arrival(event.gate, 0, None, words)
+        case ParallelBranchStarted():
+            words = f"branch {event.id} of {event.name} begins here"
+            return Arrival(event.name, event.visit, event.edge, words)
+        case PipelineStarted() if event.restart_of:
+            return Arrival("", 0, None, "a loop_restart edge began the run anew here")
+        case PipelineStarted():
+            return Arrival("", 0, None, "the run begins here")
+        case _:
+            return Arrival("", 0, None, f"nothing recorded says how the run came to {visit.node_id}")

@@ -18,17 +18,15 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from attractor_nb.model.allowed_tools import SERVER_AUTHORITY, read_allowed_tools, server_attribute
-from attractor_nb.model.calls.model_endpoints import PREFIX
-from attractor_nb.model.calls.rates import RATE_FIELDS
-from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
-from attractor_nb.model.vocabulary.attribute_table import TABLE
-from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
+from attractor_nb.model.calls.providers import PREFIX, RATE_FIELDS
+from attractor_nb.model.vocabulary.attribute_table import TABLE, AttrType, Scope
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.model.vocabulary.attributed import Attributed
+    from attractor_nb.model.vocabulary.attributes import Attributed
 
 SHOWN_DIGITS: Final = 12
 """Digits of a hash that are shown, and the fewest that name one."""

@@ -18,9 +18,10 @@ from attractor_nb.decisions.planning.executable_surface import (
     executable_surface,
     is_steered,
 )
-from attractor_nb.model.calls.rates import RATE_FIELDS
+from attractor_nb.model.calls.providers import RATE_FIELDS
 from attractor_nb.model.events import (
     DebuggerChanged,
+    Event,
     InstructionGiven,
     InterviewCompleted,
     PipelineForked,
@@ -32,7 +33,6 @@ from attractor_nb.model.vocabulary.isolation import WORKTREE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph
 
 OWN: Final = " (own)"

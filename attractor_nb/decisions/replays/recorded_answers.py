@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from attractor_nb.model.calls.call_content import QUESTION, CallInputs
-from attractor_nb.model.form import Form
-from attractor_nb.model.question import Answer, Option, Question, QuestionType, recorded_value
+from attractor_nb.model.question import Answer, Form, Option, Question, QuestionType, recorded_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

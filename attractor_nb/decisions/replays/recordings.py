@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec.structs import replace
 
-from attractor_nb.model.calls.call_content import MODEL_CALL, CallInputs, InputChange, changed_inputs
+from attractor_nb.model.calls.call_content import (
+    MODEL_CALL,
+    CallInputs,
+    CallPlace,
+    InputChange,
+    RecordedCall,
+    changed_inputs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
-
-    from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
 
 OWN_INPUTS: Final = frozenset({"prompt", "carried", "conversation"})
 """What a run knows of a model call without its backend, which alone can say the rest."""

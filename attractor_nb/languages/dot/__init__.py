@@ -13,18 +13,24 @@ import msgspec
 from attractor_nb.collector import paused_collector
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot.edits import apply_edits
-from attractor_nb.languages.dot.literals import embed_value, text_of
 from attractor_nb.languages.dot.lower import derived_class, lower
 from attractor_nb.languages.dot.parser import parse_syntax
-from attractor_nb.languages.dot.syntax import DotTree, GraphDeclaration, NodeStatement, SubgraphStatement
-from attractor_nb.languages.dot.writer import write_dot
+from attractor_nb.languages.dot.syntax import (
+    Attr,
+    Block,
+    DotTree,
+    GraphDeclaration,
+    NodeStatement,
+    Statement,
+    SubgraphStatement,
+)
+from attractor_nb.languages.dot.writer import embed_value, text_of, write_dot
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from attractor_nb.languages.dot.syntax import Attr, Block, Statement
     from attractor_nb.model.graph import Graph
 
 __all__ = [

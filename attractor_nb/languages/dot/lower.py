@@ -15,20 +15,28 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import DotSyntaxError
-from attractor_nb.languages.dot.attr_spans import AttrSpans
-from attractor_nb.languages.dot.nearness import slips
-from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
-from attractor_nb.languages.dot.typing_rules import read_unknown, readings
+from attractor_nb.languages.dot.syntax import (
+    Attr,
+    AttrSpans,
+    Block,
+    Defaults,
+    DotTree,
+    EdgeStatement,
+    GraphDeclaration,
+    Name,
+    NodeStatement,
+    Statement,
+    SubgraphStatement,
+)
+from attractor_nb.languages.dot.writer import Reading, read_unknown, readings
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
-from attractor_nb.model.vocabulary.attribute_kinds import AttrValue, Scope
-from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS
-from attractor_nb.model.vocabulary.attributes import literal_text
+from attractor_nb.model.texts import MAX_SLIPS, edit_distance
+from attractor_nb.model.vocabulary.attribute_table import AttrValue, Scope
+from attractor_nb.model.vocabulary.attributes import NO_ATTRS, NO_SPANS, literal_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from attractor_nb.languages.dot.syntax import Attr, Block, DotTree, Name, Statement, SubgraphStatement
-    from attractor_nb.languages.dot.typing_rules import Reading
 
 _Values = dict[str, AttrValue]
 _Written = dict[str, "Attr"]
@@ -331,3 +339,30 @@ def _read_into(values: _Values, written: _Written, known: Mapping[str, Reading],
             name, read = reading
             values[name] = read(attr.literal)
         written[name] = attr
+
+
+# Whether two ids are so alike that one may be a slip of the other (ruling 4).
+
+MAX_COMPARISONS: Final = 200_000
+"""Beyond this many pairs nothing is compared and everything counts as a slip, which is the safe side."""
+
+
+def slips(unknown: Collection[str], known: Collection[str]) -> set[str]:
+    """Those unknown ids that lie within edit distance 2 of a known one; case counts as it does in ids.
+
+    >>> slips(["implment", "ship_it"], ["implement", "review"])
+    {'implment'}
+    """
+    if not known:
+        return set()
+    if len(unknown) * len(known) > MAX_COMPARISONS:
+        return set(unknown)
+    by_length: dict[int, list[str]] = {}
+    for name in known:
+        by_length.setdefault(len(name), []).append(name)
+    found: set[str] = set()
+    for name in unknown:
+        lengths = range(len(name) - MAX_SLIPS, len(name) + MAX_SLIPS + 1)
+        if any(edit_distance(name, other) <= MAX_SLIPS for length in lengths for other in by_length.get(length, ())):
+            found.add(name)
+    return found

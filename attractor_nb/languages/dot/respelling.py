@@ -11,26 +11,25 @@ from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
-from attractor_nb.languages.dot.expression_words import STRING
-from attractor_nb.languages.dot.literals import (
+from attractor_nb.languages.dot.mistakes import STRING
+from attractor_nb.languages.dot.writer import (
     BARE_VALUE,
     KEYWORDS,
     is_quoted,
     is_too_large,
     quote,
+    read_unknown,
+    readings,
     spell,
     string_offsets,
     text_of,
 )
-from attractor_nb.languages.dot.typing_rules import read_unknown, readings
-from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
+from attractor_nb.model.vocabulary.attribute_table import AttrType, AttrValue, Scope
 from attractor_nb.model.vocabulary.attributes import attribute, coerce, literal_text
-from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.value_forms import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
 
 _BARE: Final = re.compile(BARE_VALUE)
 _PROSE: Final = frozenset({AttrType.STRING, AttrType.COMMAND, AttrType.DURATION})

@@ -9,22 +9,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
+from attractor_nb.languages.dot.attribute_edits import (
+    Page,
+    PlacedStatement,
+    keeping,
+    link_at,
+    node_statements,
+    placed_statements,
+    reread,
+    without_edge,
+)
 from attractor_nb.languages.dot.edits import apply_edits
-from attractor_nb.languages.dot.literals import is_identifier, is_quoted, quote, text_of
 from attractor_nb.languages.dot.lower import lower
-from attractor_nb.languages.dot.placing import Page, placed_statements
 from attractor_nb.languages.dot.respelling import spelled
-from attractor_nb.languages.dot.statements import keeping, link_at, node_statements, reread, without_edge
-from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
-from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
+from attractor_nb.languages.dot.syntax import (
+    Attr,
+    Defaults,
+    DotTree,
+    EdgeStatement,
+    GraphDeclaration,
+    Name,
+    NodeStatement,
+)
+from attractor_nb.languages.dot.writer import is_identifier, is_quoted, quote, text_of
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.vocabulary.attribute_table import AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import attribute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from attractor_nb.languages.dot.placing import PlacedStatement
-    from attractor_nb.languages.dot.syntax import Attr, DotTree, Name
 
 
 def add_node(tree: DotTree, node_id: str, attrs: Mapping[str, object], *, after: str = "") -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.bounded_json import read_bounded_json
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import traitlets
 
-from attractor_nb.notebook.live.gate_card import GateCards
+from attractor_nb.notebook.live.gate_card import GateCards, HandedIn
 from attractor_nb.notebook.view_actions import ActingView
 from attractor_nb.views.folding import take_delta
 from attractor_nb.views.frontend import script, widget_styles
@@ -25,7 +25,6 @@ from attractor_nb.views.frontend import script, widget_styles
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor_nb.notebook.live.gate_card import HandedIn
     from attractor_nb.views.state import Delta
 
 WHOLE_INTERVAL_SECONDS: Final = 0.2
@@ -71,7 +70,7 @@ class GraphView(ActingView, GateCards):
             on_answer: Hands in an answer of a card. Raises our errors.
             on_stop: Called when Stop is clicked.
             on_inspect: Answers a question of the inspector; see ``studio.inspect.inspect_run.answer_inspection``.
-            on_debug: Does what the debugger's bar asks for; see ``studio.debug.debug_requests``.
+            on_debug: Does what the debugger's bar asks for; see ``studio.debug.debugger``.
             on_beside: Opens what is asked for beside the run; see ``Beside``.
             traits: Initial values.
         """

@@ -17,13 +17,12 @@ from markupsafe import Markup
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.model.states import RunStatus
-from attractor_nb.model.vocabulary.labels import label_text
+from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.storage.stored_run import has_event_log
 from attractor_nb.studio.history.waiting_gates import load_call, shown_place
-from attractor_nb.views.drawings.still import SVG_TYPE, picture_bundle
-from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.drawings.svg import SVG_TYPE, picture_bundle, render_svg
 from attractor_nb.views.markup import element
 from attractor_nb.views.summary_line import run_summary
 

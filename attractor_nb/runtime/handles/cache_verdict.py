@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from attractor_nb.decisions.replays.cache_rules import UNCACHED_TYPES
+from attractor_nb.decisions.replays.cache_keys import UNCACHED_TYPES
 from attractor_nb.errors import OptionError
 from attractor_nb.model.bounded_json import read_bounded_json
-from attractor_nb.model.calls.cached import INPUTS_FILE, CacheLook
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.calls.call_content import INPUTS_FILE, CacheLook, InputChange
 from attractor_nb.model.states import NodeStatus
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.views.columns import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor_nb.model.calls.call_content import InputChange
     from attractor_nb.model.graph import Graph
     from attractor_nb.views.state import RunView
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from attractor_nb.engine.gate import Gate
+    from attractor_nb.engine.gates import Gate
 
 
 class Presentable(Protocol):

@@ -10,17 +10,17 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.context import Context
+from attractor_nb.context import Context, ValueStore
 from attractor_nb.decisions.kept_state import state_of
 from attractor_nb.decisions.log_history import counted_events, displaced, reaches_behind
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
 from attractor_nb.engine.runner import mirror_graph
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.errors import CheckpointCorrupt, OptionError
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.model.context_values import is_reference
 from attractor_nb.model.events import DebuggerChanged, PipelineForked, PipelineRewound, StageEnd
+from attractor_nb.model.redacted import is_reference
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.run_directory import VISITS_NAME, RunDirectory
 from attractor_nb.storage.stages.artifact_store import ArtifactStore
@@ -29,7 +29,6 @@ from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.context import ValueStore
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.events.logged_events import LoggedEvents
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from attractor_nb.backends import AgentBackend, ProviderBackend
-    from attractor_nb.backends.agents import transcript
-    from attractor_nb.backends.llm import prices
+    from attractor_nb.backends.agents import output_reader
+    from attractor_nb.backends.llm import metered_requests
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import CodergenBackend
 else:
-    transcript = later("attractor_nb.backends.agents.transcript")
-    prices = later("attractor_nb.backends.llm.prices")
+    output_reader = later("attractor_nb.backends.agents.output_reader")
+    metered_requests = later("attractor_nb.backends.llm.metered_requests")
 
 _HINT: Final = "set max_tokens_total, too: tokens are counted whatever they cost"
 _ONE_EACH = Usage(1, 1, calls=1)
@@ -75,10 +75,10 @@ def _unpriced_by_agent(graph: Graph, backend: AgentBackend) -> str:
     """The first node whose model has no list price, of an agent that tells none; empty without one."""
     name = backend.dialect.name
     for node in nodes_that_ask(graph):
-        model = transcript.priced_model(backend.dialect.price_provider, node.llm_model)
+        model = output_reader.priced_model(backend.dialect.price_provider, node.llm_model)
         if not model.model:
             return f"{name} tells no price, and {node.id} names no model that has one"
-        if prices.price_of(model, _ONE_EACH) is None:
+        if metered_requests.price_of(model, _ONE_EACH) is None:
             return f"{name} tells no price, and that of {model.model}, which {node.id} asks, is not known"
     children = (_unpriced_by_agent(child, backend) for child in graph.children.values())
     return next(filter(None, children), "")
@@ -89,7 +89,7 @@ def unpriced_models(graph: Graph, backend: ProviderBackend) -> Iterator[tuple[st
     for node in nodes_that_ask(graph):
         for target in backend.targets_of(node):
             name = ModelName(target.model, target.provider)
-            if prices.price_of(name, _ONE_EACH) is None:
+            if metered_requests.price_of(name, _ONE_EACH) is None:
                 yield node.id, str(target)
     for child in graph.children.values():
         yield from unpriced_models(child, backend)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from attractor_nb.context import Context
 from attractor_nb.errors import InputsSyntaxError, OptionError
 from attractor_nb.handlers.named_models import validated
-from attractor_nb.model.calls.attachment import MAX_ATTACHMENT_BYTES, Attachment
+from attractor_nb.model.calls.messages import MAX_ATTACHMENT_BYTES, Attachment
 from attractor_nb.model.inputs import (
     INPUTS_SCHEMA,
     RESERVED_PREFIXES,

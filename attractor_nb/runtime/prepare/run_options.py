@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, cast
 
 from attractor_nb.decisions.planning.executable_surface import SHOWN_DIGITS, is_hash
 from attractor_nb.errors import OptionError
-from attractor_nb.model.nearest_name import did_you_mean, suggestion
-from attractor_nb.model.vocabulary.duration import Duration, parse_duration
+from attractor_nb.model.texts import did_you_mean, suggestion
 from attractor_nb.model.vocabulary.isolation import ISOLATIONS
 from attractor_nb.model.vocabulary.option_meanings import (
     CASSETTE_MODES,
@@ -34,6 +33,7 @@ from attractor_nb.model.vocabulary.option_meanings import (
     OF_A_PIPELINE,
     OF_A_RUN,
 )
+from attractor_nb.model.vocabulary.value_forms import Duration, parse_duration
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness, acts_unasked
 from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.tracing import read_tracing

@@ -16,20 +16,18 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from msgspec import Struct, field
 
 from attractor_nb.errors import DotSyntaxError, OptionError
-from attractor_nb.languages.dot import apply_edits, read_dot
-from attractor_nb.languages.dot.literals import quote
+from attractor_nb.languages.dot import DotDocument, apply_edits, read_dot
+from attractor_nb.languages.dot.writer import quote
 from attractor_nb.model.diagnostic import TextEdit
-from attractor_nb.model.nearest_name import nearest, suggestion
-from attractor_nb.model.text_files import MARK, TextFileProblem, literal, marked_texts, named_file, with_texts
+from attractor_nb.model.graph import MARK, Graph, TextFileProblem, literal, marked_texts, named_file, with_texts
+from attractor_nb.model.texts import nearest, suggestion
 from attractor_nb.runtime.prepare.sources import read_source
 from attractor_nb.source import SourceText
-from attractor_nb.storage.files.confined import Outside, names_below, read_below
+from attractor_nb.storage.files.user_files import Outside, names_below, read_below
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.languages.dot import DotDocument
-    from attractor_nb.model.graph import Graph
 
 MAX_TEXT_BYTES: Final = 1024 * 1024
 TEXT_KINDS: Final = frozenset({".md", ".txt", ".prompt", ".json", ".yaml", ".css"})

@@ -6,33 +6,35 @@ one that ``workdir=`` names, or a place of its own. A ``Workspace`` is that plac
 
 from __future__ import annotations
 
+import glob
+import os
 import shutil
+import stat
 import tempfile
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct, field
 
 from attractor_nb.backends.llm.tools import McpServers
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError
-from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.model.vocabulary.isolation import IN_PLACE, ISOLATIONS, WORKSPACE, WORKTREE
+from attractor_nb.model.vocabulary.value_forms import Duration
 from attractor_nb.runtime.prepare.current_directory import here
-from attractor_nb.runtime.workspace.initial_files import Filling, filling_of
-from attractor_nb.runtime.workspace.worktree import Repository, Worktree, find_repository, worktree_of
-from attractor_nb.stage import Kept
+from attractor_nb.runtime.prepare.run_options import RunOptions, as_path, checked_workdir
+from attractor_nb.runtime.workspace.worktree import Repository, Worktree, find_repository, worktree_facts, worktree_of
+from attractor_nb.stage import Kept, ToolServers
+from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import WORKSPACE_NAME, WORKTREE_NAME, first_directory, make_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CommandResult, Processes
-    from attractor_nb.runtime.prepare.run_options import RunOptions
     from attractor_nb.runtime.prepare.trust import Origin
-    from attractor_nb.stage import ToolServers
-    from attractor_nb.storage.files.disk import Disk
 
 
 class Workspace(Protocol):
@@ -285,3 +287,153 @@ __all__ = [
     "child_workdir",
     "site_of",
 ]
+
+
+# Where a stored run, or the rows of a stored map, worked: what its facts say, and the same place again.
+
+_GONE: Final = "bring it back, or name another: resume(…, workdir=DIR), --workdir DIR on the command line"
+
+
+def with_recorded_workdir(options: RunOptions, facts: Mapping[str, Any]) -> RunOptions:
+    """Options that work where the run did before, when nobody says otherwise."""
+    if options.executor is not None:
+        return options
+    own, recorded = str(facts.get("isolation", "")), str(facts.get("workdir", ""))
+    if own:
+        if options.workdir is not None or options.isolation not in {None, own}:
+            raise OptionError(f"the run works in its own {own}", hint="leave workdir and isolation out")
+        return replace(options, isolation=own, workspace_from=None)
+    if options.isolation == WORKTREE:
+        raise OptionError("a run gets its worktree when it begins", hint="start it anew, or leave isolation out")
+    if options.workdir is not None or options.isolation is not None or not recorded:
+        return options
+    if not Path(recorded).is_dir():
+        raise OptionError(f"the run worked in {recorded}, and that directory is gone", hint=_GONE)
+    return replace(options, workdir=checked_workdir(recorded), isolation=IN_PLACE)
+
+
+def recorded_for_rows(options: RunOptions, graph: Graph, origin: Origin | None) -> dict[str, str]:
+    """What the manifest of a map says of where its rows work."""
+    site = site_of(options, graph, origin)
+    if not site.is_recorded:
+        return {}
+    found = {} if site.isolation == WORKSPACE else {"workdir": str(site.directory)}
+    if site.isolation:
+        found["isolation"] = site.isolation
+    if site.filling is not None:
+        found["workspace_from"] = site.filling.text
+    return found
+
+
+def with_workdir_of_rows(options: RunOptions, facts: Mapping[str, Any]) -> RunOptions:
+    """Options whose rows work as those of the map did before, when nobody says otherwise."""
+    named = (options.workdir, options.isolation, options.workspace_from, options.executor)
+    recorded = {name: facts[name] for name in ("workdir", "isolation", "workspace_from") if facts.get(name)}
+    if any(value is not None for value in named) or not recorded:
+        return options
+    if "workdir" in recorded:
+        if not Path(recorded["workdir"]).is_dir():
+            raise OptionError(f"the map worked in {recorded['workdir']}, which is gone", hint=_GONE)
+        recorded["workdir"] = checked_workdir(recorded["workdir"])
+    return replace(options, **{"isolation": IN_PLACE, **recorded})
+
+
+def site_again(options: RunOptions, facts: Mapping[str, Any], logs_root: Path) -> tuple[Workspace, dict[str, Any]]:
+    """Where a run that goes on works, and what its manifest says of it.
+
+    Args:
+        options: With ``with_recorded_workdir`` applied.
+        facts: The manifest of the run's first directory.
+        logs_root: A directory of the run.
+    """
+    root = first_directory(logs_root.absolute())
+    if options.isolation == WORKTREE and (found := worktree_facts(facts)):
+        place: Workspace = worktree_of(root / WORKTREE_NAME, found)
+        return place, {"workdir": str(place.directory)}
+    if options.isolation == WORKSPACE:
+        path = make_workspace(options.disk or Disk(), root, is_synced=False)
+        return Folder(path, WORKSPACE), {"workdir": str(path), "isolation": WORKSPACE}
+    directory = Path(options.workdir) if options.workdir is not None else here()
+    return Folder(directory), {"workdir": str(directory)} if options.executor is None else {}
+
+
+# ``workspace_from=``: what the workspace of a run begins with, copied from the caller's files.
+
+MAX_FILES: Final = 20_000
+MAX_BYTES: Final = 1024 * 1024 * 1024
+LEFT_OUT: Final = frozenset({".git", ".attractor"})
+"""Folders that no workspace begins with: what version control and runs keep is theirs."""
+
+
+class Filling(Struct, frozen=True):
+    """Files for a workspace."""
+
+    text: str  #: What the caller wrote.
+    files: tuple[tuple[Path, str], ...]  #: Each file and where it goes, relative to the workspace.
+
+    def fill(self, workspace: Path) -> None:
+        """Copy the files."""
+        for source, name in self.files:
+            target = workspace / name
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target, follow_symlinks=False)
+            except OSError as error:
+                raise storage_error(error, "copy", source) from error
+
+
+def filling_of(given: object) -> Filling:
+    """The files that ``workspace_from`` names: those below a folder, or those that a pattern matches.
+
+    Links are left out, and so are ``.git`` and ``.attractor``. Those of a folder keep their place in it,
+    those of a pattern their place below the working directory.
+    """
+    text = str(as_path(given, "workspace_from"))
+    if Path(text).is_dir():
+        base, found = Path(text), _files_below(Path(text))
+    else:
+        base, found = here(), _matches(text)
+    files: list[tuple[Path, str]] = []
+    size = 0
+    for path in found:
+        size += path.lstat().st_size
+        files.append((path.absolute(), path.relative_to(base).as_posix()))
+        if len(files) > MAX_FILES or size > MAX_BYTES:
+            raise OptionError(
+                f"workspace_from {text!r} has more than {MAX_FILES:,} files or {MAX_BYTES >> 30} GiB",
+                hint="name less of it, such as a folder below, or a pattern",
+            )
+    if not files and not Path(text).is_dir():
+        raise OptionError(
+            f"workspace_from {text!r} matches no file in {here()}", hint='a folder, or a pattern such as "src/**/*.py"'
+        )
+    return Filling(text, tuple(files))
+
+
+def _matches(pattern: str) -> Iterator[Path]:
+    """The plain files of a pattern, below the working directory."""
+    if Path(pattern).is_absolute() or ".." in Path(pattern).parts:
+        raise OptionError(
+            f"workspace_from {pattern!r} leads out of the working directory", hint="name the folder itself"
+        )
+    for name in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207 - Path.glob finds hidden files, too
+        path = here() / name
+        if _is_wanted(path) and not LEFT_OUT.intersection(Path(name).parts) and not _is_behind_link(name):
+            yield path
+
+
+def _is_behind_link(name: str) -> bool:
+    """Whether the way to a file leads through a link."""
+    return any((here() / parent).is_symlink() for parent in Path(name).parents)
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for directory, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in LEFT_OUT)
+        for name in sorted(names):
+            if _is_wanted(path := Path(directory, name)) and name not in LEFT_OUT:
+                yield path
+
+
+def _is_wanted(path: Path) -> bool:
+    return stat.S_ISREG(path.lstat().st_mode)

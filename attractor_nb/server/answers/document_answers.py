@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.errors import SourceError
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.server.desk import posted_pipeline
-from attractor_nb.server.lint_answers import place_of, plain_syntax_error
-from attractor_nb.server.replies import Problem, Reply
+from attractor_nb.server.replies import Problem, Reply, place_of, plain_syntax_error
 from attractor_nb.server.response_models import DocumentItem, DocumentList, DocumentText, Edited, Picture
 from attractor_nb.source import Span
-from attractor_nb.storage.files.document_files import DocumentConflict, NoDocument
+from attractor_nb.storage.files.document_files import Document, DocumentConflict, DocumentFolder, NoDocument
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Edge, Graph, Node
     from attractor_nb.server.request_calls import Call
-    from attractor_nb.storage.files.document_files import Document, DocumentFolder
 
 _SECRET: Final = "it holds a secret, and no answer repeats one"  # noqa: S105 - words about one
 _TYPES: Final = {"svg": "image/svg+xml", "mermaid": "text/vnd.mermaid", "png": "image/png"}
@@ -110,7 +108,7 @@ def picture(call: Call) -> Reply:
     elif asked.format == "svg":
         content = pipeline.to_svg()
     else:
-        from attractor_nb.studio.share.png import png_of  # noqa: PLC0415 - what draws is an extra
+        from attractor_nb.studio.share.export_page import png_of  # noqa: PLC0415 - what draws is an extra
 
         content = base64.b64encode(png_of(pipeline.to_svg(), theme=asked.theme)).decode("ascii")
         encoding = "base64"

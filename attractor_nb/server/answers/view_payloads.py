@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.model.events import InterviewCompleted, InterviewTimeout
 from attractor_nb.model.states import shown_status
 from attractor_nb.redaction import redacted
-from attractor_nb.server.answers.gate_answers import all_questions
-from attractor_nb.server.answers.run_status_answers import stored_run
+from attractor_nb.server.answers.run_answers import all_questions, stored_run
 from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.server.response_models import ComparisonState, Drawing, PastAnswers, ReplayState, Rows, TimelineState
-from attractor_nb.server.streams.event_reader import EventReader
+from attractor_nb.server.streams.channel import EventReader
 from attractor_nb.studio.history.history_table import has_words, mark_of, run_plain, sorted_rows, state_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.shown_questions import settled_words
 

@@ -11,19 +11,19 @@ from attractor_nb.server.streams.channel import (
     BATCH_BYTES,
     FIRST_ID,
     GAP,
+    EventReader,
+    Recorded,
     RunChannel,
     control_frame,
     event_frame,
     whole_id,
 )
-from attractor_nb.server.streams.event_reader import EventReader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
     from attractor_nb.server.desk import RunDesk
-    from attractor_nb.server.streams.event_reader import Recorded
 
 RETRY_MILLISECONDS: Final = 1_000
 _REPLAYS: Final = 2

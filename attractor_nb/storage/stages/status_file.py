@@ -13,8 +13,8 @@ import msgspec
 from attractor_nb.context import Context
 from attractor_nb.errors import ContextValueError, StatusFileError, StorageError
 from attractor_nb.model.inputs import RESERVED_PREFIXES, sets_engine_key
-from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import may_hold, redacted, redacted_value
 from attractor_nb.storage.attempt_files import MAX_STATUS_BYTES
 from attractor_nb.storage.files.atomic import read_plain_file

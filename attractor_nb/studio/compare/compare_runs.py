@@ -7,21 +7,31 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.runtime.past import look_back
+from attractor_nb.runtime.past import KnownVisit, look_back
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.stored_execution import as_run, texts_of, without_places
 from attractor_nb.storage.files.user_files import write_file
-from attractor_nb.studio.compare.comparison_page import comparison_svg
-from attractor_nb.studio.compare.comparison_view import (
+from attractor_nb.studio.compare.comparison_page import (
     Compared,
     Side,
+    TextChange,
     comparison_plain,
+    comparison_svg,
     context_table,
     steps_table,
     text_changes,
     totals_table,
 )
-from attractor_nb.studio.compare.run_alignment import align, changed_values, step_of, unite
+from attractor_nb.studio.compare.run_alignment import (
+    ComparedVisit,
+    Pair,
+    United,
+    ValueChange,
+    align,
+    changed_values,
+    step_of,
+    unite,
+)
 from attractor_nb.views.spending_fold import so_far
 from attractor_nb.views.table import table_text
 
@@ -33,9 +43,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Edge, Graph
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.handles.run_result import RunResult
-    from attractor_nb.runtime.past import KnownVisit
-    from attractor_nb.studio.compare.comparison_view import TextChange
-    from attractor_nb.studio.compare.run_alignment import ComparedVisit, Pair, United, ValueChange
 
 PLAIN_TEXT_CHARS: Final = 20_000
 MAX_TEXTS: Final = 6

@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import AttractorError, OptionError
-from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
-from attractor_nb.model.vocabulary.attributes import attributes_of, literal_text
+from attractor_nb.model.vocabulary.attribute_table import AttributeSpec, AttrType, Scope
+from attractor_nb.model.vocabulary.attributes import Attributed, attributes_of, literal_text
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE, SHAPE_TO_TYPE
 from attractor_nb.redaction import redacted
-from attractor_nb.studio.edit.draft import find_place, value_problem
+from attractor_nb.studio.edit.editor import Editor, find_place, value_problem
 from attractor_nb.views.findings_table import can_fix, finding_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from attractor_nb.model.graph import Graph
-    from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec
-    from attractor_nb.model.vocabulary.attributed import Attributed
-    from attractor_nb.studio.edit.editor import Editor
 
 _LOOKS: Final = ("label", "shape", "type")
 _STAGE: Final = ("max_retries", "retry_policy", "goal_gate", "retry_target", "timeout")

@@ -1,6 +1,6 @@
 """What a run will consume, told before it has run: as expected, and at worst.
 
-Token counts are estimates without a tokenizer (`model/calls/tokens.py`). Every other assumption is a field of
+Token counts are estimates without a tokenizer (`model/calls/messages.py`). Every other assumption is a field of
 `Assumptions`. Knows neither prompts nor prices: the caller gives their sizes and a function.
 """
 
@@ -10,18 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
 from attractor_nb.decisions.fidelity import resolve_thread
-from attractor_nb.decisions.planning.reach import likely_path, most_visits
-from attractor_nb.decisions.preambles.preamble_amounts import budget_tokens
+from attractor_nb.decisions.planning.plan import Plan, PlannedNode, Visit, likely_path, most_visits
+from attractor_nb.decisions.preambles.preamble_page import budget_tokens
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.vocabulary.repetition import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS, list_key
-from attractor_nb.model.vocabulary.value_paths import value_at
+from attractor_nb.model.vocabulary.value_forms import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS, list_key, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
-    from attractor_nb.decisions.planning.reach import Visit
-    from attractor_nb.languages.condition.evaluate import Lookup
+    from attractor_nb.languages.condition.parser import Lookup
     from attractor_nb.model.calls.providers import ModelName
 
 _NOTHING: Final = Usage()

@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.failure_routes import end_reason, next_step
-from attractor_nb.decisions.goal_gates import never_visited, redirect_target, unsatisfied_gate
 from attractor_nb.decisions.hindsight.route_explanation import because
-from attractor_nb.decisions.routing import read_status
+from attractor_nb.decisions.routing import Seen, end_reason, next_step, read_status
+from attractor_nb.decisions.run_endings import never_visited, redirect_target, unsatisfied_gate
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
-from attractor_nb.languages.condition.evaluate import explain_condition
+from attractor_nb.languages.condition.parser import Lookup, explain_condition
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
+    Event,
     GoalGateUnsatisfied,
     ParallelBranchStarted,
     PipelineCompleted,
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.hindsight.journal import Journal
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
-    from attractor_nb.decisions.routing import Seen
-    from attractor_nb.languages.condition.evaluate import Lookup
-    from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph
 
 SAME: Final = "same"

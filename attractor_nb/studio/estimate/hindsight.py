@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.hindsight.journal import Journal
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan import Plan, compile_plan
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.handles.recorded_state import StoredValues
 from attractor_nb.runtime.stored_execution import as_run, is_path
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.studio.estimate.expected_route import ExpectedRoute, expect_route
-from attractor_nb.views.drawings.overlay import Mark, Overlay
+from attractor_nb.views.drawings.picture import Mark, Overlay
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.drawings.theme import drawing_rules
 from attractor_nb.views.table import Column, Table, table_html, table_text
@@ -22,7 +22,6 @@ from attractor_nb.views.table import Column, Table, table_html, table_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.execution import Execution
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.replays.recordings import unused_lines
 from attractor_nb.errors import CheckFailed, OptionError
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.runtime.prepare.run_options import as_list
 
 if TYPE_CHECKING:

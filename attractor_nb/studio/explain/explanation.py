@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.hindsight.looping import explain_looping
+from attractor_nb.decisions.hindsight.looping import Looping, explain_looping
 from attractor_nb.errors import OptionError
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.past import look_back
 from attractor_nb.studio.inspect.inspect_run import inspect_stage
@@ -15,7 +15,6 @@ from attractor_nb.studio.inspect.inspection_view import reason_html, reason_text
 from attractor_nb.views.table import Column, Table, table_html, table_text
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.hindsight.looping import Looping
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.studio.inspect.inspection import StageInspection
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.errors import RunNotFound
 from attractor_nb.model.events import (
     Event,
@@ -25,12 +25,17 @@ from attractor_nb.model.events import (
 from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.model.states import ENDED, NodeStatus, shown_status
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.directory_survey import DirectorySurvey, FileFinding, survey_run
+from attractor_nb.storage.directory_survey import (
+    DirectorySurvey,
+    FileFinding,
+    SalvagePlan,
+    plan_salvage,
+    salvage,
+    survey_run,
+)
 from attractor_nb.storage.files.disk import Disk
-from attractor_nb.storage.manifest_file import manifest_from_events
+from attractor_nb.storage.manifest_file import current_status, manifest_from_events
 from attractor_nb.storage.map_directory import is_map, map_is_no_run
-from attractor_nb.storage.run_status import current_status
-from attractor_nb.storage.salvage import SalvagePlan, plan_salvage, salvage
 from attractor_nb.storage.stored_run import check_directory
 from attractor_nb.views.columns import aligned, one_line
 

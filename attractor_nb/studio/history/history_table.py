@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from attractor_nb.errors import OptionError
-from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.states import NodeStatus, RunStatus, as_recorded, as_result, row_look, shown_status
-from attractor_nb.model.vocabulary.duration import parse_duration
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.vocabulary.value_forms import parse_duration
 from attractor_nb.redaction import redacted
+from attractor_nb.storage.manifest_file import GOES_ON, UNDER_WAY, WAITING
 from attractor_nb.storage.run_directory import utc_text
-from attractor_nb.storage.run_lists.listing import HALF_DELETED, LASTING, UNREADABLE
-from attractor_nb.storage.run_status import GOES_ON, UNDER_WAY, WAITING
+from attractor_nb.storage.run_lists.listing import HALF_DELETED, LASTING, UNREADABLE, RunSummary
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text
 from attractor_nb.views.table import Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from attractor_nb.model.outcome import Usage
-    from attractor_nb.storage.run_lists.listing import RunSummary
 
 NOTE_CHARS: Final = 110
 UNKNOWN: Final = "\N{EN DASH}"

@@ -18,14 +18,13 @@ from attractor_nb.model.states import RunStatus, shown_status
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
+from attractor_nb.storage.manifest_file import current_status
 from attractor_nb.storage.run_directory import first_directory
-from attractor_nb.storage.run_status import current_status
 from attractor_nb.storage.stored_run import has_event_log, read_facts, read_run
 from attractor_nb.studio.history.history_table import mark_of
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.sheet import sheet
-from attractor_nb.views.drawings.still import picture_bundle
-from attractor_nb.views.drawings.theme import drawing_css, drawing_rules
+from attractor_nb.views.drawings.svg import picture_bundle
+from attractor_nb.views.drawings.theme import drawing_css, drawing_rules, sheet
 from attractor_nb.views.markup import element, path_data
 from attractor_nb.views.metrics import shorten, text_width
 

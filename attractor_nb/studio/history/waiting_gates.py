@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.open_questions import open_questions
-from attractor_nb.engine.gate import Gate
-from attractor_nb.engine.handed_in import question_of
+from attractor_nb.decisions.log_history import open_questions
+from attractor_nb.engine.gates import Gate, question_of
 from attractor_nb.errors import NoSuchGate, RunError, StorageError
-from attractor_nb.model.vocabulary.labels import label_text
+from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere, can_be_answered
-from attractor_nb.runtime.open_gates import runs_under_way
 from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.runtime.wired_run import runs_under_way
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.engine.tracebacks import TRACEBACK_FILE
+from attractor_nb.engine.handler_calls import TRACEBACK_FILE
 from attractor_nb.errors import AttractorError, OptionError, RunError, RunNotFound, StageError
 from attractor_nb.model.child import CHILD_SEPARATOR
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
-from attractor_nb.runtime.execution import child_places, failures_of
-from attractor_nb.runtime.past import KnownVisit, look_back
+from attractor_nb.runtime.execution import Execution, child_places, failures_of
+from attractor_nb.runtime.past import KnownVisit, Lookback, look_back
 from attractor_nb.studio.inspect.inspection import MAX_TEXT, EdgeInspection, EdgeVerdict, StageInspection
 from attractor_nb.studio.inspect.stage_records import error_text, not_reached, read_stage, stage_from_view
 from attractor_nb.views.texts.prose import prose_of, shown_stage
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor_nb.model.graph import Edge, Node
-    from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.past import KnownVisit, Lookback
 
 MAX_VERDICTS: Final = 200
 _ARROW: Final = "->"

@@ -9,19 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.drawings.theme import root_class
+from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.output_styles import inspection_css
 from attractor_nb.views.table import Column, Table, table_html, table_text
-from attractor_nb.views.texts.prose import shown_parts
-from attractor_nb.views.texts.prose_html import prose_css, prose_html
+from attractor_nb.views.texts.prose import prose_css, prose_html, shown_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from markupsafe import Markup
-
-    from attractor_nb.views.drawings.theme import Theme
 
 MAX_SHOWN: Final = 60
 """Characters of a context value on a line."""

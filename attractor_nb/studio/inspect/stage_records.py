@@ -6,23 +6,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.decisions.carried import CARRIED_FILE
-from attractor_nb.decisions.hindsight.visit_causes import arrival_of
-from attractor_nb.engine.tracebacks import TRACEBACK_FILE
-from attractor_nb.engine.worktree_commits import CHANGES_FILE
+from attractor_nb.decisions.hindsight.route_explanation import arrival_of
+from attractor_nb.engine.attempts import CHANGES_FILE
+from attractor_nb.engine.handler_calls import TRACEBACK_FILE
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError
 from attractor_nb.handlers.function_stage import SOURCE_FILE
-from attractor_nb.model.calls.cached import INPUTS_FILE
-from attractor_nb.model.context_values import is_reference
+from attractor_nb.model.calls.call_content import INPUTS_FILE
 from attractor_nb.model.events import ChildEnded, ChildStarted
+from attractor_nb.model.redacted import is_reference
 from attractor_nb.model.states import as_result
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, list_key
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
-from attractor_nb.model.vocabulary.value_paths import value_at
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH, list_key, value_at
 from attractor_nb.runtime.handles.cache_verdict import words_of_look
-from attractor_nb.runtime.workspace.worktree_changes import place_facts
+from attractor_nb.runtime.workspace.worktree import place_facts
 from attractor_nb.storage.stages.stage_listing import Listing, list_stage, read_beginning
-from attractor_nb.studio.inspect.inspection import StageInspection
-from attractor_nb.studio.inspect.inspection_lines import AttemptLine, ContextChange, ItemLine, MessageLine, VisitLine
+from attractor_nb.studio.inspect.inspection import (
+    AttemptLine,
+    ContextChange,
+    ItemLine,
+    MessageLine,
+    StageInspection,
+    VisitLine,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

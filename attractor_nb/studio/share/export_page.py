@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from markupsafe import Markup
 
 from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
-from attractor_nb.errors import AttractorError
+from attractor_nb.errors import AttractorError, OptionError
+from attractor_nb.extras import install_command, missing_packages
 from attractor_nb.model.states import NodeStatus, row_look
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.past import look_back
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.files.user_files import write_file
+from attractor_nb.storage.files.user_files import write_bytes, write_file
 from attractor_nb.studio.inspect.inspect_run import inspect_visit
 from attractor_nb.studio.inspect.stage_records import visit_line
-from attractor_nb.studio.replay.replay_run import replay_run
+from attractor_nb.studio.replay.replay_frames import replay_run
 from attractor_nb.views.columns import one_line
+from attractor_nb.views.drawings.flat_svg import flat_svg
 from attractor_nb.views.frontend import json_text, page
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import ELLIPSIS
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from attractor_nb.runtime.execution import Execution
+
 
 MAX_BYTES: Final = 1_800_000
 """What the values of a page may take up; drawing, script and styles come to it."""
@@ -263,3 +266,37 @@ def _row(stage: Mapping[str, Any]) -> tuple[str, ...]:
 def _cut(text: str) -> str:
     line = one_line(text[: 4 * WORDS])
     return line if len(line) <= WORDS else line[: WORDS - 1] + ELLIPSIS
+
+
+# ``to_png``: a drawing as a bitmap, for places that take no SVG.
+
+MAX_SCALE = 8
+
+
+def write_png(svg: str, path: str | PathLike[str], *, theme: str = "light", scale: float = 2.0) -> Path:
+    """Write a drawing of ours as PNG.
+
+    Args:
+        svg: The drawing.
+        path: Where; a file that is there is replaced.
+        theme: ``light`` or ``dark``.
+        scale: Pixels for one unit of the drawing, up to 8.
+
+    Returns:
+        The file.
+    """
+    place = as_path(path, "the picture")
+    write_bytes(place, png_of(svg, theme=theme, scale=scale))
+    return place
+
+
+def png_of(svg: str, *, theme: str = "light", scale: float = 2.0) -> bytes:
+    """A drawing of ours as the bytes of a PNG; arguments and refusals as of ``write_png``."""
+    if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= MAX_SCALE:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise OptionError(f"scale {scale!r:.40} is none", hint=f"a number above 0, up to {MAX_SCALE}")
+    if missing_packages("png"):
+        raise OptionError("PNG pictures need resvg-py, which is not installed", hint=install_command("png"))
+    import resvg_py  # noqa: PLC0415 - an extra
+
+    draw: Any = resvg_py.svg_to_bytes
+    return bytes(draw(svg_string=flat_svg(svg, theme), zoom=scale))

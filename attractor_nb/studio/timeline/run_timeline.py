@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import OptionError
 from attractor_nb.model.states import row_look
 from attractor_nb.redaction import redacted_value
-from attractor_nb.studio.timeline.heat_map import heat
-from attractor_nb.studio.timeline.heat_view import MEASURES
-from attractor_nb.studio.timeline.timeline import BY, MESSAGE, Timeline, timeline_of, timeline_plain
+from attractor_nb.studio.timeline.heat_view import MEASURES, heat
+from attractor_nb.studio.timeline.timeline import BY, MESSAGE, Bar, Cut, Timeline, timeline_of, timeline_plain
 from attractor_nb.studio.timeline.timeline_svg import timeline_svg
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.still import picture_bundle
+from attractor_nb.views.drawings.svg import picture_bundle
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
 from attractor_nb.views.table import Column, Table, table_text
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.studio.timeline.timeline import Bar, Cut, Timeline
     from attractor_nb.views.drawings.theme import Theme
 
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.redaction import redacted
-from attractor_nb.studio.timeline.timeline import ATTEMPT, HUMAN, RETRY_WAIT
+from attractor_nb.studio.timeline.timeline import ATTEMPT, HUMAN, RETRY_WAIT, Bar, Timeline, TimelineLane
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.sheet import sheet
-from attractor_nb.views.drawings.theme import drawing_css, drawing_rules
+from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules, sheet
 from attractor_nb.views.markup import element, path_data
 from attractor_nb.views.metrics import shorten, text_width
 from attractor_nb.views.summary_line import duration_text
@@ -18,8 +17,6 @@ from attractor_nb.views.summary_line import duration_text
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from attractor_nb.studio.timeline.timeline import Bar, Timeline, TimelineLane
-    from attractor_nb.views.drawings.theme import Theme
 
 MAX_LANES: Final = 200
 """Nobody reads more; the table has them all."""

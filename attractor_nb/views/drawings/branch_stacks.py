@@ -14,17 +14,16 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.fan_outs.joins import branch_edges
+from attractor_nb.decisions.fan_outs.branch_policies import Join, branch_edges
 from attractor_nb.model.branch import branch_ids
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.metrics import text_width
-from attractor_nb.views.scene import Box, Link, Panel, Scene, Shape
+from attractor_nb.views.outlines import Box, Link, Panel, Scene, Shape
 from attractor_nb.views.state import NodeState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from attractor_nb.decisions.fan_outs.joins import Join
     from attractor_nb.model.graph import Graph
 
 MAX_LANES: Final = 16

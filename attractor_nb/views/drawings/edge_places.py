@@ -12,16 +12,24 @@ from itertools import pairwise
 from math import hypot
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attractor_nb.views.drawings.drawing import DETAIL_SIZE
-from attractor_nb.views.drawings.marks import TIMES
-from attractor_nb.views.layout.geometry import HEAD_LENGTH, Rect, point_at, points_at, split
+from attractor_nb.views.drawings.drawing import DETAIL_SIZE, TIMES
+from attractor_nb.views.layout.skeleton import (
+    HEAD_LENGTH,
+    Cubic,
+    Layout,
+    Point,
+    Rect,
+    Route,
+    point_at,
+    points_at,
+    split,
+)
 from attractor_nb.views.metrics import shorten, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from attractor_nb.views.layout.geometry import Cubic, Layout, Point, Route
-    from attractor_nb.views.scene import Panel, Scene
+    from attractor_nb.views.outlines import Panel, Scene
 
 TITLE_SIZE: Final = 11.0
 TITLE_STRIP: Final = 18.0

@@ -13,23 +13,39 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.states import NodeStatus
-from attractor_nb.views.drawings.branch_stacks import in_words, summed
-from attractor_nb.views.drawings.drawing import DETAIL_SIZE, EDGE_LINE_HEIGHT
-from attractor_nb.views.drawings.edge_places import MOST_PASSES, around, cut, places_of_marks
-from attractor_nb.views.drawings.marks import MARK_PATHS, STAR_PATH, TIMES, WARNING_PATHS
-from attractor_nb.views.drawings.node_text import (
+from attractor_nb.views.drawings.branch_stacks import Stack, in_words, summed
+from attractor_nb.views.drawings.drawing import (
+    DETAIL_SIZE,
+    EDGE_LINE_HEIGHT,
+    MARK_PATHS,
+    STAR_PATH,
+    TIMES,
     TOOLTIP_CHARS,
+    WARNING_PATHS,
     edge_tooltip,
     lines_of,
     node_text,
     node_tooltip,
     short_count,
 )
-from attractor_nb.views.drawings.overlay import NO_MARK, NO_OVERLAY
+from attractor_nb.views.drawings.edge_places import MOST_PASSES, EdgePlace, MarkPlaces, around, cut, places_of_marks
 from attractor_nb.views.markup import clean, element, joined, path_data
 from attractor_nb.views.metrics import text_width
-from attractor_nb.views.outlines import SIGN_RADIUS, Point, bar, outline_path, pill, sign_places, small_line_place
-from attractor_nb.views.scene import Box, Link, Panel, Scene, Shape
+from attractor_nb.views.outlines import (
+    SIGN_RADIUS,
+    Box,
+    Direction,
+    Link,
+    Panel,
+    Point,
+    Scene,
+    Shape,
+    bar,
+    outline_path,
+    pill,
+    sign_places,
+    small_line_place,
+)
 from attractor_nb.views.state import EdgeState, NodeState
 
 if TYPE_CHECKING:
@@ -37,13 +53,38 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from attractor_nb.decisions.fan_outs.joins import Join
+    from attractor_nb.decisions.fan_outs.branch_policies import Join
     from attractor_nb.model.graph import Graph
-    from attractor_nb.views.drawings.branch_stacks import Stack
-    from attractor_nb.views.drawings.edge_places import EdgePlace, MarkPlaces
-    from attractor_nb.views.drawings.overlay import Overlay
-    from attractor_nb.views.layout.geometry import Layout, Rect, Route
-    from attractor_nb.views.scene import Direction
+    from attractor_nb.views.layout.skeleton import Layout, Rect, Route
+
+
+# What a drawing shows beside the states of its nodes and edges: two runs at once, heat, a way that was gone.
+#
+# A mark gives classes, which the dress's own rules colour, and says in words what they mean: nothing is told by
+# colour alone. Rules use the variables of the theme, so they hold on light and on dark pages.
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The mark of one node or edge."""
+
+    css_classes: tuple[str, ...] = ()  #: Its classes.
+    words: str = ""  #: A few characters beside it, in place of its counts; empty for those.
+    tip: str = ""  #: A line of its tooltip.
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """The marks of a drawing."""
+
+    nodes: Mapping[str, Mark] = field(default_factory=dict[str, Mark])  #: By node.
+    edges: Mapping[int, Mark] = field(default_factory=dict[int, Mark])  #: By position in ``Graph.edges``.
+    css: str = ""  #: The rules of their classes (``theme.drawing_rules``).
+
+
+NO_MARK: Final = Mark()
+NO_OVERLAY: Final = Overlay()
+
 
 _NO_STATE: Final = NodeState()
 _NO_PASS: Final = EdgeState()

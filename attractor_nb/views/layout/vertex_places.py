@@ -14,14 +14,13 @@ from attractor_nb.views.layout.coordinates import BORDER, LONG, MAIN, assign_pos
 from attractor_nb.views.layout.ordering import Segments
 from attractor_nb.views.layout.rows import approach
 from attractor_nb.views.metrics import text_width
-from attractor_nb.views.scene import Direction
+from attractor_nb.views.outlines import Direction, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
     from attractor_nb.views.layout.layers import Layered
     from attractor_nb.views.layout.skeleton import Skeleton
-    from attractor_nb.views.scene import Panel
 
 _BOX_GAP: Final = 24.0
 _EDGE_GAP: Final = 16.0

@@ -31,7 +31,7 @@ MOST_READ = 5000
 def make(base: Path, count: int) -> None:
     """Fill a runs base."""
     from attractor_nb import Pipeline
-    from attractor_nb.storage.run_lists.run_tags import change_tags
+    from attractor_nb.storage.run_lists.listing import change_tags
     from attractor_nb.storage.sealed_file import seal, unseal
 
     model = base.parent / f"{base.name}-model"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attractor_nb.collector import SMALL_TEXT, paused_collector
 from attractor_nb.errors import DotSyntaxError, OptionError
 from attractor_nb.languages.dot import apply_edits, embed_value, parse_dot, read_dot
-from attractor_nb.languages.dot.literals import quote
+from attractor_nb.languages.dot.writer import quote
 from attractor_nb.model.diagnostic import Severity, TextEdit
 from attractor_nb.source import SourceText
 

@@ -14,12 +14,12 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from attractor_nb.backends.llm.tools.tool_problems import cut
+from attractor_nb.backends.llm.tools.file_tools import cut
 from attractor_nb.calling import call
 from attractor_nb.decisions.answers.response_schemas import ResponseSchema, schema_problem
 from attractor_nb.errors import RetryableError, StageError, TerminalError
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.allowed_tools import header_variables
+from attractor_nb.model.allowed_tools import ServerDeclaration, header_variables
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from attractor_nb.backends.llm.tools import mcp_stdio
-    from attractor_nb.model.allowed_tools import ServerDeclaration
+    from attractor_nb.backends.llm.tools import mcp_transports
 else:
-    mcp_stdio = later("attractor_nb.backends.llm.tools.mcp_stdio")
+    mcp_transports = later("attractor_nb.backends.llm.tools.mcp_transports")
 
 START_SECONDS: Final = 60.0
 """How long a server may take until it says what tools it has."""
@@ -382,8 +381,8 @@ def _innermost(error: BaseException) -> BaseException:
 
 def _connection(declared: ServerDeclaration, directory: Path | None) -> _Connection:
     if not declared.url:
-        return mcp_stdio.StdioConnection(declared, directory)
-    from attractor_nb.backends.llm.tools.mcp_http import HttpConnection  # noqa: PLC0415 - as loaded by now
+        return mcp_transports.StdioConnection(declared, directory)
+    from attractor_nb.backends.llm.tools.mcp_transports import HttpConnection  # noqa: PLC0415 - as loaded by now
 
     return HttpConnection(declared)
 
