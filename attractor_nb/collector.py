@@ -19,7 +19,7 @@ SMALL_TEXT: Final = 20_000
 
 
 @contextmanager
-def paused_collector(text_length: int) -> Generator[None]:
+def gc_paused(text_length: int) -> Generator[None]:
     """Pause the collector while a text of some length, in characters or bytes, is read, if it was running."""
     if text_length < SMALL_TEXT or not gc.isenabled():
         yield

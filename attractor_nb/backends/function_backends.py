@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.calling import call
 from attractor_nb.decisions.replays.cache_keys import (
     READS_ATTRIBUTE,
-    PlaceOfCall,
+    RunPaths,
     attribute_inputs,
     context_inputs,
     read_values,
@@ -69,7 +69,7 @@ class FunctionBackend:
             values = {key: context.get(key) for key in context}
             read = read_values(values, None if declared is None else comma_list(declared))
             inputs["attributes"] = attribute_inputs(node.attrs)
-            inputs["context"] = context_inputs(read, PlaceOfCall())
+            inputs["context"] = context_inputs(read, RunPaths())
         return inputs
 
     def cache_inputs(self, node: Node) -> Mapping[str, Any]:  # noqa: ARG002 - the interface of all backends

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.calling import call
 from attractor_nb.cassettes.recorded_commands import FREE, TooMuch, look, restore, written_since
 from attractor_nb.cassettes.tape import (
-    Marks,
+    Placeholders,
     Tape,
     inside,
     is_inside,
@@ -21,7 +21,7 @@ from attractor_nb.cassettes.tape import (
 from attractor_nb.context import AttemptContext, Context
 from attractor_nb.decisions.commits import COST_KEY
 from attractor_nb.decisions.replays.cache_keys import (
-    PlaceOfCall,
+    RunPaths,
     attribute_inputs,
     context_inputs,
     model_call,
@@ -136,7 +136,7 @@ class DescribedCalls:
         return {
             "backend": type(self._backend).__name__,
             "attributes": attributes,
-            "context": context_inputs(values, PlaceOfCall()),
+            "context": context_inputs(values, RunPaths()),
         }
 
 
@@ -188,7 +188,7 @@ class RecordedBackend:
 
     async def _recorded(self, node: Node, prompt: str, context: Context, inputs: CallInputs) -> str | Outcome:
         scope = current_stage()
-        place, marks = self._tape.place_of(scope), Marks.of(scope)
+        place, marks = self._tape.place_of(scope), Placeholders.of(scope)
         observed = _Observed(scope, context)
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -299,7 +299,7 @@ def plain_result(result: str | Outcome) -> dict[str, Any]:
 
 def _replayed(answer: Mapping[str, Any], inputs: CallInputs, scope: StageScope, context: Context) -> str | Outcome:
     """What the backend returned, and did, when it was recorded; nothing of it is spent again."""
-    answer = Marks.of(scope).unmarked(answer)
+    answer = Placeholders.of(scope).unmarked(answer)
     _check_keys(answer, scope)
     _announce(answer, inputs, scope)
     restore(scope.files, answer.get("files", {}))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from msgspec.structs import replace
 
 from attractor_nb.cassettes.tape import (
-    Marks,
+    Placeholders,
     Tape,
     inside,
     is_inside,
@@ -107,7 +107,7 @@ class RecordedProcesses:
         answer = self._tape.find(place, inputs)
         if answer is not None:
             return _replayed(answer, scope, output_directory, on_output)
-        marks, before = Marks.of(scope), look(scope.files)
+        marks, before = Placeholders.of(scope), look(scope.files)
         try:
             with inside():
                 result = await started()
@@ -184,7 +184,7 @@ def _replayed(
     answer: Mapping[str, Any], scope: StageScope, output_directory: Path | None, on_output: Any
 ) -> CommandResult:
     """How the command ended when it was recorded, its output streamed and stored, its files there again."""
-    answer = Marks.of(scope).unmarked(answer)
+    answer = Placeholders.of(scope).unmarked(answer)
     raise_recorded(answer)
     if type(answer.get("exit_code")) is not int:
         raise TerminalError(f"the recorded command of {scope.node_id} has no exit code", hint="record it again")

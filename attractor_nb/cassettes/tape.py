@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
+from attractor_nb.decisions.replays.cache_keys import RunPaths
 from attractor_nb.decisions.replays.recorded_answers import answer_of, plain_answer, question_inputs
 from attractor_nb.decisions.replays.recordings import find_call, miss_report, shortened, stage_names
 from attractor_nb.decisions.retries import outcome_of_exception
@@ -27,7 +27,7 @@ from attractor_nb.errors import (
     TerminalError,
     WorkerLost,
 )
-from attractor_nb.model.calls.call_content import LEFT_OUT, MODEL_CALL, CallInputs, CallPlace, RecordedCall
+from attractor_nb.model.calls.call_content import LEFT_OUT, MODEL_CALL, CallInputs, CallSite, RecordedCall
 from attractor_nb.model.outcome import StageStatus, Usage
 from attractor_nb.model.redacted import redacted_answer
 from attractor_nb.stage import StageScope, current_stage
@@ -155,11 +155,11 @@ class Tape:
         """Whether nothing may be called."""
         return self._shared.mode == REPLAY
 
-    def place_of(self, scope: StageScope) -> CallPlace:
+    def place_of(self, scope: StageScope) -> CallSite:
         """Where a stage makes its calls."""
-        return CallPlace(scope.node_id, scope.visit, scope.attempt, scope.branch, self.child_of)
+        return CallSite(scope.node_id, scope.visit, scope.attempt, scope.branch, self.child_of)
 
-    def find(self, place: CallPlace, inputs: CallInputs, *, is_described: bool = True) -> Mapping[str, Any] | None:
+    def find(self, place: CallSite, inputs: CallInputs, *, is_described: bool = True) -> Mapping[str, Any] | None:
         """The recorded answer to a call, which is then given; None when the call has to be made."""
         shared, inputs = self._shared, clean_inputs(shortened(inputs))
         with shared.lock:
@@ -185,7 +185,7 @@ class Tape:
     def _note_miss(self, call: object) -> None:
         self._shared.misses.append(str(call))
 
-    def _miss(self, place: CallPlace, inputs: CallInputs, *, is_described: bool) -> CassetteMiss:
+    def _miss(self, place: CallSite, inputs: CallInputs, *, is_described: bool) -> CassetteMiss:
         shared = self._shared
         calls, used = shared.calls[place.stage], shared.used[place.stage]
         stages = stage_names({stage: found for stage, found in shared.calls.items() if found})
@@ -201,7 +201,7 @@ class Tape:
             hint=_HINT,
         )
 
-    def add(self, place: CallPlace, inputs: CallInputs, answer: Mapping[str, Any]) -> str:
+    def add(self, place: CallSite, inputs: CallInputs, answer: Mapping[str, Any]) -> str:
         """Record a call that was made; why its answer is not on record, or empty.
 
         A file that cannot be written now is told of at the end: the answer is there and was paid for.
@@ -297,9 +297,9 @@ _TERMINAL: Final = "terminal"
 _FAILED: Final = "failed"
 
 
-def place_of(scope: StageScope) -> PlaceOfCall:
+def place_of(scope: StageScope) -> RunPaths:
     """What differs from run to run in the texts of a stage."""
-    return PlaceOfCall(scope.run_id, tuple(_directories(scope)))
+    return RunPaths(scope.run_id, tuple(_directories(scope)))
 
 
 def _directories(scope: StageScope) -> dict[str, str]:
@@ -315,14 +315,14 @@ def _directories(scope: StageScope) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class Placeholders:
     """Puts marks into texts, and takes them out again."""
 
     given: Mapping[str, str]
     local: Mapping[str, str]
 
     @classmethod
-    def of(cls, scope: StageScope) -> Marks:
+    def of(cls, scope: StageScope) -> Placeholders:
         """Those of a stage's run."""
         directories = _directories(scope)
         texts = dict(sorted(directories.items(), key=lambda pair: -len(pair[0])))
@@ -456,7 +456,7 @@ class RecordedPeople:
     async def ask(self, question: Question) -> Answer:
         """The answer, by whatever way it came."""
         scope = current_stage()
-        place, marks = self._tape.place_of(scope), Marks.of(scope)
+        place, marks = self._tape.place_of(scope), Placeholders.of(scope)
         asked = question_inputs(question)
         inputs = CallInputs(asked.kind, scope.node_id, place_of(scope).without_in(asked.values))
         recorded = self._tape.find(place, inputs)

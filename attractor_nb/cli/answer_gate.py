@@ -22,7 +22,7 @@ from attractor_nb.errors import AnswerRefused, NoSuchGate, RunLocked
 from attractor_nb.model.events import Event, InterviewCompleted, InterviewStarted
 from attractor_nb.model.redacted import redact_event
 from attractor_nb.model.vocabulary.value_forms import label_text
-from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
+from attractor_nb.runtime.answers_from_elsewhere import deliver_answer
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.map_directory import is_map, map_is_no_run
 from attractor_nb.storage.run_store import DirectoryRunStore
@@ -68,7 +68,7 @@ def _hand_over(logs_root: Path, given: GivenAnswer, owner: Mapping[str, Any]) ->
     """Hand an answer to the process that works at the run; what its log then has of it."""
     place = current_directory(logs_root)
     asked = find_question(read_log(place).events, given.gate)
-    return answer_elsewhere(
+    return deliver_answer(
         place,
         asked.question_id,
         given.choice,

@@ -18,8 +18,8 @@ from attractor_nb.cli.quiet_progress import QuietProgress
 from attractor_nb.cli.reporting import ExitCode, print_json, report
 from attractor_nb.cli.run_summary import (
     answer_command,
+    can_be_resumed,
     in_words,
-    is_to_be_resumed,
     resume_command,
     shown_path,
     summary_plain,
@@ -293,7 +293,7 @@ def _show(run: Run, result: RunResult | None, settings: Settings, progress: Quie
     elif result is not None:
         print(in_words(result))
     sys.stdout.flush()
-    if is_to_be_resumed(result, progress.tally) and run.logs_root.is_dir():
+    if can_be_resumed(result, progress.tally) and run.logs_root.is_dir():
         node = run.view.next_node
         if not settings.is_json:
             print(*_questions(run.logs_root), sep="\n", end="", file=sys.stderr)

@@ -38,7 +38,7 @@ def in_words(result: RunResult) -> str:
     return "\n".join(lines)
 
 
-def is_to_be_resumed(result: RunResult | None, tally: Tally) -> bool:
+def can_be_resumed(result: RunResult | None, tally: Tally) -> bool:
     """Whether there is anything to go on with."""
     if result is None or not RunStatus.of(result.status).is_over:
         return True
@@ -69,7 +69,7 @@ def summary_plain(run: Run, result: RunResult | None, tally: Tally) -> dict[str,
         **({"branch": result.branch} if result.branch else {}),
         "duration_seconds": round(result.duration, 3),
         "next_node": result.next_node or None,
-        "is_resumable": is_to_be_resumed(result, tally),
+        "is_resumable": can_be_resumed(result, tally),
         "bound": result.bound or None,
         "usage": result.usage.to_plain(),
         **({"saved": result.saved.to_plain()} if result.cached_nodes else {}),

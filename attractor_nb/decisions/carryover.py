@@ -27,7 +27,7 @@ _WITHOUT_MODEL = frozenset(
 )
 
 
-class Carried(msgspec.Struct, frozen=True):
+class PromptContext(msgspec.Struct, frozen=True):
     """What a stage is given of what came before."""
 
     fidelity: str = ""  #: The mode; empty for a stage that calls no model.
@@ -39,27 +39,27 @@ class Carried(msgspec.Struct, frozen=True):
     preamble: str = ""
 
 
-def carry_over(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> Carried:
+def carry_over(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> PromptContext:
     """What a stage that calls a model is given of the run so far (spec 5.4).
 
     Values are read from the context, large ones from the store behind it (ruling 31), and only those that
     there is room for.
     """
     if planned.handler_type in _WITHOUT_MODEL or (planned.handler_type == FAN_IN_TYPE and not planned.asks_model):
-        return Carried()
+        return PromptContext()
     incoming = None if state.incoming_edge is None else plan.edges[state.incoming_edge]
     fidelity = planned.fidelity if incoming is None else incoming.fidelity
     if state.resumed_hops:
         fidelity, state.resumed_hops = degrade_once(fidelity), 0
     past = _past(plan, planned, state, context, run_id)
     if fidelity != "full":
-        return Carried(fidelity, preamble=build_preamble(fidelity, past))
+        return PromptContext(fidelity, preamble=build_preamble(fidelity, past))
     edge = None if incoming is None else incoming.edge
     previous = _node_before(planned, state)
     thread = resolve_thread(edge, planned.node, plan.graph, planned.subgraph_class, previous)
     thread_entry = state.threads.get(thread, "")
     preamble = build_preamble(fidelity, past) if thread_entry else beginning_of(past)
-    return Carried(fidelity, thread, thread_entry=thread_entry, preamble=preamble)
+    return PromptContext(fidelity, thread, thread_entry=thread_entry, preamble=preamble)
 
 
 def _node_before(planned: PlannedNode, state: RunState) -> str:

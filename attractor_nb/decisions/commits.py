@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.routing import end_reason, next_step, seen_of
+from attractor_nb.decisions.routing import condition_outcome, end_reason, next_step
 from attractor_nb.errors import ContextValueError
 from attractor_nb.model.events import StageCompleted, StageEnd, StageFailed
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, usage_problem
@@ -50,7 +50,7 @@ def commit_record(
     is_passed_through = planned.is_conditional and not plan.are_diamonds_own and status.is_success
     seen = state.seen
     if not is_passed_through:
-        seen = seen_of(outcome)
+        seen = condition_outcome(outcome)
         if not status.is_skipped:
             context.set("outcome", str(status))
             if outcome.preferred_label:

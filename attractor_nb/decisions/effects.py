@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.limits.bounds import Reached
+    from attractor_nb.decisions.limits.bounds import BoundReached
     from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.model.events import Event, StageEnd, StageStarted
     from attractor_nb.model.outcome import Outcome, Usage
@@ -76,7 +76,9 @@ class StageResult(msgspec.Struct, frozen=True):
     is_cached: bool = False  #: It came from the cache, and nothing was executed.
     #: What it had consumed when it was executed; None when that is not known, or it was now.
     saved: Usage | None = None
-    over_budget: Reached | None = None  #: The bound for which it was ended between two requests; None when it was not.
+    over_budget: BoundReached | None = (
+        None  #: The bound for which it was ended between two requests; None when it was not.
+    )
     files: Any = None  #: Its ``StageFiles``, for who decides otherwise about it; None when it has none that count.
     commit: str = ""  #: The commit of the run's worktree at which it left it; empty where there is none.
 

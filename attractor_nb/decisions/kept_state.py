@@ -13,7 +13,7 @@ import msgspec
 
 from attractor_nb.decisions.notes import Note
 from attractor_nb.decisions.preambles.preamble_page import StageSummary
-from attractor_nb.decisions.routing import Seen
+from attractor_nb.decisions.routing import ConditionOutcome
 from attractor_nb.decisions.run_state import BranchState, BranchStates, InFlight, LastFailure, RunState
 from attractor_nb.model.events import ParallelBranchCompleted
 from attractor_nb.model.outcome import StageStatus, Usage
@@ -36,7 +36,7 @@ class KeptState(Record, frozen=True, kw_only=True, omit_defaults=False):
     redirects: int
     restarts: int
     elapsed_seconds: float
-    seen: Seen
+    seen: ConditionOutcome
     last: tuple[StageStatus, str, str]
     last_notes: str = ""
     failure: LastFailure | None = None

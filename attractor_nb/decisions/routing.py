@@ -26,22 +26,22 @@ MAX_VALUE_CHARACTERS = 80
 _LIKE_FALSE: Final = frozenset({"false", "no", "0"})
 
 
-class Seen(msgspec.Struct, frozen=True, array_like=True):
+class ConditionOutcome(msgspec.Struct, frozen=True, array_like=True):
     """What conditions and labels see: for a diamond, the stage before it (ruling 16)."""
 
     status: StageStatus
     preferred_label: str = ""
 
 
-_SUCCESS = Seen(StageStatus.SUCCESS)
+_SUCCESS = ConditionOutcome(StageStatus.SUCCESS)
 
 
-def seen_of(outcome: Outcome) -> Seen:
+def condition_outcome(outcome: Outcome) -> ConditionOutcome:
     """What the edges of a stage see of its outcome; SKIPPED routes like SUCCESS (ruling 20)."""
     label, status = outcome.preferred_label, outcome.status
     if status.is_skipped or status is _SUCCESS.status:
-        return Seen(_SUCCESS.status, label) if label else _SUCCESS
-    return Seen(status, label)
+        return ConditionOutcome(_SUCCESS.status, label) if label else _SUCCESS
+    return ConditionOutcome(status, label)
 
 
 JUMPS: Final = frozenset({"retry_target", "fallback_retry_target", "graph_retry_target", "graph_fallback_retry_target"})
@@ -62,7 +62,9 @@ class Step(msgspec.Struct, frozen=True):
     detail: str = ""  #: One line for people.
 
 
-def select_edge(planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str], lookup: Lookup) -> Step | None:
+def select_edge(
+    planned: PlannedNode, seen: ConditionOutcome, suggested_ids: Sequence[str], lookup: Lookup
+) -> Step | None:
     """The edge by which a stage is left, or None when none matches (ruling 14).
 
     A condition that holds wins, then the preferred label, then the suggested ids in their order, then
@@ -79,7 +81,7 @@ def select_edge(planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str], 
     )
 
 
-def match_condition(planned: PlannedNode, seen: Seen, lookup: Lookup) -> Step | None:
+def match_condition(planned: PlannedNode, seen: ConditionOutcome, lookup: Lookup) -> Step | None:
     """The best edge whose condition holds, or None."""
     status = read_status(planned, seen)
     for edge in planned.conditional:
@@ -89,7 +91,7 @@ def match_condition(planned: PlannedNode, seen: Seen, lookup: Lookup) -> Step | 
     return None
 
 
-def read_status(planned: PlannedNode, seen: Seen) -> StageStatus:
+def read_status(planned: PlannedNode, seen: ConditionOutcome) -> StageStatus:
     """What ``outcome`` reads in the conditions of a node's edges (ruling 35).
 
     A partial success is a success there, unless one of them tells the two apart.
@@ -108,7 +110,7 @@ def misread_texts(planned: PlannedNode, lookup: Lookup) -> list[str]:
     ]
 
 
-def match_hint(planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str]) -> Step | None:
+def match_hint(planned: PlannedNode, seen: ConditionOutcome, suggested_ids: Sequence[str]) -> Step | None:
     """The unconditional edge that the stage asked for by label or target, or None.
 
     Of several edges with the preferred label one whose target is suggested wins: a person at a gate
@@ -144,14 +146,14 @@ def match_weight(edges: Sequence[PlannedEdge]) -> Step | None:
     return Step(edge.target, edge, "lexical", f"first by target id among weight {edge.weight}")
 
 
-def describe_no_match(planned: PlannedNode, seen: Seen, lookup: Lookup) -> str:
+def describe_no_match(planned: PlannedNode, seen: ConditionOutcome, lookup: Lookup) -> str:
     """Why no edge matched: each condition, and the values that it saw."""
     hint = f', preferred label "{seen.preferred_label}"' if seen.preferred_label else ""
     edges = [_refusal(planned, edge, seen, lookup) for edge in planned.edges]
     return f"no matching edge from {planned.id} (outcome {seen.status.value}{hint}): {'; '.join(edges)}"
 
 
-def _refusal(planned: PlannedNode, edge: PlannedEdge, seen: Seen, lookup: Lookup) -> str:
+def _refusal(planned: PlannedNode, edge: PlannedEdge, seen: ConditionOutcome, lookup: Lookup) -> str:
     if edge.condition is None:
         return f"{edge.target} is not for a failure"
     verdicts = explain_condition(edge.condition, read_status(planned, seen).value, seen.preferred_label, lookup)
@@ -165,7 +167,7 @@ def _refusal(planned: PlannedNode, edge: PlannedEdge, seen: Seen, lookup: Lookup
 
 
 def next_step(
-    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup, branch: str = ""
+    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: ConditionOutcome, lookup: Lookup, branch: str = ""
 ) -> Step | None:
     """The next step after a stage's final outcome, or None when the run ends here.
 
@@ -192,7 +194,7 @@ def next_step(
 
 
 def _next_step(
-    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup, branch: str
+    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: ConditionOutcome, lookup: Lookup, branch: str
 ) -> Step | None:
     """The next step, wherever it leads."""
     if planned.is_fan_out:
@@ -216,7 +218,7 @@ def is_routed(plan: Plan, planned: PlannedNode, outcome: Outcome, lookup: Lookup
 
     A branch may fail whose fan-out ignores failures or needs only some of its branches.
     """
-    if next_step(plan, planned, outcome, seen_of(outcome), lookup, branch) is not None:
+    if next_step(plan, planned, outcome, condition_outcome(outcome), lookup, branch) is not None:
         return True
     around = parts_of(branch)[-2] if branch else ""
     if around not in plan.nodes:
@@ -249,7 +251,7 @@ def within_branch(plan: Plan, step: Step, branch: str) -> Step | None:
 
 
 def _from_fan_out(
-    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup, branch: str
+    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: ConditionOutcome, lookup: Lookup, branch: str
 ) -> Step | None:
     """The next step after the branches: where a condition holds, else where they met (ruling 22).
 
@@ -279,7 +281,7 @@ def _returned(plan: Plan, planned: PlannedNode, outcome: Outcome, branch: str) -
     return None
 
 
-def end_reason(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen, lookup: Lookup) -> str:
+def end_reason(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: ConditionOutcome, lookup: Lookup) -> str:
     """Why the pipeline fails when there is no way on; empty when it may end with the stage's outcome.
 
     Only a stage that did not fail and has no outgoing edges may end a run (ruling 14).
@@ -312,7 +314,7 @@ def retry_step(plan: Plan, planned: PlannedNode, branch: str = "") -> Step | Non
 _FAILED = frozenset({StageStatus.FAIL, StageStatus.RETRY})
 
 
-def is_failed(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Seen) -> bool:
+def is_failed(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: ConditionOutcome) -> bool:
     """Whether the stage failed, or is a diamond that would let a failure through unseen.
 
     A diamond with conditions judges the failure: its unconditional edge is their "else". One without

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from attractor_nb.decisions.effects import Announce, Effect, RunEnd
 from attractor_nb.decisions.fan_outs.branch_policies import FAN_IN_TYPE, walked
-from attractor_nb.decisions.limits.bounds import Reached, RunPosition, counted, exceeded, used_up
+from attractor_nb.decisions.limits.bounds import BoundReached, RunPosition, counted, exceeded, used_up
 from attractor_nb.decisions.routing import JUMPS, Step, retry_step
 from attractor_nb.decisions.run_state import MAX_SAME_FAILURES, RunState
 from attractor_nb.model.events import GoalGateUnsatisfied, RunWarning
@@ -86,7 +86,7 @@ def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: 
     return RunWarning(message=f"{what}, and {planned.id} did not say its own", node=planned.id)
 
 
-def bound_end(reached: Reached) -> RunEnd:
+def bound_end(reached: BoundReached) -> RunEnd:
     """The end of a run by a bound; it goes on with a higher one."""
     return RunEnd(is_success=False, reason=reached.reason, is_resumable=True, bound=reached.bound)
 
@@ -168,7 +168,7 @@ def restart_end(plan: Plan, state: RunState, target: str) -> RunEnd:
             f"max_restarts={plan.bounds.max_restarts} reached: {made} made, and a"
             f" loop_restart edge leads back to {target}, {where}"
         )
-        return bound_end(Reached("max_restarts", reason))
+        return bound_end(BoundReached("max_restarts", reason))
     return RunEnd(is_success=True, restart_target=target)
 
 
@@ -189,7 +189,7 @@ def end_or_redirect(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effec
             f"goal_gate_unsatisfied: max_goal_gate_redirects={plan.bounds.max_goal_gate_redirects} reached"
             f" at gate {gate}, {where}"
         )
-        return bound_end(Reached("max_goal_gate_redirects", reason))
+        return bound_end(BoundReached("max_goal_gate_redirects", reason))
     event = GoalGateUnsatisfied(
         gate=gate,
         target=step.target,

@@ -16,9 +16,9 @@ from attractor_nb.decisions.fidelity import entry_name
 from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.decisions.notes import OBSERVED, Note, with_note
 from attractor_nb.decisions.preambles.preamble_page import BRANCHES_KEY, TOOL_ERRORS_KEY, TOOL_OUTPUT_KEY, StageSummary
-from attractor_nb.decisions.routing import Seen, seen_of
+from attractor_nb.decisions.routing import ConditionOutcome, condition_outcome
 from attractor_nb.model.branch import branch_path, enclosing
-from attractor_nb.model.carried_state import CarriedState
+from attractor_nb.model.carried_state import SurvivingTotals
 from attractor_nb.model.events import (
     SESSION_STARTS,
     DebuggerChanged,
@@ -203,7 +203,7 @@ class RunState(msgspec.Struct, eq=False):
     usage_by_node: dict[str, Usage] = {}  #: The same by node, for those that said.
     elapsed_seconds: float = 0.0  #: Running time so far.
     #: What a condition sees: the outcome of the last stage that is no diamond (ruling 16).
-    seen: Seen = Seen(StageStatus.SUCCESS)
+    seen: ConditionOutcome = ConditionOutcome(StageStatus.SUCCESS)
     last_status: StageStatus = StageStatus.SUCCESS  #: Status of the latest commit.
     last_route: str = ""  #: Its route; it decides how a run without a way on ends.
     last_reason: str = ""  #: Why it failed, or why there was no way on.
@@ -409,7 +409,7 @@ class RunState(msgspec.Struct, eq=False):
         elif isinstance(event, StageFailed):
             self.retries[name] = self.retries.get(name, 0) + 1
         if not (is_passed_through and status.is_success):
-            self.seen = seen_of(outcome)
+            self.seen = condition_outcome(outcome)
         self.next_node, self.incoming_edge = event.next_node, event.edge
         self.last_status, self.last_route = status, event.route
         self.last_reason = outcome.failure_reason or event.route_detail
@@ -469,12 +469,12 @@ class RunState(msgspec.Struct, eq=False):
         return self.numbers.get(node_id, self.visits.get(node_id, 0)) + 1
 
     @property
-    def carried(self) -> CarriedState:
+    def carried(self) -> SurvivingTotals:
         """What neither a restart nor a rewind undoes, for the record of it."""
         numbers = {**self.visits, **self.numbers}
         if self.in_flight is not None:
             numbers[self.in_flight.node_id] = self.in_flight.visit
-        return CarriedState(
+        return SurvivingTotals(
             restarts=self.restarts,
             elapsed_seconds=self.elapsed_seconds,
             usage=self.usage,
@@ -484,7 +484,7 @@ class RunState(msgspec.Struct, eq=False):
             branch_steps=self.branches.steps,
         )
 
-    def _carry(self, carried: CarriedState) -> None:
+    def _carry(self, carried: SurvivingTotals) -> None:
         self.restarts, self.elapsed_seconds = carried.restarts, carried.elapsed_seconds
         self.usage, self.usage_by_node = carried.usage, dict(carried.usage_by_node)
         self.numbers = dict(carried.visits)

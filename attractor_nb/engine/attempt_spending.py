@@ -17,7 +17,15 @@ from msgspec.structs import replace
 
 from attractor_nb.context import check_values
 from attractor_nb.decisions.commits import COST_KEY, checked_outcome, with_declared_cost, with_observed
-from attractor_nb.decisions.limits.bounds import Account, Claim, Reached, Reservations, RunBounds, RunPosition, used_up
+from attractor_nb.decisions.limits.bounds import (
+    Account,
+    BoundReached,
+    Claim,
+    Reservations,
+    RunBounds,
+    RunPosition,
+    used_up,
+)
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.errors import BudgetReached, ContextValueError, StatusFileError, TerminalError
 from attractor_nb.model.events import Event, ModelCallEnded
@@ -82,8 +90,8 @@ class Spending:
         self._claims: set[Claim] = set()
         self._is_closed = False
         self.usage: Usage | None = None
-        self.over: Reached | None = None
-        self.over_own: Reached | None = None
+        self.over: BoundReached | None = None
+        self.over_own: BoundReached | None = None
 
     def check(self) -> None:
         """Stop an attempt that may spend no more."""
@@ -168,7 +176,7 @@ class Spending:
         self._claims.add(claim)
         return claim
 
-    def _stop(self, end: Reached) -> NoReturn:
+    def _stop(self, end: BoundReached) -> NoReturn:
         self.over_own = None if self._own is None else self._own.reached(self._own.spent, self._node_id)
         if self.over_own is None:
             self.over = end
@@ -188,7 +196,7 @@ def _spent(call: ModelCallEnded) -> Usage | None:
 # a bound.
 
 
-class FundsDesk:
+class BudgetQueue:
     """Decides all claims beneath one account, made in any loop, and counts what any thread has spent."""
 
     def __init__(self) -> None:
@@ -233,14 +241,14 @@ def _go_on(waiting: asyncio.Future[None]) -> None:
 class Funds:
     """An account, and where its claims are decided."""
 
-    def __init__(self, account: Account, desk: FundsDesk) -> None:
+    def __init__(self, account: Account, desk: BudgetQueue) -> None:
         self.account = account
         self._desk = desk
 
     @classmethod
     def of_account(cls, account: Account) -> Funds:
         """Those of an account with none above it."""
-        return cls(account, FundsDesk())
+        return cls(account, BudgetQueue())
 
     def beneath(self, account: Account, spent: Usage | None = None) -> Funds:
         """Those of another account, which all of this one's bounds hold for, too."""
@@ -260,7 +268,7 @@ class Funds:
         with self._desk.lock:
             self.account.settle(usage)
 
-    def end_for(self, who: str) -> Reached | None:
+    def end_for(self, who: str) -> BoundReached | None:
         """Why nothing more may be spent; None when something may."""
         with self._desk.lock:
             return self.account.end_for(who)
@@ -292,7 +300,7 @@ def run_funds(bounds: RunBounds, spent: Usage, above: Funds | None) -> Funds | N
         return None if above is None else above.beneath(Account(), spent)
     bounds = replace(bounds, max_duration_seconds=None)
 
-    def reached(usage: Usage, who: str) -> Reached | None:
+    def reached(usage: Usage, who: str) -> BoundReached | None:
         return used_up(bounds, usage, 0.0, RunPosition((), who, f"within {who}"))
 
     own = Account(max_usd=bounds.max_budget_usd, max_tokens=bounds.max_tokens_total, reached=reached)
@@ -313,7 +321,7 @@ def node_funds(node_id: str, bounds: RunBounds, spent: Usage, above: Funds | Non
         above: Those of the run; None where nothing bounds its spending.
     """
 
-    def reached(usage: Usage, _who: str) -> Reached | None:
+    def reached(usage: Usage, _who: str) -> BoundReached | None:
         return used_up(bounds, usage, 0.0, RunPosition((), node_id, f"in all attempts of {node_id}"))
 
     own = Account(max_usd=bounds.max_budget_usd, max_tokens=bounds.max_tokens_total, reached=reached)

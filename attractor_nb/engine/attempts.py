@@ -40,7 +40,7 @@ from attractor_nb.engine.handler_calls import (
     keep_traceback,
 )
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
-from attractor_nb.engine.walking import FanOut, Keeper, RunStops
+from attractor_nb.engine.walking import FanOut, RunStops, StageCommitter
 from attractor_nb.errors import BudgetReached, CassetteMiss, RunLocked, StorageError, TerminalError, WorkerLost
 from attractor_nb.interrupts import is_from_keyboard
 from attractor_nb.model.calls.call_content import CachedStage
@@ -66,7 +66,7 @@ class Attempts(msgspec.Struct):
     """Runs attempts: those of a run directory, or of a branch of it."""
 
     setup: RunSetup  #: What the run is made of.
-    keeper: Keeper  #: Keeps what branches come to.
+    keeper: StageCommitter  #: Keeps what branches come to.
     store: RunStore  #: The run directory.
     context: Context  #: The context of the run, or of the branch.
     time: RunningTime  #: How long the run has gone on, and may.

@@ -91,7 +91,7 @@ class Debugging:
         self.is_active = False
         self._above = None if above is None else above[0]
         self.path = "" if above is None else f"{above[0].path}{above[1]}>"
-        self.desk: DebugDesk = DebugDesk(plan.graph) if above is None else above[0].desk
+        self.desk: DebugSession = DebugSession(plan.graph) if above is None else above[0].desk
         self.overrides = overrides_of(recorded)
         self.time: RunningTime | None = None
         self._plan = plan
@@ -155,7 +155,7 @@ class Debugging:
             moment = moment_before(self._plan, state, started, attempts.context.get)
             if why := self._reason(branch, moment, is_first=is_first):
                 stop = self._stop(moment, why, branch, outcome_before(state))
-                stand = Stand(stop, self, state, attempts.context, effect.planned.is_fan_out)
+                stand = PausedWalk(stop, self, state, attempts.context, effect.planned.is_fan_out)
                 await self._stand(stand)
                 if stand.is_changed:
                     effect = self._carried_again(state, effect, attempts)
@@ -172,7 +172,7 @@ class Debugging:
         if not why:
             return result
         stop = self._stop(moment, why, attempts.branch, outcome)
-        stand = Stand(stop, self, state, attempts.context)
+        stand = PausedWalk(stop, self, state, attempts.context)
         await self._stand(stand)
         if stand.replaced is None:
             return result
@@ -205,7 +205,7 @@ class Debugging:
         number = self.desk.next_number()
         return stop_at(moment, why, number=number, path=self.path, branch=branch, outcome=outcome)
 
-    async def _stand(self, stand: Stand) -> None:
+    async def _stand(self, stand: PausedWalk) -> None:
         """Stand until somebody has it go on; no running time goes by meanwhile, here and above."""
         stop, desk = stand.stop, self.desk
         self.hold()
@@ -246,7 +246,7 @@ class Debugging:
 
     # -- changes -------------------------------------------------------------------------------------
 
-    def set_context(self, stand: Stand, values: Mapping[str, Any]) -> None:
+    def set_context(self, stand: PausedWalk, values: Mapping[str, Any]) -> None:
         """Set values of the context where a walk stands."""
 
         def change() -> None:
@@ -257,7 +257,7 @@ class Debugging:
 
         self._change_at(stand, change)
 
-    def set_outcome(self, stand: Stand, outcome: Outcome) -> None:
+    def set_outcome(self, stand: PausedWalk, outcome: Outcome) -> None:
         """Replace the outcome of a stage that has just ended."""
         clean, before = redacted_outcome(outcome), stand.replaced or stand.stop.outcome
 
@@ -271,7 +271,7 @@ class Debugging:
 
         self._change_at(stand, change)
 
-    def _change_at(self, stand: Stand, change: Callable[[], None]) -> None:
+    def _change_at(self, stand: PausedWalk, change: Callable[[], None]) -> None:
         """Make a change where a walk stands, and tell whoever watches."""
         self.desk.change(stand, change)
         with self.desk.lock:
@@ -369,7 +369,7 @@ COMMAND_SECONDS: Final = 30.0
 """How long a change may wait for the run's loop: a stage of a plain function cannot hold it, a bug can."""
 
 
-class Stand(msgspec.Struct):
+class PausedWalk(msgspec.Struct):
     """A walk that stands still."""
 
     stop: Stop  #: Where and why.
@@ -388,7 +388,7 @@ class Stand(msgspec.Struct):
         self.loop.call_soon_threadsafe(self.released.set)
 
 
-class DebugDesk:
+class DebugSession:
     """The desk at which a run is stopped and let go. Its attributes are changed with its lock held.
 
     Attributes:
@@ -407,7 +407,7 @@ class DebugDesk:
         self.graph = graph
         self.lock = threading.RLock()
         self.breakpoints: dict[str, Breakpoint] = {}
-        self.stands: dict[int, Stand] = {}
+        self.stands: dict[int, PausedWalk] = {}
         self.members: list[Debugging] = []
         self.is_pausing = False
         self.steps: dict[tuple[str, str], bool] = {}
@@ -427,7 +427,7 @@ class DebugDesk:
             self._numbers += 1
             return self._numbers
 
-    def put(self, stand: Stand) -> None:
+    def put(self, stand: PausedWalk) -> None:
         """A walk stands."""
         with self.lock:
             self.stands[stand.stop.number] = stand
@@ -456,7 +456,7 @@ class DebugDesk:
                 hint="go on from an earlier place: run.rewind(node), or run.fork(node)",
             )
 
-    def change(self, stand: Stand, change: Callable[[], None]) -> None:
+    def change(self, stand: PausedWalk, change: Callable[[], None]) -> None:
         """Make a change in the loop in which a walk stands, and wait for it."""
 
         def make() -> None:
@@ -465,7 +465,7 @@ class DebugDesk:
 
         call_in_loop(stand.loop, make, COMMAND_SECONDS)
 
-    def _check_stands(self, stand: Stand) -> None:
+    def _check_stands(self, stand: PausedWalk) -> None:
         if stand.stop.number not in self.stands:
             raise RunError(f"the run is no longer paused at {stand.stop.node}; nothing was changed")
 
@@ -494,7 +494,7 @@ class DebugDesk:
             into and owner == path and _is_directly_within(branch, around) for (owner, around), into in steps.items()
         )
 
-    def let_go(self, stand: Stand) -> None:
+    def let_go(self, stand: PausedWalk) -> None:
         """Have a walk go on."""
         with self.lock:
             if self.stands.pop(stand.stop.number, None) is not None:

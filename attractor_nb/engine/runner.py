@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.engine.debug_control import Debugging
     from attractor_nb.engine.run_setup import RunSetup
-    from attractor_nb.model.carried_state import CarriedState
+    from attractor_nb.model.carried_state import SurvivingTotals
     from attractor_nb.protocols import BackendLifetime
 
 
@@ -181,7 +181,7 @@ class Runner(msgspec.Struct):
         setup.debugging.begin()
         self._save_checkpoint(is_forced=True)
 
-    def _carried(self) -> CarriedState:
+    def _carried(self) -> SurvivingTotals:
         """What a restart has of the run before it."""
         setup = self.setup
         return msgspec.structs.replace(

@@ -19,7 +19,7 @@ from attractor_nb.decisions.replays.cache_keys import (
     FILES_ATTRIBUTE,
     READS_ATTRIBUTE,
     UNCACHED_TYPES,
-    PlaceOfCall,
+    RunPaths,
     handler_call,
     nearest,
     of_stage,
@@ -60,7 +60,7 @@ COMPARED_ENTRIES = 20
 SHOWN_DIGITS = 16
 
 
-class Look(msgspec.Struct):
+class CacheLookup(msgspec.Struct):
     """What a look into the cache came to."""
 
     scope: StageScope  #: What the attempt knew and could do; it outlives the attempt's own.
@@ -81,7 +81,7 @@ class StageCache(msgspec.Struct, frozen=True):
 
     async def look(
         self, planned: PlannedNode, handler: Handler, scope: StageScope, context: AttemptContext, graph: Graph
-    ) -> Look | None:
+    ) -> CacheLookup | None:
         """Look a stage up, in the scope of its attempt; None for stages that are never cached."""
         if planned.handler_type in UNCACHED_TYPES:
             return None
@@ -92,7 +92,7 @@ class StageCache(msgspec.Struct, frozen=True):
         if not refused:
             inputs, refused = await self._inputs(planned, call, scope)
         if inputs is None:
-            return _recorded(Look(scope, call, None, CacheLook(refused=refused)))
+            return _recorded(CacheLookup(scope, call, None, CacheLook(refused=refused)))
         entry = self._found(inputs, scope)
         if entry is not None and (problem := _refusal_of(entry, planned, handler, context, graph)):
             _warn(scope, f"the cached result of {scope.node_id} does not count today: {problem}; it is executed")
@@ -106,9 +106,9 @@ class StageCache(msgspec.Struct, frozen=True):
             record = structs.replace(record, changes=compared.changes, compared_with=compared.run_id)
         present = frozenset(stage_contents(scope.files, max_bytes=MAX_ENTRY_BYTES))
         conversation = scope.conversation.read() if scope.conversation else ""
-        return _recorded(Look(scope, call, inputs, record, entry, present, conversation))
+        return _recorded(CacheLookup(scope, call, inputs, record, entry, present, conversation))
 
-    def restore(self, look: Look, scope: StageScope, context: AttemptContext) -> CachedStage:
+    def restore(self, look: CacheLookup, scope: StageScope, context: AttemptContext) -> CachedStage:
         """Bring back what a found result consists of beside its outcome, and give the result."""
         entry = look.entry
         assert entry is not None and look.inputs is not None, "only a hit is restored"  # noqa: PT018 - one fact
@@ -126,7 +126,7 @@ class StageCache(msgspec.Struct, frozen=True):
         self._note(look.inputs, scope)
         return entry
 
-    def keep(self, look: Look, outcome: Outcome, context: AttemptContext, now: float) -> None:
+    def keep(self, look: CacheLookup, outcome: Outcome, context: AttemptContext, now: float) -> None:
         """Keep the result of a stage that was executed, if it may be kept.
 
         Args:
@@ -143,7 +143,7 @@ class StageCache(msgspec.Struct, frozen=True):
         if reason:
             _recorded(structs.replace(look, record=structs.replace(look.record, not_kept=reason)))
 
-    def _kept(self, look: Look, outcome: Outcome, context: AttemptContext, now: float) -> str:
+    def _kept(self, look: CacheLookup, outcome: Outcome, context: AttemptContext, now: float) -> str:
         """Keep a success; why it is not kept, or empty."""
         assert look.inputs is not None, "whoever has no inputs is not kept"
         scope = look.scope
@@ -287,7 +287,7 @@ def _call_of(
                 str(version),
                 planned.node.attrs,
                 read_values(values, None if declared is None else comma_list(declared)),
-                place=PlaceOfCall(scope.run_id, (str(scope.logs_root), str(scope.logs_root.absolute()))),
+                place=RunPaths(scope.run_id, (str(scope.logs_root), str(scope.logs_root.absolute()))),
                 graph=around,
                 code=_code_of(handler),
             )
@@ -296,14 +296,14 @@ def _call_of(
         return StageCall(None, f"saying what it depends on failed: {type(error).__name__}: {error}")
 
 
-def _recorded(look: Look) -> Look:
+def _recorded(look: CacheLookup) -> CacheLookup:
     """Write the lookup record into the stage's directory, and return it."""
     text = json.dumps(look.record.to_plain(), ensure_ascii=False, indent=2)
     look.scope.files.write_text(INPUTS_FILE, f"{text}\n")
     return look
 
 
-def _own_files(look: Look) -> dict[str, bytes]:
+def _own_files(look: CacheLookup) -> dict[str, bytes]:
     """What the attempt left in its directory, but for what each attempt writes anew."""
     left_out = {STATUS_NAME, INPUTS_FILE, *look.present, *look.call.files}
     contents = stage_contents(look.scope.files, max_bytes=MAX_ENTRY_BYTES)

@@ -49,7 +49,7 @@ class RunStops(Exception):
         self.end = end
 
 
-class Keeper(Protocol):
+class StageCommitter(Protocol):
     """Keeps what walks come to, in the state, the log and the checkpoint: the runner."""
 
     @property
@@ -86,7 +86,7 @@ class Keeper(Protocol):
 
 
 async def walk(  # noqa: C901 - a call for each effect would be paid in each step
-    traversal: Traversal, state: RunState, attempts: Attempts, keeper: Keeper
+    traversal: Traversal, state: RunState, attempts: Attempts, keeper: StageCommitter
 ) -> RunEnd:
     """Perform effects until the traversal ends."""
     result: Any = None
@@ -132,7 +132,7 @@ _OWN_KEYS = frozenset({"outcome", "preferred_label", "current_node", "last_stage
 class FanOut(msgspec.Struct):
     """The branches of a fan-out that is under way (``stage.Branches``)."""
 
-    keeper: Keeper  #: Keeps what the branches come to.
+    keeper: StageCommitter  #: Keeps what the branches come to.
     attempts: Attempts  #: What runs attempts where the fan-out is; branches get one of their own.
     planned: PlannedNode  #: The fan-out.
     started: StageStarted  #: The intent record of its attempt.

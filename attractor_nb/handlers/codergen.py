@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.answers.response_schemas import SHORTER, ResponseSchema, complaint_about, schema_problem
-from attractor_nb.decisions.replays.cache_keys import PlaceOfCall, model_call
+from attractor_nb.decisions.replays.cache_keys import RunPaths, model_call
 from attractor_nb.errors import ContextValueError, StatusFileError, TerminalError
 from attractor_nb.handlers.named_models import validated, with_named_schema
 from attractor_nb.model.calls.call_content import CallInputs, Response, StageCall, with_text
@@ -224,11 +224,11 @@ def rendered_node(node: Node, graph: Graph, get: Callable[[str, Any], Any]) -> N
     return node.with_attrs(changes) if changes else node
 
 
-def place_of(scope: StageScope) -> PlaceOfCall:
+def place_of(scope: StageScope) -> RunPaths:
     """Where a stage is executed: what its inputs must not depend on."""
     written = str(scope.logs_root)
     is_path = os.sep in written  # a single word may stand in any text
-    return PlaceOfCall(scope.run_id, (*((written,) if is_path else ()), str(scope.logs_root.absolute())))
+    return RunPaths(scope.run_id, (*((written,) if is_path else ()), str(scope.logs_root.absolute())))
 
 
 def backend_call(backend: CodergenBackend, node: Node, prompt: str, context: Context, scope: StageScope) -> StageCall:

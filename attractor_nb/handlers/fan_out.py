@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from attractor_nb.calling import call
 from attractor_nb.decisions.answers.response_schemas import complaint_about
-from attractor_nb.decisions.fan_outs.branch_policies import Settling, judged, kept, policy_of
+from attractor_nb.decisions.fan_outs.branch_policies import JoinProgress, judged, kept, policy_of
 from attractor_nb.decisions.fan_outs.fan_in_choice import (
     MERGE_NONE,
     MERGES,
@@ -79,7 +79,7 @@ class ParallelHandler:
         except OptionError as error:
             return Outcome.fail(error.message, is_terminal=True)
         results = await branches.walk(
-            max_parallel=max(1, node.get("max_parallel", int, DEFAULT_MAX_PARALLEL)), settled=Settling(policy)
+            max_parallel=max(1, node.get("max_parallel", int, DEFAULT_MAX_PARALLEL)), settled=JoinProgress(policy)
         )
         _tell(context, kept(policy, results), results)
         return judged(policy, results)

@@ -18,7 +18,7 @@ from attractor_nb.decisions.fan_outs.branch_policies import (
     ITEMS,
     WAIT_ALL,
     FanOutPolicy,
-    Settling,
+    JoinProgress,
     judged,
     kept,
     policy_of,
@@ -109,7 +109,7 @@ class _Items:
         self._given = given
         self._items = [ListItem(index, len(values), value) for index, value in enumerate(values)]
         self._begun: dict[int, Child] = {}
-        self._settling = Settling(policy)
+        self._settling = JoinProgress(policy)
 
     async def run(self, max_parallel: int) -> tuple[ItemResult, ...]:
         """Run all of them, those that had ended before not again; all results, in the order of the list."""

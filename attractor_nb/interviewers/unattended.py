@@ -17,7 +17,7 @@ from attractor_nb.calling import call
 from attractor_nb.decisions.replays.recorded_answers import answer_of as recorded_answers_answer_of
 from attractor_nb.decisions.replays.recorded_answers import plain_answer, question_inputs, question_of
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.model.calls.call_content import QUESTION, CallPlace, RecordedCall
+from attractor_nb.model.calls.call_content import QUESTION, CallSite, RecordedCall
 from attractor_nb.model.question import Answer, AnswerValue, Form, Option, Question, QuestionType, worded_answer
 from attractor_nb.model.redacted import redacted_answer
 from attractor_nb.storage.cassette_file import Cassette, read_cassette, write_cassette
@@ -316,8 +316,8 @@ class ReplayInterviewer(SequentialInterviewer):
         raise TerminalError(f"no recorded answer is left for {question.stage!r}", hint="record the interview again")
 
 
-def _place(question: Question, number: int) -> CallPlace:
+def _place(question: Question, number: int) -> CallSite:
     """Where a question was put, as far as it says: its id ends in the visit; without one they are counted."""
     visit = question.id.rpartition(":")[2]
     turn = int(visit) if visit.isascii() and visit.isdigit() else number
-    return CallPlace(question.stage, turn, branch=question.branch)
+    return CallSite(question.stage, turn, branch=question.branch)

@@ -21,7 +21,7 @@ from attractor_nb.model.vocabulary.attributes import attribute, coerce
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-    Meant = Callable[[Graph], Graph]
+    RepairedGraph = Callable[[Graph], Graph]
     """Gives the graph without the slip."""
 
 MAX_MENDED: Final = 100
@@ -31,15 +31,18 @@ MAX_APART: Final = 8
 _WORST_FIRST: Final = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
-class Slip(NamedTuple):
+class Misspelling(NamedTuple):
     """A finding that knows what was meant."""
 
     finding: Diagnostic
-    meant: Meant  #: Gives the graph without the slip.
+    meant: RepairedGraph  #: Gives the graph without the slip.
 
 
 def without_consequences(
-    found: Sequence[Diagnostic], slips: Sequence[Slip], graph: Graph, diagnose: Callable[[Graph], Iterable[Diagnostic]]
+    found: Sequence[Diagnostic],
+    slips: Sequence[Misspelling],
+    graph: Graph,
+    diagnose: Callable[[Graph], Iterable[Diagnostic]],
 ) -> list[Diagnostic]:
     """The findings without those that would be gone if the slips were mended.
 
@@ -66,7 +69,7 @@ def without_consequences(
 
 def _owners(
     entailed: Sequence[Diagnostic],
-    slips: Sequence[Slip],
+    slips: Sequence[Misspelling],
     graph: Graph,
     diagnose: Callable[[Graph], Iterable[Diagnostic]],
 ) -> dict[Hashable, list[Diagnostic]]:
@@ -99,7 +102,7 @@ def _key(found: Diagnostic) -> Hashable:
     return found.rule, place.start, place.end
 
 
-def with_ends(name: str, meant: str) -> Meant:
+def with_ends(name: str, meant: str) -> RepairedGraph:
     """Edges that name a node otherwise."""
 
     def end(found: str) -> str:
@@ -117,7 +120,7 @@ def with_ends(name: str, meant: str) -> Meant:
     return mend
 
 
-def with_node_named(name: str, meant: str) -> Meant:
+def with_node_named(name: str, meant: str) -> RepairedGraph:
     """A node with another id; the edges stay."""
 
     def mend(graph: Graph) -> Graph:
@@ -130,12 +133,12 @@ def with_node_named(name: str, meant: str) -> Meant:
     return mend
 
 
-def with_edge(source: str, target: str) -> Meant:
+def with_edge(source: str, target: str) -> RepairedGraph:
     """One edge more."""
     return lambda graph: replace(graph, edges=(*graph.edges, Edge(source, target)))
 
 
-def with_attribute_named(scope: Scope, name: str, meant: str) -> Meant:
+def with_attribute_named(scope: Scope, name: str, meant: str) -> RepairedGraph:
     """An attribute under another name, wherever it stands in a scope."""
 
     def renamed(attrs: Mapping[str, AttrValue]) -> Mapping[str, AttrValue] | None:
@@ -149,7 +152,7 @@ def with_attribute_named(scope: Scope, name: str, meant: str) -> Meant:
     return _each(scope, renamed)
 
 
-def with_value(scope: Scope, name: str, written: AttrValue, meant: str) -> Meant:
+def with_value(scope: Scope, name: str, written: AttrValue, meant: str) -> RepairedGraph:
     """Another value of an attribute, wherever it stands in a scope."""
 
     def valued(attrs: Mapping[str, AttrValue]) -> Mapping[str, AttrValue] | None:
@@ -158,7 +161,7 @@ def with_value(scope: Scope, name: str, written: AttrValue, meant: str) -> Meant
     return _each(scope, valued)
 
 
-def _each(scope: Scope, change: Callable[[Mapping[str, AttrValue]], Mapping[str, AttrValue] | None]) -> Meant:
+def _each(scope: Scope, change: Callable[[Mapping[str, AttrValue]], Mapping[str, AttrValue] | None]) -> RepairedGraph:
     """The graph with the attributes of all things of a scope changed that a function changes."""
 
     def mend(graph: Graph) -> Graph:

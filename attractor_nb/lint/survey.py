@@ -14,7 +14,7 @@ from attractor_nb.errors import ConditionSyntaxError, StylesheetSyntaxError
 from attractor_nb.languages.condition import Condition, parse_condition
 from attractor_nb.languages.dot.writer import embed_value, is_quoted, quote, spell
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
-from attractor_nb.lint.consequences import Slip
+from attractor_nb.lint.consequences import Misspelling
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
 from attractor_nb.model.graph import Edge, Graph, Node, TextFileProblem, named_file
 from attractor_nb.model.texts import nearest, suggestion
@@ -27,7 +27,7 @@ from attractor_nb.source import SourceText, Span
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from attractor_nb.lint.consequences import Meant
+    from attractor_nb.lint.consequences import RepairedGraph
     from attractor_nb.model.child import ChildProblem
     from attractor_nb.model.inputs import Input
 
@@ -50,7 +50,7 @@ class Survey:
     def __init__(self, graph: Graph, options: LintOptions) -> None:
         self.graph = graph
         self.options = options
-        self.slips: list[Slip] = []
+        self.slips: list[Misspelling] = []
         self._known_nodes = KnownNames(graph.nodes)
 
     @property
@@ -507,7 +507,7 @@ class Finding(NamedTuple):
     fix: Fix | None = None  #: How to fix it, or None.
     severity: Severity | None = None  #: Another severity than the rule's own, or None.
     #: For a misspelling: gives the graph without it, so that what it entails is not told, too.
-    meant: Meant | None = None
+    meant: RepairedGraph | None = None
 
 
 @dataclass(frozen=True)
@@ -554,7 +554,7 @@ class Rule:
                 )
             )
             if found.meant is not None:
-                survey.slips.append(Slip(diagnostics[-1], found.meant))
+                survey.slips.append(Misspelling(diagnostics[-1], found.meant))
         return diagnostics
 
 

@@ -17,10 +17,10 @@ from attractor_nb.maps.map_view import MapView, map_html, map_summary, rows_tabl
 from attractor_nb.maps.map_work import MapWork, read_rows, session_of
 from attractor_nb.maps.row_run import ROWS, STAGES, RowTask, Shipment, shipment_of, ships_rows
 from attractor_nb.maps.stored_map import RowCheck, check_outputs
-from attractor_nb.model.states import as_recorded
+from attractor_nb.model.states import recorded_status
 from attractor_nb.redaction import redacted
-from attractor_nb.runtime.begin import Seams, backend_facts, describe_backend, first_marks, seams_of
-from attractor_nb.runtime.handles.handle import Handle, Work, check_host, new_job
+from attractor_nb.runtime.begin import Injected, backend_facts, describe_backend, first_marks, seams_of
+from attractor_nb.runtime.handles.handle import Handle, HandleJob, check_host, new_job
 from attractor_nb.runtime.handles.presenters import present
 from attractor_nb.runtime.plugs.chosen_plugs import Recording, answering_backend, shipping_of, with_cassette
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
@@ -174,7 +174,7 @@ def _checked(pipeline: Definition, request: MapRequest, *, is_resume: bool = Fal
     return replace(request, own=own, of_rows=replace(options, interviewer=interviewer), tape=tape)
 
 
-def _new_directory(own: MapOptions, options: RunOptions, seams: Seams) -> tuple[Path, str]:
+def _new_directory(own: MapOptions, options: RunOptions, seams: Injected) -> tuple[Path, str]:
     if own.map_dir is not None:
         return Path(own.map_dir), seams.randomness.new_id()
     return new_run_directory(
@@ -286,7 +286,7 @@ def _transport(
     return shipping, found
 
 
-def _refuse_interrupted(interrupt: HeldInterrupt, behind: Work[MapResult]) -> None:
+def _refuse_interrupted(interrupt: HeldInterrupt, behind: HandleJob[MapResult]) -> None:
     if interrupt.is_noted:
         raise RunInterrupted("the map was stopped before it began", hint=behind.how_to_go_on)
 
@@ -486,7 +486,7 @@ class MapRun(Handle[MapResult]):
         view: How it stands: counts, rows under way, failures.
     """
 
-    def __init__(self, map_id: str, rows: MapWork, work: Work[MapResult]) -> None:
+    def __init__(self, map_id: str, rows: MapWork, work: HandleJob[MapResult]) -> None:
         super().__init__(work)
         self.id = map_id
         self.pipeline: Definition = rows.pipeline
@@ -498,7 +498,7 @@ class MapRun(Handle[MapResult]):
     def status(self) -> str:
         """``running``, ``completed``, ``failed`` or ``interrupted``."""
         if (finished := self._work.result) is not None:
-            return as_recorded(finished.status)
+            return recorded_status(finished.status)
         return "interrupted" if self.is_done else "running"
 
     def export_html(self, path: str | PathLike[str] | None = None, *, rows: str | None = None) -> Path:
@@ -544,14 +544,14 @@ class MapRun(Handle[MapResult]):
         return {"text/html": map_html(self.view), "text/plain": str(self)}
 
 
-def work_of_map(rows: MapWork) -> Work[MapResult]:
+def work_of_map(rows: MapWork) -> HandleJob[MapResult]:
     """What is behind the handle of a map."""
     if rows.directory is None:
-        return Work("the map", 'nothing of it is kept, for its durability is "none"')
-    return Work("the map", f'continue with pipeline.resume_map("{rows.directory.path}")')
+        return HandleJob("the map", 'nothing of it is kept, for its durability is "none"')
+    return HandleJob("the map", f'continue with pipeline.resume_map("{rows.directory.path}")')
 
 
-async def drive(handle: MapRun, behind: Work[MapResult], rows: MapWork) -> MapResult:
+async def drive(handle: MapRun, behind: HandleJob[MapResult], rows: MapWork) -> MapResult:
     """Run the rows of a map, and bind its result."""
     recording = rows.recording
     try:

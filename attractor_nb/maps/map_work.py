@@ -25,13 +25,13 @@ from attractor_nb.engine.attempt_spending import Funds
 from attractor_nb.engine.runner import closed
 from attractor_nb.errors import AttractorError, ContextValueError, OptionError, RunError, StorageError
 from attractor_nb.logs import own_logger
-from attractor_nb.maps.row_run import RowPlugs, RowTask, Shipment, lost_before, run_row
+from attractor_nb.maps.row_run import RowServices, RowTask, Shipment, lost_before, run_row
 from attractor_nb.model.events import Event, PipelineCompleted, PipelineFailed, PipelineInterrupted, StageStarted
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.redacted import MAX_DEPTH
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.model.shortage import is_shortage
-from attractor_nb.model.states import as_recorded
+from attractor_nb.model.states import recorded_status
 from attractor_nb.protocols import BackendLifetime, CodergenBackend, EventSink
 from attractor_nb.runtime.prepare.run_options import MapOptions, RunOptions, as_list, as_path, check_names, drop_unset
 from attractor_nb.storage.run_lists.listing import summarize
@@ -158,7 +158,7 @@ class MapWork:
         funds = None
         if self._funds is not None:
             funds = self._spent_before.pop(row, None) or self._funds.beneath(Account())
-        plugs = RowPlugs(self.backend, (self._follow(row), *records), self.shipping, tape, funds)
+        plugs = RowServices(self.backend, (self._follow(row), *records), self.shipping, tape, funds)
         running = asyncio.create_task(self._result_of(task, plugs))
         self._running[row] = running
         try:
@@ -183,7 +183,7 @@ class MapWork:
         if result.status == "fail" and self.options.on_failure == "stop":
             self._halt(f"row {row} failed, and on_failure is stop")
 
-    async def _result_of(self, task: RowTask, plugs: RowPlugs) -> RowResult:
+    async def _result_of(self, task: RowTask, plugs: RowServices) -> RowResult:
         if lost := lost_before(task, self.directory, self.run_options.on_interrupted):
             return lost
         funds = plugs.funds
@@ -253,7 +253,7 @@ class MapWork:
         """The end as it is recorded; for want of files or memory the map is interrupted (ruling 51)."""
         if self.directory is not None:
             try:
-                self.directory.finish(as_recorded(status), reason, self.view.marks)
+                self.directory.finish(recorded_status(status), reason, self.view.marks)
             except StorageError as fault:
                 if not is_shortage(fault):
                     raise

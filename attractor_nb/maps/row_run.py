@@ -30,8 +30,8 @@ from attractor_nb.model.states import ENDED
 from attractor_nb.model.vocabulary.value_forms import named_value
 from attractor_nb.processes import CommandOutput, LocalProcesses
 from attractor_nb.redaction import holds_secret, redacted
-from attractor_nb.runtime.begin import Beginning, Seams, begin, seams_of
-from attractor_nb.runtime.plugs.chosen_plugs import Inherited, backend_name
+from attractor_nb.runtime.begin import Injected, RunStart, begin, seams_of
+from attractor_nb.runtime.plugs.chosen_plugs import SharedByParent, backend_name
 from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions, read_options
 from attractor_nb.runtime.resume import continue_run, rewind_of_failure
 from attractor_nb.runtime.stored_execution import load_execution
@@ -76,7 +76,7 @@ class RowTask:
 
 
 @dataclass(frozen=True, slots=True)
-class RowPlugs:
+class RowServices:
     """What the caller has for all rows."""
 
     backend: CodergenBackend | None = None  #: Answers prompts, and is open already; None: each row has one of its own.
@@ -87,10 +87,12 @@ class RowPlugs:
     funds: Funds | None = None  #: What the row may spend, with the others; None where nothing bounds them together.
 
 
-_NO_PLUGS = RowPlugs()
+_NO_PLUGS = RowServices()
 
 
-async def run_row(pipeline: Definition, task: RowTask, options: RunOptions, plugs: RowPlugs = _NO_PLUGS) -> RowResult:
+async def run_row(
+    pipeline: Definition, task: RowTask, options: RunOptions, plugs: RowServices = _NO_PLUGS
+) -> RowResult:
     """Bring a row to its end, from wherever its directory says that it stands.
 
     Args:
@@ -113,7 +115,7 @@ async def run_row(pipeline: Definition, task: RowTask, options: RunOptions, plug
         return _failed(task, redacted(f"{type(error).__name__}: {error}"))
 
 
-async def _run(pipeline: Definition, task: RowTask, options: RunOptions, plugs: RowPlugs) -> RowResult:
+async def _run(pipeline: Definition, task: RowTask, options: RunOptions, plugs: RowServices) -> RowResult:
     own = replace(options, logs_root=task.directory)
     seams = seams_of(own)
     if finished := _finished(pipeline, task, own, seams):
@@ -126,7 +128,7 @@ async def _run(pipeline: Definition, task: RowTask, options: RunOptions, plugs: 
             seams,
             start,
             is_waited_for=True,
-            inherited=Inherited(
+            inherited=SharedByParent(
                 backend=plugs.backend,
                 shipping=plugs.shipping,
                 tape=None if plugs.tape is None else plugs.tape.inside(f"row {task.row}"),
@@ -140,7 +142,7 @@ async def _run(pipeline: Definition, task: RowTask, options: RunOptions, plugs: 
     return _row_result(task, await wired.work())
 
 
-def _beginning(pipeline: Definition, task: RowTask, options: RunOptions, seams: Seams) -> Beginning:
+def _beginning(pipeline: Definition, task: RowTask, options: RunOptions, seams: Injected) -> RunStart:
     """Where the row begins or goes on; one that was cut off before its first record begins anew."""
     if task.directory is not None and has_event_log(task.directory):
         try:
@@ -157,7 +159,7 @@ def _beginning(pipeline: Definition, task: RowTask, options: RunOptions, seams: 
     return begin(pipeline, options, seams, inputs=task.inputs)
 
 
-def _finished(pipeline: Definition, task: RowTask, options: RunOptions, seams: Seams) -> RowResult | None:
+def _finished(pipeline: Definition, task: RowTask, options: RunOptions, seams: Injected) -> RowResult | None:
     """The row as its directory says, when it has ended and nothing would run again."""
     directory = task.directory
     if directory is None or not has_event_log(directory):
@@ -251,7 +253,7 @@ async def _row(task: StageTask, plug: bytes, lifeline: Lifeline) -> StageReport:
         options = read_options({"interviewer": "refuse"}, **given)
         row = RowTask(work["row"], work["inputs"], directory, work["outputs"])
         async with _answering(work["backend"], backend) as answering:
-            result = await run_row(pipeline, row, options, RowPlugs(answering))
+            result = await run_row(pipeline, row, options, RowServices(answering))
         if directory is None or not directory.exists():
             return StageReport(worker_name(), value=result.to_plain())
         try:

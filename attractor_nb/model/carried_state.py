@@ -10,7 +10,7 @@ from attractor_nb.model.record import Count, Record, always
 from attractor_nb.model.result_marks import ResultMarks
 
 
-class CarriedState(Record, frozen=True):
+class SurvivingTotals(Record, frozen=True):
     """What bounds a whole run goes on, and no number of a visit is used twice."""
 
     restarts: Count = always(0)  #: How many ``loop_restart`` edges were taken.

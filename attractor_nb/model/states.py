@@ -20,7 +20,7 @@ ENDED: Final = frozenset(_RESULTS)
 """What is recorded of a run that came to its own end."""
 
 
-def as_recorded(status: str) -> str:
+def recorded_status(status: str) -> str:
     """The word of manifests, records and handles for the status of a result.
 
     >>> as_recorded("success"), as_recorded("paused")

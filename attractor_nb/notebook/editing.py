@@ -25,7 +25,7 @@ from markupsafe import Markup
 from attractor_nb.errors import AttractorError
 from attractor_nb.notebook.pictures import placed
 from attractor_nb.redaction import redacted
-from attractor_nb.studio.edit.editor_desk import EditorDesk
+from attractor_nb.studio.edit.editor_desk import EditorRequests
 from attractor_nb.studio.inspect.stage_records import error_text
 from attractor_nb.views.drawings.svg import picture_html
 from attractor_nb.views.findings_table import can_fix
@@ -44,14 +44,14 @@ MOST_VIEWS: Final = 24
 """How many views of a session stay alive; those before them show what they showed last."""
 
 
-class DeskView(anywidget.AnyWidget):
+class EditorRequestsView(anywidget.AnyWidget):
     """A view at a desk, in the place of a static output."""
 
     state = traitlets.Dict().tag(sync=True)  #: All that it shows, as of ``EditorDesk.state``.
     place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
     def __init__(self, editor: Editor, place: str) -> None:
-        self._desk = EditorDesk(editor)
+        self._desk = EditorRequests(editor)
         super().__init__(state=self._desk.state(), place=place)
         self.on_msg(self._on_message)
 
@@ -63,25 +63,25 @@ class DeskView(anywidget.AnyWidget):
             self.send(reply)
 
 
-class EditorView(DeskView):
+class EditorView(EditorRequestsView):
     """The editor."""
 
     _esm = script("editor")
     _css = widget_styles()
 
 
-class FindingsView(DeskView):
+class FindingsView(EditorRequestsView):
     """The findings below a cell."""
 
     _esm = script("findings")
     _css = widget_styles()
 
 
-class Desks:
+class EditorViews:
     """The views of one shell, the newest of them alive: each keeps a pipeline and a connection."""
 
     def __init__(self) -> None:
-        self._views: OrderedDict[str, DeskView] = OrderedDict()
+        self._views: OrderedDict[str, EditorRequestsView] = OrderedDict()
         self._keys: WeakKeyDictionary[Editor, str] = WeakKeyDictionary()
 
     def place_findings(self, pipeline: Pipeline) -> str:
@@ -99,7 +99,7 @@ class Desks:
             self._keep(key, EditorView(editor, key))
         return key
 
-    def _keep(self, key: str, view: DeskView) -> None:
+    def _keep(self, key: str, view: EditorRequestsView) -> None:
         if old := self._views.pop(key, None):
             old.close()
         self._views[key] = view

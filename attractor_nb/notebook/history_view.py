@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.run import Run
 
 
-class HistoryDesk:
+class HistoryRequests:
     """Does what a view asks of a table of runs, and says what came of it. Knows no widget."""
 
     def __init__(self, table: RunTable) -> None:
@@ -88,7 +88,7 @@ class HistoryView(anywidget.AnyWidget):
     place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
     def __init__(self, table: RunTable, place: str = "") -> None:
-        self._desk = HistoryDesk(table)
+        self._desk = HistoryRequests(table)
         super().__init__(rows=self._desk.rows(), caption=shown_place(table.base), place=place)
         self.on_msg(self._on_message)
 

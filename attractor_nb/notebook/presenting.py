@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from attractor_nb.maps.map_launch import MapRun
-    from attractor_nb.notebook.editing import Desks
+    from attractor_nb.notebook.editing import EditorViews
     from attractor_nb.notebook.live.gate_card import LiveInbox
     from attractor_nb.notebook.live.live_run import LiveRuns
     from attractor_nb.notebook.live.live_tables import LiveMap
@@ -121,7 +121,7 @@ class Presenter:
         self._maps: WeakKeyDictionary[Any, LiveMap] = WeakKeyDictionary()
         self._cells: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._live_run_ids: set[str] = set()
-        self._desks: Desks | None = None
+        self._desks: EditorViews | None = None
         self._inbox: LiveInbox | None = None
 
     def present(self, run: Any) -> None:
@@ -259,11 +259,11 @@ class Presenter:
 
             self._reopener = Reopener(lambda run, key: self.open_runs().open(run, key=key))
 
-    def _open_desks(self) -> Desks:
+    def _open_desks(self) -> EditorViews:
         if self._desks is None:
-            from attractor_nb.notebook.editing import Desks  # noqa: PLC0415 - imports widgets
+            from attractor_nb.notebook.editing import EditorViews  # noqa: PLC0415 - imports widgets
 
-            self._desks = Desks()
+            self._desks = EditorViews()
         return self._desks
 
     def _display_with_words(self, ended: Any) -> None:

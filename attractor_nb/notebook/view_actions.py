@@ -21,7 +21,7 @@ import traitlets
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
-from attractor_nb.pipeline.run_actions import ActionDesk
+from attractor_nb.pipeline.run_actions import InspectorActions
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.files.strict_json import json_bytes
 from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, Comparison
@@ -54,7 +54,7 @@ class ActingView(anywidget.AnyWidget):
 
     #: What was begun: ``place`` of its live view, and a ``title``; the latest last.
     beneath = traitlets.List().tag(sync=True)
-    _desk: ActionDesk | None = None
+    _desk: InspectorActions | None = None
     _runs: OpenViews | None = None
 
     def act_on(self, run: Any, views: OpenViews | None) -> None:
@@ -63,7 +63,7 @@ class ActingView(anywidget.AnyWidget):
         Args:
             views: Makes the live views of those that begin; without it there are no buttons.
         """
-        self._desk = None if views is None else ActionDesk(run, self._begin)
+        self._desk = None if views is None else InspectorActions(run, self._begin)
         self._runs = views
 
     def with_actions(self, reply: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.pipeline.methods.resume import Forking, ResumingRun
-from attractor_nb.runtime.execution import Execution, of_kind
+from attractor_nb.runtime.execution import Execution, cast_run
 from attractor_nb.runtime.prepare.run_options import as_path
 
 if TYPE_CHECKING:
@@ -207,4 +207,4 @@ class Run(ResumingRun, Forking, RunPast):
         from attractor_nb.runtime.stored_execution import load_execution  # noqa: PLC0415 - loads an engine
 
         with held_interrupts():
-            return of_kind(load_execution(as_path(logs_root), pipeline or Pipeline), cls)
+            return cast_run(load_execution(as_path(logs_root), pipeline or Pipeline), cls)

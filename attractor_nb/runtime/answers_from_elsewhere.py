@@ -96,7 +96,7 @@ def can_be_answered(owner: Mapping[str, Any], place: Path) -> bool:
     return owner.get("host") == socket.gethostname() and AnswerBox(place).is_usable
 
 
-def answer_elsewhere(
+def deliver_answer(
     place: Path,
     question: str,
     choice: str,

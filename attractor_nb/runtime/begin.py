@@ -22,7 +22,7 @@ from attractor_nb.model.result_marks import Answers, ResultMarks, answers_togeth
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
 from attractor_nb.runtime.prepare.known_secrets import stored_source
 from attractor_nb.runtime.prepare.trust import check_trust, note_run
-from attractor_nb.runtime.workspace.workspace import Site, Workspace, site_of
+from attractor_nb.runtime.workspace.workspace import Workspace, WorkspacePlan, site_of
 from attractor_nb.storage.child_directories import child_home
 from attractor_nb.storage.files.disk import Disk, before_a_record
 from attractor_nb.storage.memory_store import MemoryRunStore
@@ -46,7 +46,7 @@ SIMULATED: Final = "simulated"
 COMMAND_TYPE: Final = "tool"
 
 
-class Seams(Struct, frozen=True):
+class Injected(Struct, frozen=True):
     """Clock, randomness and disk, which tests replace."""
 
     clock: Clock
@@ -54,7 +54,7 @@ class Seams(Struct, frozen=True):
     disk: Disk
 
 
-class Beginning(Struct):
+class RunStart(Struct):
     """Where a run begins, or goes on."""
 
     plan: Plan  #: The compiled graph.
@@ -88,19 +88,19 @@ class Beginning(Struct):
                 self.left.close()
 
 
-def seams_of(options: RunOptions) -> Seams:
+def seams_of(options: RunOptions) -> Injected:
     """The clock, the randomness and the disk of a run."""
-    return Seams(options.clock or SystemClock(), options.randomness or SystemRandomness(), options.disk or Disk())
+    return Injected(options.clock or SystemClock(), options.randomness or SystemRandomness(), options.disk or Disk())
 
 
 def begin(
     pipeline: Definition,
     options: RunOptions,
-    seams: Seams,
+    seams: Injected,
     *,
     inputs: Mapping[str, Any] | None = None,
     unlisted: Container[str] = (),
-) -> Beginning:
+) -> RunStart:
     """A fresh run in a fresh directory.
 
     Args:
@@ -136,7 +136,7 @@ def begin(
     warning = "" if site.repository is None else site.repository.warning
     state = RunState(plan.start, inputs=tuple(name for name in inputs if name not in unlisted))
     silent = tuple(name for name in inputs if name in unlisted)
-    return Beginning(plan, store, context, state, run_id, inputs, workspace, silent, warning=warning)
+    return RunStart(plan, store, context, state, run_id, inputs, workspace, silent, warning=warning)
 
 
 def describe_backend(backend: BackendSpec) -> str:
@@ -195,7 +195,7 @@ def first_marks(graph: Graph, options: RunOptions) -> dict[str, Any]:
 
 
 def _new_store(
-    pipeline: Definition, plan: Plan, options: RunOptions, seams: Seams, site: Site, *, is_part: bool
+    pipeline: Definition, plan: Plan, options: RunOptions, seams: Injected, site: WorkspacePlan, *, is_part: bool
 ) -> tuple[RunStore, str]:
     if options.durability == "none":
         return MemoryRunStore(clock=seams.clock), seams.randomness.new_id()

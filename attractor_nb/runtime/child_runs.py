@@ -20,9 +20,9 @@ from attractor_nb.model.events import ChildEnded, ChildStarted, Event, StageEnd
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.vocabulary.isolation import IN_PLACE
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH, ITEM, ITEM_INDEX, ITEM_KEYS, list_key
-from attractor_nb.runtime.begin import Beginning, begin
+from attractor_nb.runtime.begin import RunStart, begin
 from attractor_nb.runtime.parent_run import ChildCharge, ChildRecord, ParentRun
-from attractor_nb.runtime.plugs.chosen_plugs import Above, Inherited, InheritedInterviewer
+from attractor_nb.runtime.plugs.chosen_plugs import InheritedInterviewer, ParentLink, SharedByParent
 from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions
 from attractor_nb.runtime.stage_child import (
     FinishedChild,
@@ -189,7 +189,7 @@ class ChildRuns:
     def at_gates(self, waiting: Collection[str], within: str) -> dict[str, bool]:
         """By branch that child runs go on in: whether all that goes on in them waits at gates.
 
-        The arguments are those of ``Wired.is_at_gates``.
+        The arguments are those of ``RunningEngine.is_at_gates``.
         """
         found: dict[str, bool] = {}
         for child in self._begun:
@@ -276,7 +276,7 @@ class ChildRuns:
         return self._records.get((scope.branch, scope.node_id), {}).get(None if item is None else item.index)
 
     def _launched(
-        self, charge: ChildCharge, start: Beginning, *, is_taken_up: bool = False, is_found: bool = False
+        self, charge: ChildCharge, start: RunStart, *, is_taken_up: bool = False, is_found: bool = False
     ) -> LiveChild:
         pipeline, options, scope = charge.pipeline, charge.options, charge.scope
         inherited = self._inherited(charge)
@@ -297,15 +297,15 @@ class ChildRuns:
         self._begun = [*(other for other in others if not _is_left_to_its_directory(other)), child]
         return child
 
-    def _inherited(self, charge: ChildCharge) -> Inherited:
+    def _inherited(self, charge: ChildCharge) -> SharedByParent:
         """What a child has of its parent."""
         parent, scope = self._parent, charge.scope
-        return Inherited(
+        return SharedByParent(
             workspace=self._workspace(charge.options),
             tape=None if parent.tape is None else parent.tape.inside(path_of(scope, charge.item)),
             backend=None if "backend" in charge.pipeline.run_defaults else parent.backend,
             shipping=parent.shipping,
-            above=Above(parent.setup.debugging, scope.node_id, parent.stores),
+            above=ParentLink(parent.setup.debugging, scope.node_id, parent.stores),
             funds=scope.for_child(),
         )
 

@@ -14,11 +14,11 @@ from attractor_nb.decisions.hindsight.journal import Journal
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.states import RunStatus, as_recorded, shown_status
+from attractor_nb.model.states import RunStatus, recorded_status, shown_status
 from attractor_nb.redaction import redacted
-from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle, Work
+from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle, HandleJob
 from attractor_nb.runtime.handles.presenters import name_of
-from attractor_nb.runtime.handles.run_result import Followed, KeptOptions, RunResult, StageView, view_stage
+from attractor_nb.runtime.handles.run_result import FollowedRun, KeptOptions, RunResult, StageView, view_stage
 from attractor_nb.runtime.prepare.run_options import check_observer
 from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.stored_run import has_event_log, read_run
@@ -73,8 +73,8 @@ class Execution(Handle[RunResult]):
         logs_root: Path,
         read: Callable[[str, str, str], str | None],
         *,
-        work: Work[RunResult],
-        followed: Followed,
+        work: HandleJob[RunResult],
+        followed: FollowedRun,
         stream: EventStream | None = None,
         gates: Gates | None = None,
         live_children: Callable[[], Mapping[str, Execution]] | None = None,
@@ -119,7 +119,7 @@ class Execution(Handle[RunResult]):
     def status(self) -> str:
         """``running``, ``waiting`` for a person, ``completed``, ``failed``, ``interrupted``, ``paused``."""
         if (finished := self._work.result) is not None:
-            return as_recorded(finished.status)
+            return recorded_status(finished.status)
         if self.is_done:
             return "interrupted"
         return "waiting" if self.gates or self.stops else "running"
@@ -364,7 +364,7 @@ def in_engine(run: Execution, ask: Callable[[Instructions], AnswerT]) -> AnswerT
     return job.call(lambda: None if desk.is_over else ask(desk))
 
 
-def of_kind(run: Execution, kind: type[ExecutionT]) -> ExecutionT:
+def cast_run(run: Execution, kind: type[ExecutionT]) -> ExecutionT:
     """A run as the kind that its definition makes (``Definition.run_kind``)."""
     assert isinstance(run, kind), "a definition makes runs of one kind"
     return run

@@ -18,7 +18,7 @@ from attractor_nb.errors import OptionError, RunNotFound, StorageError
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.model.events import DebuggerChanged, Event, PipelineForked, PipelineRewound, PipelineStarted, StageEnd
 from attractor_nb.model.vocabulary.isolation import WORKSPACE
-from attractor_nb.runtime.begin import Seams, seams_of
+from attractor_nb.runtime.begin import Injected, seams_of
 from attractor_nb.runtime.execution import Execution, kept_options
 from attractor_nb.runtime.handles.handle import check_host
 from attractor_nb.runtime.handles.recorded_state import recorded_commit, restored_state
@@ -228,7 +228,7 @@ def _own_place(place: RewindPlace, logs_root: Path, run_id: str) -> dict[str, An
     return {"workdir": str(path), "worktree": own}
 
 
-def _room(parent: StoredRun, options: RunOptions, seams: Seams) -> tuple[RunDirectory, str, str]:
+def _room(parent: StoredRun, options: RunOptions, seams: Injected) -> tuple[RunDirectory, str, str]:
     """Where a fork goes: the directory around it, its name there, and its run id."""
     run_id = seams.randomness.new_id()
     if options.logs_root is not None:

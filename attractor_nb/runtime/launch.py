@@ -5,15 +5,15 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.collector import paused_collector
+from attractor_nb.collector import gc_paused
 from attractor_nb.errors import OptionError, RunInterrupted
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.lazy_imports import later
-from attractor_nb.runtime.begin import Beginning, Seams, begin, seams_of
+from attractor_nb.runtime.begin import Injected, RunStart, begin, seams_of
 from attractor_nb.runtime.handles.handle import check_host, new_job
 from attractor_nb.runtime.handles.presenters import present
 from attractor_nb.runtime.pins import check_debugging
-from attractor_nb.runtime.plugs.chosen_plugs import Inherited, with_cassette
+from attractor_nb.runtime.plugs.chosen_plugs import SharedByParent, with_cassette
 from attractor_nb.runtime.prepare.known_secrets import learn_for_run
 from attractor_nb.runtime.prepare.run_options import RunOptions, as_list, read_options
 from attractor_nb.runtime.wire import check_plugs, wire
@@ -78,7 +78,7 @@ def go_on(
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, pipeline.tools)
     check_debugging(options, pipeline.graph, is_waited_for=is_waited_for)
     seams = seams_of(options)
-    with paused_collector(log_size(logs_root)):
+    with gc_paused(log_size(logs_root)):
         beginning = resume.continue_run(
             pipeline, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind, recorded=recorded
         )
@@ -128,8 +128,8 @@ def refuse_own_loop(host: str) -> None:
 def _launch(
     pipeline: Definition,
     options: RunOptions,
-    seams: Seams,
-    start: Beginning,
+    seams: Injected,
+    start: RunStart,
     interrupt: HeldInterrupt,
     *,
     is_waited_for: bool,
@@ -138,7 +138,7 @@ def _launch(
     """Start the engine; nobody gets the handle of a run that was interrupted before it began."""
     try:
         _refuse_interrupted(interrupt, start)
-        wired = wire(pipeline, options, seams, start, is_waited_for=is_waited_for, inherited=Inherited(tape=tape))
+        wired = wire(pipeline, options, seams, start, is_waited_for=is_waited_for, inherited=SharedByParent(tape=tape))
         if options.is_shown:
             present(wired.run)
         job = new_job(options.host, _title(start, is_stored=options.durability != "none"))
@@ -153,7 +153,7 @@ def _launch(
     return wired.run
 
 
-def _refuse_interrupted(interrupt: HeldInterrupt, start: Beginning) -> None:
+def _refuse_interrupted(interrupt: HeldInterrupt, start: RunStart) -> None:
     if not interrupt.is_noted:
         return
     if start.sequence:
@@ -161,5 +161,5 @@ def _refuse_interrupted(interrupt: HeldInterrupt, start: Beginning) -> None:
     raise RunInterrupted("the run was stopped before it began; no stage of it was run", hint="start it anew")
 
 
-def _title(start: Beginning, *, is_stored: bool) -> str:
+def _title(start: RunStart, *, is_stored: bool) -> str:
     return f"run {start.run_id} in {start.store.logs_root}" if is_stored else f"run {start.run_id}"

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.model.child import ListItem
     from attractor_nb.protocols import CodergenBackend, Processes, RunStore
-    from attractor_nb.runtime.begin import Seams
+    from attractor_nb.runtime.begin import Injected
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.prepare.run_options import RunOptions
-    from attractor_nb.runtime.wired_run import Wired
+    from attractor_nb.runtime.wired_run import RunningEngine
     from attractor_nb.runtime.workspace.workspace import Workspace
     from attractor_nb.stage import StageScope
     from attractor_nb.workers.shipping import Shipping
@@ -32,7 +32,7 @@ class ParentRun(Struct, frozen=True):
 
     pipeline: Definition  #: The parent's pipeline, which knows its children.
     options: RunOptions  #: The parent's options.
-    seams: Seams  #: Clock, randomness and disk.
+    seams: Injected  #: Clock, randomness and disk.
     gates: Gates  #: The parent's gates, which reach its people.
     backend: CodergenBackend  #: What answers its prompts.
     processes: Processes  #: What starts its commands.
@@ -40,7 +40,7 @@ class ParentRun(Struct, frozen=True):
     shipping: Shipping | None  #: The way to the workers of ``executor=``, open already; None when all is done here.
     tape: Tape | None  #: What its calls are recorded on or replayed from, if they are.
     setup: RunSetup  #: What the parent is made of; its store is another one after a restart.
-    wire: Callable[..., Wired]  #: Introduces everybody to everybody in a child.
+    wire: Callable[..., RunningEngine]  #: Introduces everybody to everybody in a child.
 
     def stores(self) -> tuple[RunStore, ...]:
         """The stores of the parent and of those above it, the nearest first."""

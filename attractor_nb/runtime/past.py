@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from attractor_nb.decisions.routing import Seen
+    from attractor_nb.decisions.routing import ConditionOutcome
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.execution import Execution
 
 
-class KnownVisit:
+class RecordedVisit:
     """A visit, and where to look for what it was.
 
     Attributes:
@@ -107,14 +107,14 @@ class RecordedDirectory:
         return restart_directory(self.stored, RunState("", restart_logs_root=root))
 
     @cached_property
-    def visits(self) -> list[KnownVisit]:
+    def visits(self) -> list[RecordedVisit]:
         """All visits, also those that a rewind has set aside, in the order in which they began."""
-        found = [KnownVisit(record, self.journal, self) for record in self.journal.visits]
+        found = [RecordedVisit(record, self.journal, self) for record in self.journal.visits]
         for position, event in enumerate(self.events):
             if isinstance(event, PipelineRewound):
                 before = Journal(self.events[:position], self._base)
                 found += [
-                    KnownVisit(record, before, self, is_set_aside=True)
+                    RecordedVisit(record, before, self, is_set_aside=True)
                     for record in before.visits
                     if record.sequence > event.to_sequence
                 ]
@@ -144,7 +144,7 @@ class RecordedDirectory:
         return self._values.whole(value)
 
 
-class Lookback:
+class RunHistory:
     """The past of a run.
 
     Attributes:
@@ -155,7 +155,7 @@ class Lookback:
         """Read the logs."""
         self.directories = _read_all(run)
         self._graph = run.graph
-        self._seen: dict[Journal, dict[int, Seen]] = {}
+        self._seen: dict[Journal, dict[int, ConditionOutcome]] = {}
 
     @cached_property
     def plan(self) -> Plan:
@@ -163,17 +163,17 @@ class Lookback:
         return compile_plan(self._graph)
 
     @cached_property
-    def visits(self) -> list[KnownVisit]:
+    def visits(self) -> list[RecordedVisit]:
         """All visits of all directories, in order."""
         return [visit for directory in self.directories for visit in directory.visits]
 
-    def visits_of(self, node_id: str) -> list[KnownVisit]:
+    def visits_of(self, node_id: str) -> list[RecordedVisit]:
         """The visits of a node, oldest first."""
         return self._visits_by_node.get(node_id, [])
 
     @cached_property
-    def _visits_by_node(self) -> dict[str, list[KnownVisit]]:
-        found: dict[str, list[KnownVisit]] = {}
+    def _visits_by_node(self) -> dict[str, list[RecordedVisit]]:
+        found: dict[str, list[RecordedVisit]] = {}
         for visit in self.visits:
             found.setdefault(visit.record.node_id, []).append(visit)
         return found
@@ -188,7 +188,7 @@ class Lookback:
         """Why each commit that counts went where it did, by ``id`` of the event."""
         return {id(commit): reasons for _, commit, reasons in self.explained()}
 
-    def reasons_of(self, visit: KnownVisit) -> RouteReasons | None:
+    def reasons_of(self, visit: RecordedVisit) -> RouteReasons | None:
         """Why a visit was left as it was; None while it has not ended."""
         commit = visit.record.commit
         if commit is None:
@@ -205,7 +205,7 @@ class Lookback:
                 yield directory, commit, reasons
 
 
-_KEPT: WeakKeyDictionary[Execution, Lookback] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Execution, RunHistory] = WeakKeyDictionary()
 _LOADED: WeakKeyDictionary[Execution, RecordedDirectory] = WeakKeyDictionary()
 
 
@@ -214,7 +214,7 @@ def keep_loaded(run: Execution, directory: RecordedDirectory) -> None:
     _LOADED[run] = directory
 
 
-def look_back(run: Execution) -> Lookback:
+def read_history(run: Execution) -> RunHistory:
     """The past of a run as its logs have it now; read again only when they have grown."""
     if not has_event_log(run.logs_root):
         if run.logs_root.is_dir():
@@ -228,7 +228,7 @@ def look_back(run: Execution) -> Lookback:
         )
     kept = _KEPT.get(run)
     if kept is None or not kept.directories[-1].is_current:
-        kept = _KEPT[run] = Lookback(run)
+        kept = _KEPT[run] = RunHistory(run)
     return kept
 
 

@@ -19,7 +19,7 @@ from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.handles.run_result import RunResult
-from attractor_nb.runtime.stored_execution import as_run
+from attractor_nb.runtime.stored_execution import resolve_run
 from attractor_nb.storage.attempt_files import read_stage_text
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _read_pin(node: str, wanted: object) -> Pin:
     if isinstance(wanted, Outcome):
         return Pin(read_outcome(wanted))
     if isinstance(wanted, Execution | RunResult):
-        return _answer_of(as_run(wanted), node, None)
+        return _answer_of(resolve_run(wanted), node, None)
     raise OptionError(
         f"{node} is pinned to the text of a response, an Outcome or a run, not {type(wanted).__name__}",
         hint=f'pins={{"{node}": run}} keeps what it came to there',
@@ -130,7 +130,7 @@ def _saying_pin(node: str, response: str, outcome: Outcome) -> Pin:
 
 def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
     """What a node came to in a visit, the latest by default, with what it set."""
-    ended = [one for one in past.look_back(run).visits_of(node) if one.record.commit is not None]
+    ended = [one for one in past.read_history(run).visits_of(node) if one.record.commit is not None]
     fitting = [one for one in ended if (not one.is_set_aside if visit is None else one.record.number == visit)]
     if not fitting:
         listed = ", ".join(str(one.record.number) for one in ended)

@@ -27,7 +27,7 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.model.outcome import Usage
-from attractor_nb.runtime.begin import Beginning, Seams
+from attractor_nb.runtime.begin import Injected, RunStart
 from attractor_nb.runtime.handles.recorded_state import (
     directory_before,
     kept_directories,
@@ -50,7 +50,7 @@ from attractor_nb.runtime.stored_state import (
     record_options,
     with_recorded_bounds,
 )
-from attractor_nb.runtime.workspace.workspace import Workspace, Worktree, site_again
+from attractor_nb.runtime.workspace.workspace import Workspace, Worktree, resumed_workspace
 from attractor_nb.storage.run_directory import SOURCE_NAME, first_directory
 from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_facts
 
@@ -74,12 +74,12 @@ def continue_run(
     pipeline: Definition,
     logs_root: Path,
     options: RunOptions,
-    seams: Seams,
+    seams: Injected,
     *,
     on_graph_change: str,
     rewind: Rewind | None = None,
     recorded: Sequence[Command] = (),
-) -> Beginning:
+) -> RunStart:
     """Take ownership of a stored run and find where it goes on: where it stands, or before a visit.
 
     Args:
@@ -120,7 +120,7 @@ def continue_run(
 
 def _begun_again(
     store: DirectoryRunStore, latest: Latest, request: _ResumeRequest, owned: contextlib.ExitStack
-) -> Beginning:
+) -> RunStart:
     """Where a run goes on whose directory is ours.
 
     Args:
@@ -146,7 +146,7 @@ def _begun_again(
     workspace, moved = _workspace_again(plan, store, point, options, request.recorded)
     changed = point.warning or _stored_goes_on(request.pipeline, request.logs_root)
     counted = counted_events(point.stored.events)
-    return Beginning(
+    return RunStart(
         plan,
         store,
         context,
@@ -181,7 +181,7 @@ def _workspace_again(
     """Where a run works, brought to where it stands and recorded; what the user must know of it, or empty."""
     stored = point.stored
     facts = read_facts(first_directory(stored.logs_root))
-    workspace, place = site_again(options, facts, stored.logs_root)
+    workspace, place = resumed_workspace(options, facts, stored.logs_root)
     kept = _placed(workspace, plan, stored, point.state, is_rewind=point.rewound is not None)
     record_options(store, plan.graph, options, place, recorded)
     return workspace, _elsewhere(facts, place) or kept
@@ -259,7 +259,7 @@ class _ResumeRequest(Struct, frozen=True):
     pipeline: Definition
     logs_root: Path
     options: RunOptions
-    seams: Seams
+    seams: Injected
     on_graph_change: str
     rewind: Rewind | None
     recorded: Sequence[Command]

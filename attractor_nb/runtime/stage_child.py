@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from attractor_nb.protocols import Clock
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.wired_run import Wired
+    from attractor_nb.runtime.wired_run import RunningEngine
     from attractor_nb.stage import StageScope
 
 STOP_SECONDS = 1.0
@@ -102,7 +102,12 @@ class LiveChild:
     """A child run in this process (``stage.Child``)."""
 
     def __init__(
-        self, wired: Wired, scope: StageScope, clock: Clock, before: Iterable[Event], item: ListItem | None = None
+        self,
+        wired: RunningEngine,
+        scope: StageScope,
+        clock: Clock,
+        before: Iterable[Event],
+        item: ListItem | None = None,
     ) -> None:
         self.run = wired.run
         self.scope = scope
@@ -126,7 +131,7 @@ class LiveChild:
         self._job.start(self._wired.work)
 
     def is_at_gates(self, waiting: Collection[str], within: str) -> bool:
-        """Whether all that goes on in it waits at gates; see ``Wired.is_at_gates``."""
+        """Whether all that goes on in it waits at gates; see ``RunningEngine.is_at_gates``."""
         return self._wired.is_at_gates(waiting, f"{within}{path_of(self.scope, self.item)}:{self.scope.visit}/")
 
     @property

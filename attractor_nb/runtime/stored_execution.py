@@ -8,10 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from attractor_nb.collector import paused_collector
+from attractor_nb.collector import gc_paused
 from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.decisions.planning.plan import compile_plan
-from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
+from attractor_nb.decisions.replays.cache_keys import RunPaths
 from attractor_nb.engine.runner import RunOutcome
 from attractor_nb.errors import OptionError, RunError, RunNotFound, StorageError
 from attractor_nb.lazy_imports import later
@@ -20,19 +20,19 @@ from attractor_nb.model.events import PipelineInterrupted
 from attractor_nb.model.states import ENDED, LIVE, as_result
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.definition import Definition
-from attractor_nb.runtime.execution import Execution, ExecutionT, child_places, of_kind
-from attractor_nb.runtime.handles.handle import Work
+from attractor_nb.runtime.execution import Execution, ExecutionT, cast_run, child_places
+from attractor_nb.runtime.handles.handle import HandleJob
 from attractor_nb.runtime.handles.recorded_state import (
     MAX_RESTART_HOPS,
     StoredValues,
+    effective_checkpoint_and_tail,
     ended_context,
     kept_directories,
     restart_directory,
     restored_state,
-    what_holds,
 )
-from attractor_nb.runtime.handles.run_result import Followed, RunResult
-from attractor_nb.runtime.past import KnownVisit, RecordedDirectory, keep_loaded, stamp_of
+from attractor_nb.runtime.handles.run_result import FollowedRun, RunResult
+from attractor_nb.runtime.past import RecordedDirectory, RecordedVisit, keep_loaded, stamp_of
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.workspace.worktree import worktree_facts
 from attractor_nb.source import SourceText
@@ -102,10 +102,10 @@ def child_at(run: ExecutionT, name: str) -> ExecutionT | None:
     """The child run of a stage, live or read; None where there is none, and for one that cannot be read."""
     kind, place = type(run), child_places(run).get(name)
     if isinstance(place, Execution):
-        return of_kind(place, kind)
+        return cast_run(place, kind)
     if place is not None:
         with contextlib.suppress(RunError):
-            return of_kind(load_execution(place, type(run.pipeline)), kind)
+            return cast_run(load_execution(place, type(run.pipeline)), kind)
     return None
 
 
@@ -140,7 +140,7 @@ def load_execution(logs_root: Path, definition: Definition | type[Definition] | 
         logs_root: The run directory.
         definition: The definition that ran, or its class to build one from the stored source.
     """
-    with paused_collector(log_size(logs_root)):
+    with gc_paused(log_size(logs_root)):
         return _loaded(logs_root, definition or Definition)
 
 
@@ -157,8 +157,8 @@ def _loaded(logs_root: Path, definition: Definition | type[Definition]) -> Execu
         state = restored_state(plan, stored, state.restarted(state.restart_target))
         counted.extend(counted_events(stored.events))
     run_id = str(stored.manifest.get("run_id", ""))
-    work: Work[RunResult] = Work(f"run {run_id}")
-    followed = Followed()
+    work: HandleJob[RunResult] = HandleJob(f"run {run_id}")
+    followed = FollowedRun()
     kept = kept_directories(stored, counted_events(stored.events))
     followed.recall(counted, kept, state.visits)
     run = pipeline.run_kind(pipeline, run_id, stored.logs_root, stored.read_stage_file, work=work, followed=followed)
@@ -184,14 +184,14 @@ def _status_of(stored: StoredRun, state: RunState) -> str:
 
 def _values(stored: StoredRun) -> dict[str, Any]:
     """The context as the newest records say."""
-    checkpoint, events = what_holds(stored)
+    checkpoint, events = effective_checkpoint_and_tail(stored)
     values = dict((checkpoint or {}).get("context", {}))
     for event in events:
         values.update(getattr(event, "context", {}))
     return values
 
 
-def as_run(thing: object, name: str = "the run", pipeline: Definition | None = None) -> Execution:
+def resolve_run(thing: object, name: str = "the run", pipeline: Definition | None = None) -> Execution:
     """The run that somebody points at.
 
     Args:
@@ -221,7 +221,7 @@ TEXTS: Final = {"prompt": "prompt.md", "response": "response.md"}
 """What a comparison looks at of a visit, and the files that hold it."""
 
 
-def texts_of(run: Execution, known: KnownVisit) -> dict[str, str]:
+def texts_of(run: Execution, known: RecordedVisit) -> dict[str, str]:
     """Prompt and response of the last attempt of a visit, by name; what is lost or unreadable is left out.
 
     What tells of the run and nothing else is marks in them (``without_places``).
@@ -245,8 +245,8 @@ def without_places(run: Execution, journal: Journal, value: ValueT) -> ValueT:
         journal: The past of the directory that the value is from.
         value: Without secrets.
     """
-    places = [PlaceOfCall(run.id, (str(run.logs_root), str(first_directory(run.logs_root))))]
-    places += [PlaceOfCall(event.parent_id, (event.parent_root,)) for event in journal.forks]
+    places = [RunPaths(run.id, (str(run.logs_root), str(first_directory(run.logs_root))))]
+    places += [RunPaths(event.parent_id, (event.parent_root,)) for event in journal.forks]
     for place in places:
         value = place.without_in(value)
     return value
@@ -259,7 +259,7 @@ def without_places(run: Execution, journal: Journal, value: ValueT) -> ValueT:
 
 def result_of(
     run: Execution,
-    followed: Followed,
+    followed: FollowedRun,
     state: RunState,
     context: Context,
     ended: RunOutcome,

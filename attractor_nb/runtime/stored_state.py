@@ -13,12 +13,12 @@ from attractor_nb import backends
 from attractor_nb.backends import NAMED
 from attractor_nb.decisions.limits.bounds import bounds_of
 from attractor_nb.decisions.planning.recorded_choices import foreign_choices, recorded_choices
-from attractor_nb.decisions.routing import Seen, end_reason, next_step
+from attractor_nb.decisions.routing import ConditionOutcome, end_reason, next_step
 from attractor_nb.errors import GraphChanged, OptionError, RunError, RunNotFound, StorageError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.events import LOG_FORM, PipelineStarted, UnknownEvent
 from attractor_nb.model.outcome import Outcome, read_status
-from attractor_nb.runtime.begin import SIMULATED, Beginning, Seams, backend_facts, begin, describe_backend
+from attractor_nb.runtime.begin import SIMULATED, Injected, RunStart, backend_facts, begin, describe_backend
 from attractor_nb.runtime.handles.recorded_state import (
     MAX_RESTART_HOPS,
     StoredValues,
@@ -55,8 +55,8 @@ CONTINUED_FROM = "continued_from"
 
 
 def continue_legacy(
-    pipeline: Definition, plan: Plan, checkpoint_dir: Path, options: RunOptions, seams: Seams
-) -> Beginning:
+    pipeline: Definition, plan: Plan, checkpoint_dir: Path, options: RunOptions, seams: Injected
+) -> RunStart:
     """Begin where the checkpoint says."""
     stored = read_run(checkpoint_dir)
     checkpoint = stored.checkpoint or {}
@@ -88,7 +88,7 @@ def _place_legacy(plan: Plan, state: RunState, current: str, context: Context) -
     """Set where a legacy run goes on: at ``current``, or after it when it was completed."""
     status = read_status(context.get_string("outcome"))
     if status is not None:
-        state.seen = Seen(status, context.get_string("preferred_label"))
+        state.seen = ConditionOutcome(status, context.get_string("preferred_label"))
     if current not in state.completed or status is None:
         state.next_node = current
         return
@@ -103,7 +103,7 @@ def _place_legacy(plan: Plan, state: RunState, current: str, context: Context) -
         state.last_route = "no_match" if state.last_reason else "end"
 
 
-def complete_end(pipeline: Definition, logs_root: Path, options: RunOptions, seams: Seams) -> None:
+def complete_end(pipeline: Definition, logs_root: Path, options: RunOptions, seams: Injected) -> None:
     """Do for a run that has ended what its process was killed before: name its end in the manifest, tidy up."""
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     store, _ = open_latest(plan, logs_root, options, seams)
@@ -127,7 +127,7 @@ class Latest(Struct, frozen=True):
     inputs: Mapping[str, Any]
 
 
-def open_latest(plan: Plan, logs_root: Path, options: RunOptions, seams: Seams) -> tuple[DirectoryRunStore, Latest]:
+def open_latest(plan: Plan, logs_root: Path, options: RunOptions, seams: Injected) -> tuple[DirectoryRunStore, Latest]:
     """Open the run, or the restart directory in which it goes on; an end that no manifest names is named."""
     before = None
     for _ in range(MAX_RESTART_HOPS):
@@ -217,7 +217,7 @@ def inputs_of(stored: StoredRun, inputs: Mapping[str, Any]) -> Mapping[str, Any]
     return inputs
 
 
-def own_directory(logs_root: Path, options: RunOptions, seams: Seams) -> DirectoryRunStore:
+def own_directory(logs_root: Path, options: RunOptions, seams: Injected) -> DirectoryRunStore:
     """Own a directory of the run."""
     try:
         return DirectoryRunStore.open(

@@ -38,29 +38,29 @@ from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES, FUNCTION_TYPE
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import BackendLifetime, ChecksGraphs, CodergenBackend, Handler, Interviewer, Processes
-from attractor_nb.runtime.begin import Beginning, Seams, answers_of, describe_backend
+from attractor_nb.runtime.begin import Injected, RunStart, answers_of, describe_backend
 from attractor_nb.runtime.execution import kept_options
-from attractor_nb.runtime.handles.handle import Work
-from attractor_nb.runtime.handles.run_result import Followed, RunResult
+from attractor_nb.runtime.handles.handle import HandleJob
+from attractor_nb.runtime.handles.run_result import FollowedRun, RunResult
 from attractor_nb.runtime.pins import read_breakpoints, read_pins
 from attractor_nb.runtime.plugs.chosen_plugs import (
-    Inherited,
-    Plugs,
     Recording,
+    SharedByParent,
+    StageServices,
     answering_backend,
     cache_of,
     check_shipping,
     feed_of,
+    inner_interviewer,
     interviewer_of,
     on_tape,
-    people_before,
-    people_behind,
+    recording_interviewer_for,
     shipped_plugs,
     shipping_of,
     trace,
 )
 from attractor_nb.runtime.prepare.budget import check_budget
-from attractor_nb.runtime.wired_run import Wired, tell
+from attractor_nb.runtime.wired_run import RunningEngine, tell
 from attractor_nb.runtime.workspace.workspace import InWorkspace, RunWorkplace, Workspace, check_places
 
 if TYPE_CHECKING:
@@ -95,12 +95,12 @@ class _Works(Struct, frozen=True):
 def wire(
     pipeline: Definition,
     options: RunOptions,
-    seams: Seams,
-    start: Beginning,
+    seams: Injected,
+    start: RunStart,
     *,
     is_waited_for: bool,
-    inherited: Inherited | None = None,
-) -> Wired:
+    inherited: SharedByParent | None = None,
+) -> RunningEngine:
     """Introduce everybody to everybody.
 
     Args:
@@ -111,10 +111,10 @@ def wire(
         is_waited_for: The caller blocks until the end, so nobody else can answer a gate.
         inherited: What the caller has for several runs.
     """
-    inherited = inherited or Inherited()
+    inherited = inherited or SharedByParent()
     stream = EventStream(start.store, seams.clock, start.run_id)
     gates = Gates(
-        people_behind(interviewer_of(options.interviewer, is_waited_for=is_waited_for), inherited.tape),
+        inner_interviewer(interviewer_of(options.interviewer, is_waited_for=is_waited_for), inherited.tape),
         partial(stream.announce, is_synced=True),
         seams.clock,
         recorded=start.interviews,
@@ -147,21 +147,21 @@ def wire(
 
 
 def _works(
-    pipeline: Definition, options: RunOptions, seams: Seams, start: Beginning, gates: Gates, inherited: Inherited
+    pipeline: Definition, options: RunOptions, seams: Injected, start: RunStart, gates: Gates, inherited: SharedByParent
 ) -> _Works:
     """What answers prompts and executes nodes: here or on workers, recorded or replayed."""
     processes = options.processes or LocalProcesses(disk=seams.disk)
     place = inherited.workspace or start.workspace
     servers = McpServers(declared_servers(start.plan.graph), lambda: place.directory)
     answering = inherited.backend or answering_backend(options, inherited.tape)
-    here = Plugs(answering, InWorkspace(processes, place))
+    here = StageServices(answering, InWorkspace(processes, place))
     transport = inherited.shipping or shipping_of(options, start.plan)
     plugs = shipped_plugs(here, options, transport) if transport else here
     is_shared = inherited.backend is not None or inherited.shipping is not None
     own = () if place is inherited.workspace else (place,)
     lifetimes = (*own, servers, *(() if is_shared else plugs.lifetimes))
     plugs = on_tape(plugs, answering, inherited.tape)
-    people = people_before(gates, inherited.tape)
+    people = recording_interviewer_for(gates, inherited.tape)
     given = {name: value for name, value in start.inputs.items() if name not in start.unlisted}
     registry = _registry(pipeline, plugs.processes, plugs.backend, people, given)
     if FOR_EACH_TYPE in start.plan.handler_types.values():
@@ -174,12 +174,12 @@ def _works(
 
 def _setup(
     options: RunOptions,
-    seams: Seams,
-    start: Beginning,
+    seams: Injected,
+    start: RunStart,
     stream: EventStream,
     gates: Gates,
     works: _Works,
-    inherited: Inherited,
+    inherited: SharedByParent,
 ) -> RunSetup:
     """What the run is made of, but for its children."""
     above = inherited.above
@@ -230,11 +230,11 @@ def _setup(
 
 
 def _wired(
-    pipeline: Definition, options: RunOptions, start: Beginning, setup: RunSetup, gates: Gates, inherited: Inherited
-) -> Wired:
+    pipeline: Definition, options: RunOptions, start: RunStart, setup: RunSetup, gates: Gates, inherited: SharedByParent
+) -> RunningEngine:
     """The handle of the run, and who drives it."""
-    behind: Work[RunResult] = Work(f"run {start.run_id}")
-    followed = Followed()
+    behind: HandleJob[RunResult] = HandleJob(f"run {start.run_id}")
+    followed = FollowedRun()
     followed.recall(start.events, start.kept, start.state.visits)
     setup.stream.add_sink(followed.take)
     children = setup.children
@@ -259,13 +259,13 @@ def _wired(
     if not is_child:
         gates.on_change = partial(tell, run)
     recording = None if inherited.tape is None or inherited.tape.child_of else Recording(inherited.tape)
-    wired = Wired(run, behind, followed, Runner(setup), gates, recording, is_child)
+    wired = RunningEngine(run, behind, followed, Runner(setup), gates, recording, is_child)
     if children:
         wired.children_at_gates = children.at_gates
     return wired
 
 
-def _children(shared: parent_run.ParentRun, stream: EventStream, start: Beginning) -> child_runs.ChildRuns:
+def _children(shared: parent_run.ParentRun, stream: EventStream, start: RunStart) -> child_runs.ChildRuns:
     """Where stages get child runs; it knows from the log which ones they had."""
     children = child_runs.ChildRuns(shared)
     children.recall(start.events)
@@ -273,7 +273,7 @@ def _children(shared: parent_run.ParentRun, stream: EventStream, start: Beginnin
     return children
 
 
-def _instructions(stream: EventStream, start: Beginning) -> Instructions:
+def _instructions(stream: EventStream, start: RunStart) -> Instructions:
     """What the run is told, and was told before."""
     instructions = Instructions(stream, start.plan.graph)
     begun = start.events.select(PipelineStarted)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.instruction import InstructionReceipt
     from attractor_nb.protocols import EventSink
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.handles.handle import Work
-    from attractor_nb.runtime.handles.run_result import Followed, RunResult
+    from attractor_nb.runtime.handles.handle import HandleJob
+    from attractor_nb.runtime.handles.run_result import FollowedRun, RunResult
 
 
 OWNER_CHECK_SECONDS = 1.0
@@ -42,12 +42,12 @@ def _no_children(waiting: Collection[str], within: str) -> Mapping[str, bool]:
     return {}
 
 
-class Wired(Struct):
+class RunningEngine(Struct):
     """A run and the engine that will drive it."""
 
     run: Execution
-    behind: Work[RunResult]
-    followed: Followed
+    behind: HandleJob[RunResult]
+    followed: FollowedRun
     runner: Runner
     gates: Gates
     recording: Recording | None = None

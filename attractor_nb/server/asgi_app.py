@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
-from attractor_nb.server.desk import RunDesk
+from attractor_nb.server.desk import RunService
 from attractor_nb.server.events import stream_events
 from attractor_nb.server.guard import Guard, Tickets, own_path
 from attractor_nb.server.operations import OPERATIONS, Operation, openapi_document
@@ -22,9 +22,9 @@ from attractor_nb.server.recovery import Recovery
 from attractor_nb.server.replies import Problem, Reply, internal_problem, problem_of, problem_response
 from attractor_nb.server.request_calls import (
     Call,
-    House,
     KeyClaim,
     Ledger,
+    ServerState,
     asked_of,
     read_body,
     read_query,
@@ -54,11 +54,11 @@ class Server:
     """
 
     def __init__(self, settings: ServerSettings, *, version: str = "") -> None:
-        desk = RunDesk(settings.root, settings.max_runs)
+        desk = RunService(settings.root, settings.max_runs)
         streams, tickets = Streams(desk, settings.max_streams), Tickets(settings.ticket_seconds)
         folder = settings.documents if DocumentFolder.is_possible() else None
         documents = None if folder is None else DocumentFolder(folder)
-        self.house = House(settings, desk, streams, tickets, documents)
+        self.house = ServerState(settings, desk, streams, tickets, documents)
         self._recovery = Recovery(desk)
         self._ledger = Ledger(settings.root)
         self._version = version

@@ -46,7 +46,7 @@ _OF_ITS_OWN: Final[dict[str, Any]] = {"isolation": WORKSPACE}
 """What comes by a request works in a place of its own, never where the server was started (ruling 41)."""
 
 
-class RunDesk:
+class RunService:
     """Starts runs, finds them, and goes on with them. Its methods block; any thread may call them.
 
     Attributes:

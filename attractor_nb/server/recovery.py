@@ -24,7 +24,7 @@ from attractor_nb.model.events import (
     StageEnd,
     StageStarted,
 )
-from attractor_nb.server.desk import WAITS, RunDesk
+from attractor_nb.server.desk import WAITS, RunService
 from attractor_nb.server.replies import Problem
 from attractor_nb.server.streams.channel import EventReader, Recorded
 from attractor_nb.storage.log.lock import read_owner
@@ -48,7 +48,7 @@ _PASSING: Final = frozenset({"too-many-runs", "stopping"})
 class Recovery:
     """What a server takes up again, beginning with those that were not taken up in vain before."""
 
-    def __init__(self, desk: RunDesk) -> None:
+    def __init__(self, desk: RunService) -> None:
         self._desk = desk
         self._queue: deque[str] = deque()
         self._is_ending = threading.Event()
@@ -133,14 +133,14 @@ class Recovery:
         recorded = EventReader(summary.logs_root).read()
         if why := _why_not(recorded):
             return f"not resumed automatically: {why}"
-        tries = 0 if has_come_to_something(recorded, started.last_id) else started.tries
+        tries = 0 if has_made_progress(recorded, started.last_id) else started.tries
         if tries >= MAX_TRIES:
             return f"not resumed automatically: {MAX_TRIES} times the server was lost before anything came of it"
         desk.take_up(run_id, tries=tries + 1, last_id=recorded[-1].id)
         return f"resumed automatically; the previous server was last seen at {_moment(recorded[-1].event.time)}"
 
 
-def has_come_to_something(recorded: Sequence[Recorded], last_id: str) -> bool:
+def has_made_progress(recorded: Sequence[Recorded], last_id: str) -> bool:
     """Whether a run had results behind an event, or came to rest there: nothing but gates was under way.
 
     Args:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from starlette.requests import Request
 
-    from attractor_nb.server.desk import RunDesk
+    from attractor_nb.server.desk import RunService
     from attractor_nb.server.guard import Tickets
     from attractor_nb.server.server_settings import ServerSettings
     from attractor_nb.server.streams.event_streams import Streams
@@ -40,11 +40,11 @@ _MAX_ERRORS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class ServerState:
     """What endpoints work with."""
 
     settings: ServerSettings
-    desk: RunDesk
+    desk: RunService
     streams: Streams
     tickets: Tickets
     documents: DocumentFolder | None = None
@@ -54,7 +54,7 @@ class House:
 class Call:
     """A request that was read."""
 
-    house: House  #: What the endpoint works with.
+    house: ServerState  #: What the endpoint works with.
     path: Mapping[str, str]  #: The parameters of its path.
     query: Any  #: Its query, of the operation's model.
     body: Any  #: Its body, of the operation's model.

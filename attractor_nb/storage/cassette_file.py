@@ -16,14 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from attractor_nb.errors import OptionError, StorageError
-from attractor_nb.model.calls.call_content import (
-    COMMAND_CALL,
-    MODEL_CALL,
-    QUESTION,
-    CallInputs,
-    CallPlace,
-    RecordedCall,
-)
+from attractor_nb.model.calls.call_content import COMMAND_CALL, MODEL_CALL, QUESTION, CallInputs, CallSite, RecordedCall
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.files.atomic import read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error
@@ -165,7 +158,7 @@ def _plain_call(call: RecordedCall) -> dict[str, Any]:
 def _call(path: Path, number: int, entry: Any) -> RecordedCall:
     try:
         kind, node_id = entry["call"], entry["node"]
-        place = CallPlace(
+        place = CallSite(
             _typed(node_id, str),
             _typed(entry.get("visit", 1), int),
             _typed(entry.get("attempt", 1), int),

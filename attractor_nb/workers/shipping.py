@@ -69,7 +69,7 @@ class Shipping:
         try:
             answer = waiting.result()
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - what executors raise is theirs
-            if is_let_go(error):
+            if is_task_cancelled(error):
                 raise self._unanswered() from None
             raise TerminalError(error_of(error, "the probe").message) from None
         if answer["form"] != FORM:
@@ -429,7 +429,7 @@ def error_of(error: BaseException, subject: str) -> AttractorError:
     'WorkerLost'
     """
     reason = _reason_of(error)
-    if is_let_go(error):
+    if is_task_cancelled(error):
         reason = "the executor dropped it: the connection to its cluster was lost, or it was cancelled"
     elif not isinstance(error, BrokenExecutor) and not _names(error) & LOST_NAMES:
         return TerminalError(
@@ -439,7 +439,7 @@ def error_of(error: BaseException, subject: str) -> AttractorError:
     return WorkerLost(f"the worker of {subject} was lost: {reason}")
 
 
-def is_let_go(error: BaseException) -> bool:
+def is_task_cancelled(error: BaseException) -> bool:
     """Whether the executor dropped a task without being asked to.
 
     A Dask client whose workers have just gone raises the reason, a text, as if it were an exception.

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.pipeline.run_actions import ActionDesk
+from attractor_nb.pipeline.run_actions import InspectorActions
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
@@ -33,7 +33,7 @@ def waiting(tmp_path):
 @pytest.fixture
 def opened(open_view, waiting):
     """The live view with the inspector on a stage; ``act`` is what the kernel does with a request."""
-    desk = ActionDesk(waiting, lambda title, start: start())
+    desk = InspectorActions(waiting, lambda title, start: start())
 
     def open_(node="draft", *, has_buttons=True, **options):
         states = waiting.view.to_plain() | {"line": {"status": "waiting"}, "tails": {}}
@@ -117,7 +117,7 @@ def test_a_refusal_stands_under_the_field_and_hostile_words_stay_words(opened, w
     field = view.page.locator(".as-prompt")
     field.fill(HOSTILE)
     view.page.get_by_role("button", name="Fork and run").click()
-    actions = ActionDesk(waiting).actions("draft", 1)
+    actions = InspectorActions(waiting).actions("draft", 1)
     view.tell(kind="acted", node="draft", visit=1, branch="", actions=actions, problem=f"no {HOSTILE}\nhint: {HOSTILE}")
     alert = view.page.locator(".as-problem:visible")
     assert alert.text_content() == f"no {HOSTILE}\nhint: {HOSTILE}"

@@ -1,4 +1,4 @@
-"""The editor and the findings of a cell in bare pages; the test plays the kernel with a real ``EditorDesk``."""
+"""The editor and the findings of a cell in bare pages; the test plays the kernel with a real ``EditorRequests``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.source import SourceText
-from attractor_nb.studio.edit.editor_desk import EditorDesk
+from attractor_nb.studio.edit.editor_desk import EditorRequests
 
 pytestmark = pytest.mark.browser
 
@@ -55,7 +55,7 @@ class Kernel:
 def open_editor(open_view):
     def open_(entry="editor", call="showEditor(host, el)", text=TEXT, **options):
         source = SourceText(text, "<cell>", first_line=2)
-        desk = EditorDesk(Pipeline(source).edit())
+        desk = EditorRequests(Pipeline(source).edit())
         view = open_view(entry, call, state=desk.state(), place="x", **options)
         return view, Kernel(view, desk), desk.editor
 

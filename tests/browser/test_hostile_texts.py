@@ -21,10 +21,10 @@ from attractor_nb.languages.dot.writer import quote
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.graph import Graph, Node
-from attractor_nb.notebook.history_view import HistoryDesk
+from attractor_nb.notebook.history_view import HistoryRequests
 from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS
 from attractor_nb.studio.compare.comparison_page import comparison_values
-from attractor_nb.studio.edit.editor_desk import EditorDesk
+from attractor_nb.studio.edit.editor_desk import EditorRequests
 from attractor_nb.studio.inspect.inspect_run import answer_inspection, inspect_stage
 from attractor_nb.studio.replay.replay_frames import replay_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
@@ -241,7 +241,7 @@ def test_in_a_replay(open_view, run):
 
 
 def test_in_the_editor_and_the_findings_of_a_cell(open_view):
-    desk = EditorDesk(Pipeline(hostile_graph(GROUPS).replace("x.own", "promt")).edit())
+    desk = EditorRequests(Pipeline(hostile_graph(GROUPS).replace("x.own", "promt")).edit())
     desk.editor.set("n1", prompt=GROUPS[5])
     view = open_view("editor", "showEditor(host, el)", state=desk.state(), place="x")
     for target in ({"node": "n1"}, {"edge": 1}, {}):
@@ -256,7 +256,7 @@ def test_in_the_editor_and_the_findings_of_a_cell(open_view):
 def test_in_the_list_of_runs_and_the_timeline(open_view, run):
     kept = runs(run.logs_root.parent)
     kept[0].tag(VECTORS[0])
-    view = open_view("history", "showHistory(host, el)", rows=HistoryDesk(kept).rows(), caption=GROUPS[0], place="")
+    view = open_view("history", "showHistory(host, el)", rows=HistoryRequests(kept).rows(), caption=GROUPS[0], place="")
     check(view)
     values = {"graph": render_svg(run.graph), "marks": MARK_PATHS, "caption": GROUPS[0], "place": ""}
     view = open_view("timeline", "showTimeline(host, el)", **values, **timeline_values(run.timeline()))

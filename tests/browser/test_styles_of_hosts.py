@@ -26,10 +26,10 @@ from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.row_result import RowResult
-from attractor_nb.notebook.history_view import HistoryDesk
+from attractor_nb.notebook.history_view import HistoryRequests
 from attractor_nb.sessions.fold import AgentUpdate, apply_change, begin_session
 from attractor_nb.studio.compare.comparison_page import comparison_values
-from attractor_nb.studio.edit.editor_desk import EditorDesk
+from attractor_nb.studio.edit.editor_desk import EditorRequests
 from attractor_nb.studio.inspect.inspect_run import answer_inspection, inspect_stage
 from attractor_nb.studio.replay.replay_frames import replay_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
@@ -263,7 +263,7 @@ def the_gates(open_view, *_):
 
 
 def the_editor(open_view, *_):
-    desk = EditorDesk(Pipeline(TEXT.replace('prompt="Plan it."', 'promt="Plan it."')).edit())
+    desk = EditorRequests(Pipeline(TEXT.replace('prompt="Plan it."', 'promt="Plan it."')).edit())
     desk.editor.set("write", prompt="Anew.")
     view = open_view("editor", "showEditor(host, el)", state=desk.state(), place="x")
     for reply in desk.answer({"kind": "form", "target": {"node": "write"}})[0]:
@@ -273,12 +273,12 @@ def the_editor(open_view, *_):
 
 
 def the_findings(open_view, *_):
-    desk = EditorDesk(Pipeline(TEXT.replace("prompt=", "promt=")).edit())
+    desk = EditorRequests(Pipeline(TEXT.replace("prompt=", "promt=")).edit())
     return open_view("findings", "showFindings(host, el)", state=desk.state(), place="x")
 
 
 def the_history(open_view, run, _):
-    rows = HistoryDesk(runs(run.logs_root.parent)).rows()
+    rows = HistoryRequests(runs(run.logs_root.parent)).rows()
     return open_view("history", "showHistory(host, el)", rows=rows, caption="runs", place="")
 
 

@@ -14,7 +14,7 @@ from attractor_nb.decisions.answers.gate_choices import (
     find_choice,
     side_of,
 )
-from attractor_nb.decisions.routing import Seen, select_edge
+from attractor_nb.decisions.routing import ConditionOutcome, select_edge
 from attractor_nb.engine import gates
 from attractor_nb.errors import AnswerRefused
 from attractor_nb.interviewers.unattended import answer_of
@@ -120,7 +120,7 @@ def test_an_exact_answer_takes_its_choice_and_one_that_several_match_none(choice
 @pytest.mark.parametrize("label", ["Go", "go", "GO"])
 def test_a_label_that_a_stage_prefers_takes_the_edge_that_is_labelled_exactly_so(build, label):
     plan = build.plan([("a", to, {"label": to}) for to in ("Go", "go")])
-    step = select_edge(plan.nodes["a"], Seen(StageStatus.SUCCESS, label), (), {}.get)
+    step = select_edge(plan.nodes["a"], ConditionOutcome(StageStatus.SUCCESS, label), (), {}.get)
     assert step.target == (label if label == "go" else "Go")
 
 
@@ -133,7 +133,7 @@ def test_ruling_23_the_run_follows_the_edge_that_was_chosen(build, written):
     plan = build.plan([("gate", to, {"label": label, "default": default}) for label, to, default in written])
     gate = plan.nodes["gate"]
     for choice in choices_of([edge.edge for edge in gate.edges]):
-        step = select_edge(gate, Seen(StageStatus.SUCCESS, choice.label), (choice.target,), {}.get)
+        step = select_edge(gate, ConditionOutcome(StageStatus.SUCCESS, choice.label), (choice.target,), {}.get)
         assert step.target == choice.target
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.limits.bounds import Account, Claim, Reached, Reservations
+from attractor_nb.decisions.limits.bounds import Account, BoundReached, Claim, Reservations
 from attractor_nb.model.outcome import Usage
 
 
@@ -12,7 +12,7 @@ def account(max_usd=None, above=None, max_tokens=None):
     def reached(spent, who):
         over = max_usd is not None and (spent.cost_usd or 0.0) >= max_usd
         over = over or (max_tokens is not None and spent.total_tokens >= max_tokens)
-        return Reached("max_budget_usd", f"reached before {who}") if over else None
+        return BoundReached("max_budget_usd", f"reached before {who}") if over else None
 
     return Account(above, max_usd, max_tokens, reached)
 

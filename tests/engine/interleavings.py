@@ -225,7 +225,7 @@ def end_of(results):
     return as_value([result.to_plain() for result in results])
 
 
-class Course:
+class EdgeRoute:
     """All runs of one fan-out under one way of settling."""
 
     def __init__(self, branches, stages, script, settling, *, max_parallel=None):
@@ -426,7 +426,7 @@ def run_course(branches, stages, script, settling, *, first=(), max_parallel=Non
         every: How many orders there are to one that is folded, cut off and gone on with.
         ends: Takes what they came to.
     """
-    course = Course(branches, stages, script, settling, max_parallel=max_parallel)
+    course = EdgeRoute(branches, stages, script, settling, max_parallel=max_parallel)
     choices, count = list(first), 0
     while choices is not None and choices[: len(first)] == list(first):
         try:
@@ -447,7 +447,7 @@ def run_states(branches, stages, script, settling, *, every=1):
     Returns:
         How many orders that took, and what they came to, each once.
     """
-    course = Course(branches, stages, script, settling)
+    course = EdgeRoute(branches, stages, script, settling)
     count, ends = 0, set()
     for results in course.explore(every=every):
         check_judgement(settling, results)
@@ -459,7 +459,7 @@ def run_states(branches, stages, script, settling, *, every=1):
 
 def run_random(branches, stages, script, settling, *, seed, runs):
     """Run orders by chance; how many."""
-    course, chance = Course(branches, stages, script, settling), random.Random(seed)
+    course, chance = EdgeRoute(branches, stages, script, settling), random.Random(seed)
     course.scheduler.chance = chance
     for _ in range(runs):
         results, _ = course.check(())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.notebook.editing import Desks, editor_html
-from attractor_nb.studio.edit.editor_desk import EditorDesk
+from attractor_nb.notebook.editing import EditorViews, editor_html
+from attractor_nb.studio.edit.editor_desk import EditorRequests
 from attractor_nb.views.findings_table import findings_html
 
 MOST_VIEWS = 24
@@ -15,7 +15,7 @@ TEXT = 'digraph { start [shape=Mdiamond] a [promt="x"] done [shape=Msquare] star
 
 
 def test_the_key_of_findings_is_that_of_their_text_and_stands_at_the_static_table():
-    desks, pipeline = Desks(), Pipeline(TEXT)
+    desks, pipeline = EditorViews(), Pipeline(TEXT)
     key = desks.place_findings(pipeline)
     assert key == desks.place_findings(Pipeline(TEXT)) != desks.place_findings(Pipeline(TEXT.replace("a ", "b ")))
     html = findings_html(pipeline.diagnostics, place=key)
@@ -25,7 +25,7 @@ def test_the_key_of_findings_is_that_of_their_text_and_stands_at_the_static_tabl
 
 
 def test_an_editor_has_one_view_and_the_oldest_views_are_let_go():
-    desks, editor = Desks(), Pipeline(TEXT).edit()
+    desks, editor = EditorViews(), Pipeline(TEXT).edit()
     key = desks.place_editor(editor)
     view = desks._views[key]
     assert desks.place_editor(editor) == key
@@ -40,7 +40,7 @@ def test_an_editor_has_one_view_and_the_oldest_views_are_let_go():
 def test_what_a_view_is_sent_holds_no_secret():
     secret = "sk-ant-api03-" + "A1b2C3d4" * 8
     editor = Pipeline(TEXT.replace('"x"', f'"{secret}"')).edit()
-    desk = EditorDesk(editor)
+    desk = EditorRequests(editor)
     replies, _ = desk.answer({"kind": "form", "target": {"node": "a"}})
     assert secret not in f"{desk.state()}{replies}{editor}{editor_html(editor, 'k')}"
     assert [field["is_locked"] for field in replies[0]["form"]["fields"] if field["name"] == "promt"] == [True]
@@ -62,14 +62,14 @@ def test_what_a_view_is_sent_holds_no_secret():
     ],
 )
 def test_a_message_of_an_old_or_foreign_view_is_refused_in_words(message):
-    desk = EditorDesk(Pipeline(TEXT).edit())
+    desk = EditorRequests(Pipeline(TEXT).edit())
     (reply,), is_changed = desk.answer(message)
     assert (reply["kind"], reply["is_error"], is_changed) == ("said", True, False)
     assert desk.editor.source == TEXT
 
 
 def fix_all(text):
-    desk = EditorDesk(Pipeline(text).edit())
+    desk = EditorRequests(Pipeline(text).edit())
     replies, _ = desk.answer({"kind": "fix_all"})
     return desk, next(each["words"] for each in replies if each["kind"] == "said")
 
@@ -83,7 +83,7 @@ SLIPS = """digraph {
 
 
 def test_fix_all_mends_all_that_it_counts_and_says_so():
-    counted = sum(finding["can_fix"] for finding in EditorDesk(Pipeline(SLIPS).edit()).state()["findings"])
+    counted = sum(finding["can_fix"] for finding in EditorRequests(Pipeline(SLIPS).edit()).state()["findings"])
     desk, words = fix_all(SLIPS)
     assert counted == 5
     assert not [finding for finding in desk.state()["findings"] if finding["can_fix"]]

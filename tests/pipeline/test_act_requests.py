@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from attractor_nb import Pipeline, Run
-from attractor_nb.pipeline.run_actions import ActionDesk
+from attractor_nb.pipeline.run_actions import InspectorActions
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 
 GOES_ON = "The run goes on: stop it, or wait until it has ended or asks a person."
@@ -41,7 +41,7 @@ def desk(run):
         begun.append((title, start()))
         return begun[-1][1]
 
-    desk = ActionDesk(run, begin)
+    desk = InspectorActions(run, begin)
     desk.begun = begun
     return desk
 
@@ -69,7 +69,7 @@ def test_an_edited_prompt_is_what_the_fork_asks(desk, run):
     assert run.asked[-2] == ("draft", "Sketch tides")
     assert answer["said"]["call"].startswith('fork = Run.load("')
     assert fork.logs_root.name in answer["said"]["call"]
-    assert ActionDesk(fork).actions("draft", 1)["prompt"] == "Sketch $goal"
+    assert InspectorActions(fork).actions("draft", 1)["prompt"] == "Sketch $goal"
 
 
 def test_a_request_that_comes_twice_is_done_once(desk):
@@ -124,16 +124,16 @@ def test_a_run_that_goes_on_is_left_alone_and_says_so(tmp_path):
     pipeline = Pipeline(TEXT.replace("check [", "check [shape=hexagon, "), backend="simulated")
     run = pipeline.run(logs_root=tmp_path / "run", interviewer="deferred", breakpoints=["draft"], params={"tone": "x"})
     run.debugger.wait_for_stop(WAIT)
-    stands = ActionDesk(run).actions("start", 1)
+    stands = InspectorActions(run).actions("start", 1)
     assert (stands["fork"]["why"], stands["rewind"]["why"][:18]) == ("", "The run is stopped")
     run.debugger.continue_()
     run.wait_for_gate("check", WAIT)
-    waits = ActionDesk(run).actions("draft", 1)
+    waits = InspectorActions(run).actions("draft", 1)
     assert waits["fork"]["why"] == ""
     assert waits["rewind"]["why"] == "The run waits at check: answer, or stop it, then it can be rewound."
     run.cancel()
     run.result(WAIT)
-    assert ActionDesk(run).actions("draft", 1)["rewind"]["why"] == ""
+    assert InspectorActions(run).actions("draft", 1)["rewind"]["why"] == ""
 
 
 def test_while_a_stage_works_all_buttons_are_off(tmp_path):
@@ -141,7 +141,9 @@ def test_while_a_stage_works_all_buttons_are_off(tmp_path):
 
     def answer(node, prompt, context):
         if node.id == "check":
-            why.extend(each["why"] for each in map(ActionDesk(run).actions("draft", 1).get, ("fork", "rewind", "pin")))
+            why.extend(
+                each["why"] for each in map(InspectorActions(run).actions("draft", 1).get, ("fork", "rewind", "pin"))
+            )
         return "ok"
 
     held = Pipeline(TEXT, backend=answer)
@@ -157,7 +159,7 @@ def test_a_stage_of_a_branch_and_one_of_a_child_run_say_where_to_go_back(tmp_pat
       a [prompt=a] b [prompt=b] start -> fan fan -> a fan -> b a -> join b -> join join -> done }"""
     run = Pipeline(text, backend="simulated").run(logs_root=tmp_path / "run")
     run.result(WAIT)
-    desk = ActionDesk(run)
+    desk = InspectorActions(run)
     branch = run.inspect("a").branch
     assert desk.actions("a", 1, branch)["fork"]["why"].endswith("go back at fan, where its branches begin.")
     assert desk.actions("fan>inner", 1)["fork"]["why"].endswith("go back at fan.")
@@ -166,7 +168,7 @@ def test_a_stage_of_a_branch_and_one_of_a_child_run_say_where_to_go_back(tmp_pat
 def test_a_run_that_is_not_stored_says_so(tmp_path):
     run = Pipeline(TEXT, backend="simulated").run(durability="none", params={"tone": "x"})
     run.result(WAIT)
-    assert "nothing of run" in ActionDesk(run).actions("draft", 1)["fork"]["why"]
+    assert "nothing of run" in InspectorActions(run).actions("draft", 1)["fork"]["why"]
 
 
 def test_secrets_are_neither_in_the_prompt_nor_in_a_problem(tmp_path):
@@ -175,7 +177,7 @@ def test_secrets_are_neither_in_the_prompt_nor_in_a_problem(tmp_path):
         logs_root=tmp_path / "run", secrets=[secret], params={"tone": "x"}
     )
     run.result(WAIT)
-    desk = ActionDesk(run)
+    desk = InspectorActions(run)
     shown = desk.actions("draft", 1)
     assert secret not in str(shown)
     asked = {"call": "fork", "node": "draft", "visit": 1}
@@ -188,7 +190,7 @@ def test_secrets_are_neither_in_the_prompt_nor_in_a_problem(tmp_path):
 
 def test_a_loaded_run_has_the_same(run):
     loaded = Run.load(run.logs_root, run.pipeline)
-    assert ActionDesk(loaded).answer({"call": "fork", "node": "draft", "visit": 1})["said"]
+    assert InspectorActions(loaded).answer({"call": "fork", "node": "draft", "visit": 1})["said"]
 
 
 def test_nonsense_is_refused_in_words(desk):
@@ -211,7 +213,7 @@ def test_a_running_stage_is_told_by_a_click_and_the_answer_has_the_call(tmp_path
         True,
         False,
     ]
-    desk, request = ActionDesk(run), {"call": "tell", "node": "draft", "visit": 1, "text": 'Say "no"', "key": "k"}
+    desk, request = InspectorActions(run), {"call": "tell", "node": "draft", "visit": 1, "text": 'Say "no"', "key": "k"}
     first, again = desk.answer(request), desk.answer(request)
     assert first is again
     assert (first["call"], first["said"]["words"]) == ("tell", "queued for the next attempt of draft")

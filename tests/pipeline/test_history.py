@@ -10,7 +10,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, heat, runs
 from attractor_nb.errors import OptionError, RunError, RunLocked
-from attractor_nb.notebook.history_view import HistoryDesk
+from attractor_nb.notebook.history_view import HistoryRequests
 from attractor_nb.pipeline.runs import RunTable
 
 TEXT = 'digraph talk { start [shape=Mdiamond] plan say [prompt="b"] done [shape=Msquare] start -> plan -> say -> done }'
@@ -160,7 +160,7 @@ def test_a_timeline_of_a_run_reads_well_and_says_which_lanes_there_are(kept):
 
 
 def test_a_desk_does_what_is_clicked_and_says_the_call(kept):
-    desk = HistoryDesk(kept)
+    desk = HistoryRequests(kept)
     said = desk.answer({"kind": "open", "key": "badly"})
     assert 'Run.load("kept/badly")' in said["call"]
     assert "no money" in said["words"]
@@ -206,5 +206,5 @@ def test_hostile_names_stay_texts_wherever_they_are_shown():
     assert "<b>bold" not in html
     assert "&lt;b&gt;bold" in html
     assert "<img" not in html + row.load().heat()._repr_mimebundle_()["image/svg+xml"]
-    assert "\u202e" not in html + str(table) + json.dumps(HistoryDesk(table).rows(), ensure_ascii=False)
+    assert "\u202e" not in html + str(table) + json.dumps(HistoryRequests(table).rows(), ensure_ascii=False)
     assert "<img" not in row.load().timeline().to_svg()

@@ -62,7 +62,7 @@ def rows(count):
     return [{"n": number} for number in range(count)]
 
 
-class Door:
+class RouteGap:
     """A backend whose prompts wait until it is opened; counts how many wait at the same time."""
 
     def __init__(self):
@@ -424,7 +424,7 @@ def test_commands_from_elsewhere_are_asked_about_once_for_all_rows(tmp_path):
 
 
 def test_no_more_rows_run_at_a_time_than_were_allowed():
-    door = Door()
+    door = RouteGap()
     handle = Pipeline(TWO_STAGES, backend=door).map(rows(10), max_parallel=3, durability="none")
     door.wait_for(3)
     assert sorted(handle.view.under_way) == [0, 1, 2]
@@ -603,7 +603,7 @@ def test_waiting_in_the_loop_that_runs_it_is_refused():
 
 
 def test_stop_lets_running_rows_come_to_their_end():
-    door = Door()
+    door = RouteGap()
     handle = Pipeline(TWO_STAGES, backend=door).map(rows(9), max_parallel=2)
     door.wait_for(2)
     handle.stop()
@@ -616,7 +616,7 @@ def test_stop_lets_running_rows_come_to_their_end():
 
 
 def test_cancel_interrupts_running_rows():
-    door = Door()
+    door = RouteGap()
     handle = Pipeline(TWO_STAGES, backend=door).map(rows(9), max_parallel=2)
     door.wait_for(2)
     with pytest.raises(TimeoutError, match="it goes on"):
@@ -630,7 +630,7 @@ def test_cancel_interrupts_running_rows():
 
 
 def test_a_cancelled_await_stops_the_map():
-    door = Door()
+    door = RouteGap()
 
     async def main():
         task = asyncio.create_task(Pipeline(TWO_STAGES, backend=door).map_async(rows(4)))
@@ -742,7 +742,7 @@ def test_an_observer_that_raises_is_logged_and_the_others_hear_of_each_row(caplo
     def broken(result):
         raise ZeroDivisionError("by nothing")
 
-    door = Door()
+    door = RouteGap()
     handle = Pipeline(TWO_STAGES, backend=door).map(rows(2), max_parallel=2)
     door.wait_for(2)
     handle.on_row(broken)

@@ -5,7 +5,7 @@ import pytest
 from attractor_nb import Pipeline
 from attractor_nb.errors import CheckpointCorrupt, SessionNotFound, StorageError
 from attractor_nb.server.answers.run_answers import all_questions, artifacts_of, questions_of, session_of, status_of
-from attractor_nb.server.desk import RunDesk
+from attractor_nb.server.desk import RunService
 from attractor_nb.sessions import create_session
 from attractor_nb.storage.run_directory import RunDirectory
 from attractor_nb.storage.run_lists.listing import RunSummary
@@ -37,7 +37,7 @@ def test_the_questions_of_a_run_that_cannot_be_read_are_none_and_hide_no_others(
     log.write_bytes(log.read_bytes().replace(b"StageStarted", b"StageStarteX", 1))
     line = RunSummary(root / "a", "a", "demo", "abandoned", "", None)
 
-    class Desk(RunDesk):
+    class Desk(RunService):
         def summary(self, run_id):
             return line
 

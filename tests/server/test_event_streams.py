@@ -12,7 +12,7 @@ import pytest
 from attractor_nb import Pipeline
 from attractor_nb.engine.event_stream import EventFeed
 from attractor_nb.server import guard
-from attractor_nb.server.desk import RunDesk
+from attractor_nb.server.desk import RunService
 from attractor_nb.server.events import EventStreamResponse
 from attractor_nb.server.guard import Tickets
 from attractor_nb.server.replies import Problem
@@ -242,7 +242,7 @@ def test_each_event_is_encoded_once_however_many_listen(root, stored, monkeypatc
     monkeypatch.setattr(channel_module, "event_frame", lambda *given: counted.append(1) or encode(*given))
 
     async def listen_all():
-        streams = Streams(RunDesk(root, 10), 100)
+        streams = Streams(RunService(root, 10), 100)
         opened = [await streams.open("a", "") for _ in range(20)]
         return [b"".join([piece async for piece in stream.frames()]) for stream in opened]
 
@@ -253,7 +253,7 @@ def test_each_event_is_encoded_once_however_many_listen(root, stored, monkeypatc
 
 def test_a_slow_consumer_is_cut_off_with_a_gap_and_comes_back_complete(root, stored, monkeypatch):
     async def listen():
-        streams = Streams(RunDesk(root, 10), 100)
+        streams = Streams(RunService(root, 10), 100)
         slow = await streams.open("a", "")
         kept = slow._channel
         pieces = slow.frames()
@@ -279,7 +279,7 @@ def test_a_run_that_goes_on_again_here_has_a_stream_of_its_own(root, stored):
     """Somebody still hears the end of a run when it is resumed: who comes then must hear the resumed one."""
 
     async def listen():
-        desk = RunDesk(root, 10)
+        desk = RunService(root, 10)
         streams = Streams(desk, 100)
         slow = await streams.open("a", "")
         pieces = slow.frames()
@@ -302,7 +302,7 @@ def test_a_run_that_goes_on_again_here_has_a_stream_of_its_own(root, stored):
 
 def test_a_server_that_ends_opens_no_stream(root, stored):
     async def listen():
-        streams = Streams(RunDesk(root, 10), 100)
+        streams = Streams(RunService(root, 10), 100)
         streams.close()
         await streams.open("a", "")
 
@@ -375,7 +375,7 @@ def test_what_is_kept_of_a_long_run_is_bounded(root, sources, monkeypatch):
     Pipeline(sources.plain).run(wait=True, logs_root=root / "a", is_shown=False)
 
     async def listen():
-        streams = Streams(RunDesk(root, 10), 100)
+        streams = Streams(RunService(root, 10), 100)
         stream = await streams.open("a", "")
         most = len(stream._channel._frames)
         return most, b"".join([piece async for piece in stream.frames()])

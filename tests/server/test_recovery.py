@@ -18,8 +18,8 @@ import pytest
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import RunError, RunLocked
 from attractor_nb.model.events import InterviewStarted, PipelineResumed, StageCompleted, StageStarted
-from attractor_nb.server.desk import WAITS, RunDesk
-from attractor_nb.server.recovery import Recovery, has_come_to_something
+from attractor_nb.server.desk import WAITS, RunService
+from attractor_nb.server.recovery import Recovery, has_made_progress
 from attractor_nb.server.replies import Problem, stopping
 from attractor_nb.server.streams.channel import Recorded
 from attractor_nb.storage.log.event_log import read_log
@@ -113,13 +113,13 @@ def test_fifty_runs_at_their_gates_go_on_by_themselves(served, sources, root):
 
 def test_requests_are_answered_while_runs_are_taken_up(served, serving, sources, root, monkeypatch):
     ids = left_at_gates(served, sources, 3)
-    may_go_on, take_up = threading.Event(), RunDesk.take_up
+    may_go_on, take_up = threading.Event(), RunService.take_up
 
     def taken_up(desk, *args, **more):
         assert may_go_on.wait(PATIENCE_SECONDS)
         return take_up(desk, *args, **more)
 
-    monkeypatch.setattr(RunDesk, "take_up", taken_up)
+    monkeypatch.setattr(RunService, "take_up", taken_up)
     with serving(root) as client:
         assert all("about to be" in line["note"] for line in lines_of(client).values())
         may_go_on.set()
@@ -402,7 +402,7 @@ RESUMED = PipelineResumed(next_node="a")
 )
 def test_a_run_has_come_to_something_with_a_result_or_at_rest(before, behind, expected):
     trail = trail_of(*before, *behind)
-    assert has_come_to_something(trail, f"0.{len(before)}") is expected
+    assert has_made_progress(trail, f"0.{len(before)}") is expected
 
 
 # -- one decision by itself --------------------------------------------------------------------------
@@ -419,7 +419,7 @@ def recovery_of(root, *ids, **decisions):
                 raise found
             return found
 
-    found = Recovering(RunDesk(root, 10))
+    found = Recovering(RunService(root, 10))
     found.decided = []
     found._queue.extend(ids)
     found._desk.words.update(dict.fromkeys(ids, WAITS))
@@ -485,7 +485,7 @@ def test_a_thread_whose_last_run_another_one_took_ends(root):
 
 def test_a_note_of_a_run_that_cannot_be_read_keeps_no_other_run_waiting(root, caplog):
     (root / ".server/runs/a.json").mkdir(parents=True)
-    desk = RunDesk(root, 10)
+    desk = RunService(root, 10)
     with desk.started.noted("b"):
         pass
     recovery = Recovery(desk)
@@ -498,7 +498,7 @@ def test_a_note_of_a_run_that_cannot_be_read_keeps_no_other_run_waiting(root, ca
 
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_note_of_a_run_that_is_gone_is_forgotten(root, is_there):
-    desk = RunDesk(root, 10)
+    desk = RunService(root, 10)
     with desk.started.noted("a"):
         pass
     if is_there:

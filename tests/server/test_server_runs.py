@@ -11,7 +11,7 @@ from attractor_nb import Pipeline
 from attractor_nb.errors import RunLocked, RunNotFound, StorageError
 from attractor_nb.server import server_runs
 from attractor_nb.server.answers.run_answers import take_answer
-from attractor_nb.server.desk import RunDesk
+from attractor_nb.server.desk import RunService
 from attractor_nb.server.replies import Problem
 from attractor_nb.server.requests import Answer, Resumption
 from attractor_nb.server.server_runs import StartedRuns, run_place
@@ -87,7 +87,7 @@ def test_a_run_that_cannot_be_noted_is_not_begun(root, monkeypatch):
 
 def test_a_directory_that_contains_no_run_is_none(root):
     (root / "empty").mkdir()
-    desk = RunDesk(root, 10)
+    desk = RunService(root, 10)
     with pytest.raises(Problem, match="empty contains no run") as refused:
         desk.summary("empty")
     assert (refused.value.status, refused.value.kind) == (404, "no-such-pipeline")
@@ -98,7 +98,7 @@ def test_a_directory_that_contains_no_run_is_none(root):
 def test_a_server_that_ends_begins_nothing(root, sources):
     with standing(root, sources) as run:
         run.cancel()
-    desk = RunDesk(root, 10)
+    desk = RunService(root, 10)
     assert desk.summary("a").is_resumable
     desk.close()
     with pytest.raises(Problem, match="shutting down") as refused:
@@ -122,7 +122,7 @@ def elsewhere(root, sources):
     ],
 )
 def test_what_only_the_owner_of_a_run_can_do_names_the_owner(root, elsewhere, ask):
-    desk = RunDesk(root, 10)
+    desk = RunService(root, 10)
     with pytest.raises(RunLocked, match=f"pipeline a is run by .*{os.getpid()}") as refused:
         ask(desk, elsewhere.gates[0])
     assert refused.value.owner["pid"] == os.getpid()

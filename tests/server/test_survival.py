@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from attractor_nb.server.answers import run_answers
-from attractor_nb.server.desk import RunDesk
+from attractor_nb.server.desk import RunService
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.run_lists import run_index
@@ -89,7 +89,7 @@ def test_what_lies_still_is_read_once_for_its_questions(root, client_of, sources
     with process(root, client_of) as (_, client, _):
         client.wait_for(client.submit(sources.gate), "InterviewStarted")
     monkeypatch.setattr(run_index, "SETTLED_NS", 0)  # nobody writes any more
-    desk, read = RunDesk(root, 1), []
+    desk, read = RunService(root, 1), []
     monkeypatch.setattr(run_answers, "read_log", lambda place: read.append(place) or read_log(place))
     for _ in range(3):
         [asked] = run_answers.all_questions(desk, desk.summaries())

@@ -7,7 +7,7 @@ import pytest
 from attractor_nb.errors import RunError, RunLocked, RunNotFound, StorageError
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.run_lists import listing
-from attractor_nb.storage.run_lists.listing import is_remains, remove_run
+from attractor_nb.storage.run_lists.listing import is_half_deleted, remove_run
 from attractor_nb.storage.run_lists.run_index import list_runs
 from tests.disks.faulty_disk import FaultyDisk
 
@@ -128,7 +128,7 @@ def test_a_removal_that_was_cut_off_is_listed_as_what_it_is_and_ended(create, re
     with pytest.raises(StorageError, match="cannot delete"):
         remove("a")
     (row,) = list_runs(tmp_path / "runs")
-    assert is_remains(row.logs_root)
+    assert is_half_deleted(row.logs_root)
     assert (row.status, "delete it again" in row.note) == ("half-deleted", True)
     monkeypatch.undo()
     remove(row.logs_root.name)

@@ -84,7 +84,7 @@ def watch_server(address: ServerAddress, *, is_once: bool, is_json: bool) -> Exi
 
     if is_once:
         questions = as_mapping(client.get(run_id, "questions"))
-        elsewhere.update(answered_elsewhere(questions, address.url))
+        elsewhere.update(external_answers(questions, address.url))
         run = run_on_server(run.graph, status, questions)
         if is_json:
             print_json(status)
@@ -260,7 +260,7 @@ def run_on_server(graph: Graph, status: Mapping[str, Any], questions: Mapping[st
     return run
 
 
-def answered_elsewhere(questions: Mapping[str, Any], url: str) -> dict[str, str]:
+def external_answers(questions: Mapping[str, Any], url: str) -> dict[str, str]:
     """How questions are answered that the server itself cannot take an answer to, by id.
 
     Args:

@@ -95,7 +95,7 @@ def _needed(node: Node, join: str, count: int, noun: tuple[str, str]) -> int:
     return count
 
 
-def goes_on_without(policy: FanOutPolicy) -> bool:
+def continues_without(policy: FanOutPolicy) -> bool:
     """Whether a fan-out may succeed, or succeed in part, while one of its branches did not."""
     if policy.join == WAIT_ALL:
         return policy.count > 1 and policy.error != FAIL_FAST
@@ -124,7 +124,7 @@ def settled(policy: FanOutPolicy, results: Sequence[BranchResult]) -> str:
     return ""
 
 
-class Settling(msgspec.Struct):
+class JoinProgress(msgspec.Struct):
     """``settled`` for results that come one after the other: it looks at each of them once."""
 
     policy: FanOutPolicy  #: The fan-out's policy.

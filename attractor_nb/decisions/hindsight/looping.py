@@ -26,7 +26,7 @@ MAX_REASON: Final = 120
 MAX_FOUND: Final = 12
 
 
-class Round(msgspec.Struct, frozen=True):
+class LoopIteration(msgspec.Struct, frozen=True):
     """The way from one visit of a node to the next."""
 
     visit: int  #: Number of the visit that it led to.
@@ -52,12 +52,12 @@ class Round(msgspec.Struct, frozen=True):
         }
 
 
-class Looping(msgspec.Struct, frozen=True):
+class LoopReport(msgspec.Struct, frozen=True):
     """Why a node was visited as often as it was."""
 
     node: str  #: The node.
     visits: int  #: How often it was visited; what a rewind went behind does not count.
-    rounds: tuple[Round, ...]  #: What led back to it, oldest first.
+    rounds: tuple[LoopIteration, ...]  #: What led back to it, oldest first.
     retries: tuple[str, ...]  #: Attempts that failed and were tried again within a visit, a line each.
     ending: str  #: Why there was no further visit, or how far it is.
     statement: str  #: All of it, as short as it can be said.
@@ -74,7 +74,7 @@ def explain_looping(
     *,
     is_ended: bool,
     branch: str = "",
-) -> Looping:
+) -> LoopReport:
     """Why a node was visited so often.
 
     Args:
@@ -86,7 +86,7 @@ def explain_looping(
         branch: Path of the branch to look at; outside of all when empty.
     """
     avoiding = _avoiding(plan, node_id)
-    rounds: list[Round] = []
+    rounds: list[LoopIteration] = []
     hops: list[Hop] = []
     retries: list[str] = []
     visits: list[int] = []
@@ -105,7 +105,7 @@ def explain_looping(
             retries.append(f"visit {event.visit}: attempt {event.attempt} failed and was tried again: {reason}")
     ending = _ending(hops, rounds, by_commit, events, is_ended=is_ended) if visits else ""
     statement = _statement(node_id, len(visits), rounds, len(retries))
-    return Looping(node_id, len(visits), tuple(rounds), tuple(retries), ending, statement)
+    return LoopReport(node_id, len(visits), tuple(rounds), tuple(retries), ending, statement)
 
 
 def _avoiding(plan: Plan, node_id: str) -> frozenset[str]:
@@ -133,21 +133,21 @@ def _round(
     by_commit: Mapping[int, RouteReasons],
     node_id: str,
     visit: int,
-) -> Round:
+) -> LoopIteration:
     path = [hop.name for hop in hops if isinstance(hop, StageEnd)]
     if len(path) > MAX_PATH:
         path = [*path[: MAX_PATH // 2], "…", *path[-MAX_PATH // 2 :]]
     deciding = next((hop for hop in reversed(hops) if _decides(plan, avoiding, hop)), hops[-1] if hops else None)
     if deciding is None:
         words = "nothing recorded led back; the run was resumed or restarted there"
-        return Round(visit, (node_id,), "", 0, "went", "", words)
+        return LoopIteration(visit, (node_id,), "", 0, "went", "", words)
     is_restart = any(
         hop.edge is not None and hop.edge < len(plan.edges) and plan.edges[hop.edge].is_restart
         for hop in hops
         if isinstance(hop, StageEnd)
     )
     who, number, kind, found, words = _decision(deciding, by_commit.get(id(deciding)))
-    return Round(visit, (*path, node_id), who, number, kind, found, words, is_restart)
+    return LoopIteration(visit, (*path, node_id), who, number, kind, found, words, is_restart)
 
 
 def _decides(plan: Plan, avoiding: frozenset[str], hop: Hop) -> bool:
@@ -200,7 +200,7 @@ def _found(reasons: RouteReasons | None) -> str:
 
 def _ending(
     hops: Sequence[Hop],
-    rounds: Sequence[Round],
+    rounds: Sequence[LoopIteration],
     by_commit: Mapping[int, RouteReasons],
     events: Sequence[Event],
     *,
@@ -219,7 +219,7 @@ def _ending(
     return "" if not rounds else "then the run did not come back to it"
 
 
-def _statement(node_id: str, visits: int, rounds: Sequence[Round], retries: int) -> str:
+def _statement(node_id: str, visits: int, rounds: Sequence[LoopIteration], retries: int) -> str:
     if not visits:
         return f"{node_id} was not visited"
     again = f", and tried again {_times(retries)} within a visit" if retries else ""

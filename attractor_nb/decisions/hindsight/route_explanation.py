@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from attractor_nb.decisions.routing import (
     BRANCH_END,
     JUMPS,
-    Seen,
+    ConditionOutcome,
     Step,
     is_failed,
     match_condition,
@@ -68,10 +68,10 @@ def all_route_reasons(
         yield event, reasons_for(plan, event, seen, _lookup(values, resolve))
 
 
-def seen_at_commits(plan: Plan, journal: Journal) -> dict[int, Seen]:
+def seen_at_commits(plan: Plan, journal: Journal) -> dict[int, ConditionOutcome]:
     """What the edges saw at each commit that counts, by its number; one pass over the events."""
     state, diamonds = RunState(plan.start), diamonds_of(plan)
-    found: dict[int, Seen] = {}
+    found: dict[int, ConditionOutcome] = {}
     for event in journal.counted:
         state.apply(event, is_passed_through=event.node_id in diamonds)
         if isinstance(event, StageEnd) and event.is_commit:
@@ -81,14 +81,18 @@ def seen_at_commits(plan: Plan, journal: Journal) -> dict[int, Seen]:
 
 
 def route_reasons_of(
-    plan: Plan, journal: Journal, commit: StageEnd, seen: Seen, resolve: Callable[[Any], Any] = lambda value: value
+    plan: Plan,
+    journal: Journal,
+    commit: StageEnd,
+    seen: ConditionOutcome,
+    resolve: Callable[[Any], Any] = lambda value: value,
 ) -> RouteReasons:
     """Why one visit was left as it was; see ``all_route_reasons``, and ``seen_at_commits`` for what was seen."""
     values = journal.values_at(commit.sequence, commit.branch)
     return reasons_for(plan, commit, seen, _lookup(values, resolve))
 
 
-def reasons_for(plan: Plan, commit: StageEnd, seen: Seen, lookup: Lookup) -> RouteReasons:
+def reasons_for(plan: Plan, commit: StageEnd, seen: ConditionOutcome, lookup: Lookup) -> RouteReasons:
     """Why a stage was left as its commit says.
 
     Args:
@@ -168,7 +172,9 @@ def _mismatch(commit: StageEnd, step: Step | None) -> str:
     )
 
 
-def _rules(plan: Plan, planned: PlannedNode, commit: StageEnd, seen: Seen, lookup: Lookup) -> tuple[AskedRule, ...]:
+def _rules(
+    plan: Plan, planned: PlannedNode, commit: StageEnd, seen: ConditionOutcome, lookup: Lookup
+) -> tuple[AskedRule, ...]:
     """The rules in the order in which they are asked, up to the first that gives a way on."""
     if planned.is_exit:
         return (AskedRule("exit", "the run ends at an exit", decides=True),)
@@ -183,7 +189,7 @@ def _rules(plan: Plan, planned: PlannedNode, commit: StageEnd, seen: Seen, looku
 
 
 def _asked(
-    plan: Plan, planned: PlannedNode, commit: StageEnd, seen: Seen, lookup: Lookup
+    plan: Plan, planned: PlannedNode, commit: StageEnd, seen: ConditionOutcome, lookup: Lookup
 ) -> Iterator[tuple[str, Step | None, str]]:
     """Each rule of spec 3.3 and 3.7 that applies: its name, its way on, and what it means without one."""
     outcome = commit.outcome
@@ -207,14 +213,20 @@ def _asked(
         yield ("retry targets", retry_step(plan, planned, commit.branch), "neither the node nor the graph has one")
 
 
-def _no_hint(seen: Seen, suggested: Sequence[str]) -> str:
+def _no_hint(seen: ConditionOutcome, suggested: Sequence[str]) -> str:
     asked = [f'"{seen.preferred_label}"'] if seen.preferred_label else []
     asked += suggested
     return f"no edge for {', '.join(asked)}" if asked else "the stage asked for none"
 
 
 def _candidate(
-    plan: Plan, planned: PlannedNode, edge: PlannedEdge, commit: StageEnd, seen: Seen, lookup: Lookup, step: Step | None
+    plan: Plan,
+    planned: PlannedNode,
+    edge: PlannedEdge,
+    commit: StageEnd,
+    seen: ConditionOutcome,
+    lookup: Lookup,
+    step: Step | None,
 ) -> EdgeCandidate:
     values: tuple[ClauseVerdict, ...] = ()
     holds: bool | None = None

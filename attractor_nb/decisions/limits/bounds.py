@@ -31,7 +31,7 @@ _LEAST: Final = {"max_steps": 1, "max_node_visits": 1}
 _NUMBERS: Final = frozenset({"max_budget_usd", "max_duration_seconds"})
 
 
-class Reached(msgspec.Struct, frozen=True):
+class BoundReached(msgspec.Struct, frozen=True):
     """A bound that a run has come to."""
 
     bound: str  #: Its name, as a caller raises it: ``max_steps``, ``max_duration`` …
@@ -162,7 +162,7 @@ def exceeded(
     elapsed_seconds: float,
     completed: Sequence[str],
     outer: RunPosition | None = None,
-) -> Reached | None:
+) -> BoundReached | None:
     """Why the next stage may not be executed, or None when it may. Asked before each stage.
 
     Args:
@@ -188,7 +188,7 @@ def exceeded(
     return used_up(bounds, usage, elapsed_seconds, where)
 
 
-def used_up(bounds: RunBounds, usage: Usage, elapsed_seconds: float, where: RunPosition) -> Reached | None:
+def used_up(bounds: RunBounds, usage: Usage, elapsed_seconds: float, where: RunPosition) -> BoundReached | None:
     """Why nothing more may be spent, or None when it may. Asked before each attempt.
 
     A cost or token bound of 0 lets free stages go on. Sums of prices are compared as people add them:
@@ -225,8 +225,8 @@ def cycle_of(completed: Sequence[str]) -> str:
     return ""
 
 
-def _reached(bound: str, limit: object, what: str, where: RunPosition) -> Reached:
-    return Reached(bound, f"{bound}={limit} reached: {what}, {where}")
+def _reached(bound: str, limit: object, what: str, where: RunPosition) -> BoundReached:
+    return BoundReached(bound, f"{bound}={limit} reached: {what}, {where}")
 
 
 def counted(number: int, noun: str) -> str:
@@ -267,7 +267,7 @@ def map_bounds_of(given: Mapping[str, object]) -> MapBounds:
     return MapBounds(budget, None if tokens is None else int(tokens), seconds)
 
 
-def spent_by_rows(bounds: MapBounds, usage: Usage) -> Reached | None:
+def spent_by_rows(bounds: MapBounds, usage: Usage) -> BoundReached | None:
     """Why no row may spend more, or None when it may.
 
     Args:
@@ -277,10 +277,10 @@ def spent_by_rows(bounds: MapBounds, usage: Usage) -> Reached | None:
     budget, cost = bounds.max_budget_usd_all, usage.cost_usd or 0.0
     if budget is not None and cost > 0 and (cost >= budget or math.isclose(cost, budget)):
         reason = f"max_budget_usd_all={budget:g} reached: ${cost:.4f} spent"
-        return Reached("max_budget_usd_all", reason)
+        return BoundReached("max_budget_usd_all", reason)
     tokens = bounds.max_tokens_all
     if tokens is not None and (total := usage.total_tokens) > 0 and total >= tokens:
-        return Reached("max_tokens_all", f"max_tokens_all={tokens} reached: {counted(total, 'token')} used")
+        return BoundReached("max_tokens_all", f"max_tokens_all={tokens} reached: {counted(total, 'token')} used")
     return None
 
 
@@ -314,7 +314,7 @@ DEARER: Final = 2.0
 _UNKNOWN: Final = (math.inf, math.inf)
 
 
-def _never(_spent: Usage, _who: str) -> Reached | None:
+def _never(_spent: Usage, _who: str) -> BoundReached | None:
     """An account without bounds of its own."""
 
 
@@ -325,7 +325,7 @@ class Account(msgspec.Struct, eq=False):
     max_usd: float | None = None  #: What may be spent, in USD; None without end.
     max_tokens: int | None = None  #: The same in tokens.
     #: Why nothing more may be spent, given what is, and who asks; None when something may.
-    reached: Callable[[Usage, str], Reached | None] = _never
+    reached: Callable[[Usage, str], BoundReached | None] = _never
     usd: float = 0.0  #: What is spent, in USD, as far as prices are known.
     tokens: int = 0  #: Tokens that are used.
     held: dict[Claim, None] = {}  #: Claims that are granted, of this account and all beneath it.
@@ -345,7 +345,7 @@ class Account(msgspec.Struct, eq=False):
         """Have spent just this, whatever was counted so far."""
         self.charge((usage.cost_usd or 0.0) - self.usd, usage.total_tokens - self.tokens)
 
-    def end_for(self, who: str) -> Reached | None:
+    def end_for(self, who: str) -> BoundReached | None:
         """Why nothing more may be spent, by this account or one above it; None when something may."""
         ends = (account.reached(account.spent, who) for account in self.chain)
         return next((end for end in ends if end is not None), None)
@@ -373,7 +373,7 @@ class Claim(msgspec.Struct, eq=False):
     ceiling: Usage | None = None  #: The most that it can cost; None when nobody knows.
     kind: str = ""  #: What it is like, of which nobody knows the most.
     most: tuple[float, float] = _UNKNOWN  #: USD and tokens that are held for it, once it is granted.
-    refused: Reached | None = None  #: Why it was refused; None when it was not.
+    refused: BoundReached | None = None  #: Why it was refused; None when it was not.
 
 
 class Reservations(msgspec.Struct):

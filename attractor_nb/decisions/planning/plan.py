@@ -25,7 +25,7 @@ from attractor_nb.decisions.fan_outs.branch_policies import (
 from attractor_nb.decisions.fidelity import resolve_fidelity
 from attractor_nb.decisions.limits.bounds import SPENDING, RunBounds, bounds_of, node_bounds
 from attractor_nb.decisions.retries import RetryPolicy, build_retry_policy
-from attractor_nb.decisions.routing import Seen, Step, match_condition, match_default, match_weight
+from attractor_nb.decisions.routing import ConditionOutcome, Step, match_condition, match_default, match_weight
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.condition.parser import Condition, Lookup, Operator, parse_condition
 from attractor_nb.model.branch import parts_of
@@ -341,7 +341,7 @@ def _on_interrupted(node: Node) -> str:
 #
 # Knows no prices and no prompts: `estimates.py` puts those to it.
 
-_SUCCEEDED: Final = Seen(StageStatus.SUCCESS)
+_SUCCEEDED: Final = ConditionOutcome(StageStatus.SUCCESS)
 _ENDS: Final = frozenset({"start", "exit"})
 
 

@@ -42,7 +42,7 @@ _UNSEEN_ATTRS: Final = frozenset({"cache", "cache.files", "cache.context", "clas
 """Node attributes that change no answer: how it is kept, drawn, and tried again."""
 
 
-class PlaceOfCall(msgspec.Struct, frozen=True):
+class RunPaths(msgspec.Struct, frozen=True):
     """Where a call is made: texts that differ from run to run."""
 
     run_id: str = ""  #: The run.
@@ -72,7 +72,7 @@ def model_call(
     prompt: str,
     described: Mapping[str, Any],
     *,
-    place: PlaceOfCall,
+    place: RunPaths,
     preamble: str = "",
     conversation: str = "",
     attachments: Iterable[str] = (),
@@ -105,7 +105,7 @@ def model_call(
     return CallInputs(MODEL_CALL, node_id, values)
 
 
-def command_call(node_id: str, command: str, context: Mapping[str, Any], *, place: PlaceOfCall) -> CallInputs:
+def command_call(node_id: str, command: str, context: Mapping[str, Any], *, place: RunPaths) -> CallInputs:
     """What goes into a command of a tool stage.
 
     >>> command_call("test", "make test", {"tickets": 3}, place=PlaceOfCall()).values
@@ -121,7 +121,7 @@ def handler_call(
     attrs: Mapping[str, Any],
     context: Mapping[str, Any],
     *,
-    place: PlaceOfCall,
+    place: RunPaths,
     graph: Mapping[str, Any] | None = None,
     code: str = "",
 ) -> CallInputs:
@@ -196,7 +196,7 @@ def attribute_inputs(attrs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _plain(value) for name, value in attrs.items() if name not in _UNSEEN_ATTRS}
 
 
-def context_inputs(context: Mapping[str, Any], place: PlaceOfCall) -> dict[str, Any]:
+def context_inputs(context: Mapping[str, Any], place: RunPaths) -> dict[str, Any]:
     """Context values as inputs: without what tells of their run, and of what their branches cost."""
     plain: dict[str, Any] = place.without_in(without_bytes(dict(context)))
     results: Any = plain.get(_RESULTS_KEY)

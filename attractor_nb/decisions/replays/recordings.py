@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from attractor_nb.model.calls.call_content import (
     MODEL_CALL,
     CallInputs,
-    CallPlace,
+    CallSite,
     InputChange,
     RecordedCall,
     changed_inputs,
@@ -38,7 +38,7 @@ _MAX_SHOWN: Final = 70
 def find_call(
     calls: Sequence[RecordedCall],
     used: Collection[int],
-    place: CallPlace,
+    place: CallSite,
     inputs: CallInputs,
     *,
     is_described: bool = True,
@@ -76,7 +76,7 @@ def _of_run(inputs: CallInputs) -> CallInputs:
 
 
 def nearest_call(
-    calls: Sequence[RecordedCall], used: Collection[int], place: CallPlace, inputs: CallInputs
+    calls: Sequence[RecordedCall], used: Collection[int], place: CallSite, inputs: CallInputs
 ) -> RecordedCall | None:
     """The recorded call of the stage that differs least; one that was not given yet before others."""
     same_kind = [pair for pair in enumerate(calls) if pair[1].inputs.kind == inputs.kind]
@@ -92,7 +92,7 @@ def nearest_call(
 def miss_report(
     calls: Sequence[RecordedCall],
     used: AbstractSet[int],
-    place: CallPlace,
+    place: CallSite,
     inputs: CallInputs,
     stages: Iterable[str],
     *,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from attractor_nb.collector import paused_collector
+from attractor_nb.collector import gc_paused
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.lower import derived_class, lower
@@ -75,7 +75,7 @@ def parse_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = 
         DotSyntaxError: The text is outside the subset.
     """
     source = _source(text, name)
-    with paused_collector(len(source.text)):
+    with gc_paused(len(source.text)):
         return lower(parse_syntax(source, strict=strict))
 
 
@@ -85,7 +85,7 @@ def read_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = F
     Arguments and errors as of ``parse_dot``.
     """
     source = _source(text, name)
-    with paused_collector(len(source.text)):
+    with gc_paused(len(source.text)):
         tree = parse_syntax(source, strict=strict)
         graph = lower(tree)
     found = sorted((*tree.notices, *find_repeats(tree)), key=lambda notice: notice.span.start if notice.span else 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.decisions.fan_outs.branch_policies import (
     FAN_IN_TYPE,
     branch_edges,
-    goes_on_without,
+    continues_without,
     policy_of,
     surroundings_of,
     walked,
@@ -206,7 +206,7 @@ def gate_may_be_skipped(survey: Survey) -> Iterator[Finding]:
             policy = policy_of(survey.graph.nodes[node_id], len(branches))
         except OptionError:
             continue  # another rule says so
-        if not goes_on_without(policy):
+        if not continues_without(policy):
             continue
         before = surroundings_of(survey.graph, node_id, join.node_id).before
         starts = [edge.target for edge in branches if edge.target in survey.types]

@@ -21,7 +21,7 @@ from attractor_nb.model.vocabulary.value_forms import comma_list
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from attractor_nb.lint.consequences import Meant
+    from attractor_nb.lint.consequences import RepairedGraph
     from attractor_nb.model.graph import Edge, Node
     from attractor_nb.source import SourceText, Span
 
@@ -62,7 +62,7 @@ def _condition_notices(survey: Survey, name: str) -> Iterator[Finding]:
             yield Finding(notice.message, span, edge=ends, fix=fix, severity=notice.severity, meant=meant)
 
 
-def _meant(edge: Edge, notice: Diagnostic) -> Meant | None:
+def _meant(edge: Edge, notice: Diagnostic) -> RepairedGraph | None:
     """The graph with a condition that is mended as a notice proposes."""
     if notice.fix is None or not notice.fix.edits or notice.severity is Severity.INFO:
         return None

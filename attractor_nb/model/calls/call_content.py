@@ -90,7 +90,7 @@ LEFT_OUT: Final = "left_out"
 """The key of an answer that could not be recorded, and why."""
 
 
-class CallPlace(msgspec.Struct, frozen=True):
+class CallSite(msgspec.Struct, frozen=True):
     """Where a call is made."""
 
     node_id: str  #: The stage.
@@ -117,7 +117,7 @@ class CallPlace(msgspec.Struct, frozen=True):
 class RecordedCall(msgspec.Struct, frozen=True):
     """A call and its answer."""
 
-    place: CallPlace  #: Where it was made.
+    place: CallSite  #: Where it was made.
     inputs: CallInputs  #: What went into it.
     answer: Mapping[str, Any]  #: What came back, as JSON values.
     digest: str = ""

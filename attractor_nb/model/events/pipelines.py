@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from attractor_nb.model.carried_state import CarriedState
+from attractor_nb.model.carried_state import SurvivingTotals
 from attractor_nb.model.events.event import RunEvent
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Count, always, no_values
@@ -29,7 +29,7 @@ class PipelineStarted(RunEvent, kw_only=True):
     start_node: str = ""  #: Where the traversal begins.
     restart_of: str = ""  #: For a ``loop_restart``: the run directory it continues, else empty.
     #: For a ``loop_restart``: what starting over does not undo; None for every other beginning.
-    carried: CarriedState | None = None
+    carried: SurvivingTotals | None = None
     #: As in the manifest, which can be made again from here.
     goal: str = ""
     model: str = ""
@@ -82,7 +82,7 @@ class PipelineRewound(RunEvent, kw_only=True):
     to_sequence: Count  #: The last event before that visit: those after it, up to this one, count no more.
     stages: Count = always(0)  #: How many stages are set aside.
     #: What going back does not undo of a run: what was spent, which visit numbers are used.
-    carried: CarriedState | None = None
+    carried: SurvivingTotals | None = None
     #: Values of the context that are others from there on, as the context keeps them.
     context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     prompt: str = ""  #: The prompt of that node from there on, in this run; empty for that of the graph.

@@ -29,7 +29,7 @@ from attractor_nb.model.events import Event, InterviewCompleted, InterviewStarte
 from attractor_nb.model.question import BY_CLICK, BY_INBOX, name_and_way
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.pictures import bundle_of, placed
-from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
+from attractor_nb.runtime.answers_from_elsewhere import deliver_answer
 from attractor_nb.runtime.wired_run import ENDED, listen, runs_under_way
 from attractor_nb.storage.stored_run import current_directory
 from attractor_nb.studio.history.waiting_gates import Inbox, WaitingGate, question_here, resume_call
@@ -51,7 +51,7 @@ MAX_LINES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class HandedIn:
+class ClickedAnswer:
     """What a card hands in."""
 
     gate: str  #: The question's key.
@@ -75,7 +75,7 @@ class GateCards(anywidget.AnyWidget):
     none = traitlets.Unicode().tag(sync=True)  #: What is said when none waits.
     place = traitlets.Unicode().tag(sync=True)  #: The key that marks the place in a static output where it stands in.
 
-    def __init__(self, answer: Callable[[HandedIn], object], **traits: Any) -> None:
+    def __init__(self, answer: Callable[[ClickedAnswer], object], **traits: Any) -> None:
         """Make the widget, in the cell that shows it.
 
         Args:
@@ -121,7 +121,7 @@ class GateCards(anywidget.AnyWidget):
         with self._changes:
             self.refusals, self.gates, self.none = {}, [], ""
 
-    def hand_in(self, handed: HandedIn) -> None:
+    def hand_in(self, handed: ClickedAnswer) -> None:
         """Give an answer to the run; what the run says against it is shown in place."""
         with self._changes:  # a click may come while the question is still being put
             if not any(each["key"] == handed.gate for each in self.gates):
@@ -163,7 +163,7 @@ class GateCards(anywidget.AnyWidget):
         given = content.get("form")
         form = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
         words = [str(content.get(name, "")) for name in ("gate", "choice", "text")]
-        self.hand_in(HandedIn(*words, form=form))
+        self.hand_in(ClickedAnswer(*words, form=form))
 
 
 # The inbox in a notebook: a card for each question of all runs of this kernel, coming and going with them.
@@ -256,7 +256,7 @@ class LiveInbox:
         bundle = bundle_of(Inbox((*here, *self._resting), tuple(lines)))
         return {**bundle, "text/html": placed(self._key, bundle["text/html"])}
 
-    def _answer(self, handed: HandedIn) -> None:
+    def _answer(self, handed: ClickedAnswer) -> None:
         if run := self._runs.get(handed.gate):
             question_id = handed.gate.partition(" ")[2]
             run.answer(
@@ -267,7 +267,7 @@ class LiveInbox:
         asked = resting.pop(handed.gate, None)
         if asked is None or asked.owner is None:
             raise NoSuchGate("this question is over", hint=ENDED)
-        recorded = answer_elsewhere(
+        recorded = deliver_answer(
             current_directory(asked.logs_root),
             asked.event.question_id,
             handed.choice,

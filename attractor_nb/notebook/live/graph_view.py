@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import traitlets
 
-from attractor_nb.notebook.live.gate_card import GateCards, HandedIn
+from attractor_nb.notebook.live.gate_card import ClickedAnswer, GateCards
 from attractor_nb.notebook.view_actions import ActingView
 from attractor_nb.views.folding import take_delta
 from attractor_nb.views.frontend import script, widget_styles
@@ -57,7 +57,7 @@ class GraphView(ActingView, GateCards):
     def __init__(
         self,
         *,
-        on_answer: Callable[[HandedIn], object],
+        on_answer: Callable[[ClickedAnswer], object],
         on_stop: Callable[[], None],
         on_inspect: Callable[[dict[str, Any]], dict[str, Any]],
         on_debug: Callable[[dict[str, Any]], dict[str, Any]],

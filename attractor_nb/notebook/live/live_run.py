@@ -43,7 +43,7 @@ from attractor_nb.model.events import (
     StageOutput,
 )
 from attractor_nb.model.question import BY_CLICK
-from attractor_nb.notebook.live.gate_card import NONE_WAITS, HandedIn
+from attractor_nb.notebook.live.gate_card import NONE_WAITS, ClickedAnswer
 from attractor_nb.notebook.live.graph_view import TAIL_CHARS, TAILS, GraphView
 from attractor_nb.notebook.live.kept_output import SPEAKING_TYPES, final_answer, run_bundle, show_kept
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
@@ -261,7 +261,7 @@ class LiveRun:
             name=name_of(self.run),
         )
 
-    def _hand_in(self, handed: HandedIn) -> None:
+    def _hand_in(self, handed: ClickedAnswer) -> None:
         """Hand in what a person has clicked; raises what the run says against it."""
         self.run.answer(
             handed.gate, handed.choice, text=handed.text, form=handed.form, answered_by=signed_here(BY_CLICK)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from attractor_nb.errors import RunError
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.runtime.execution import Execution, of_kind
+from attractor_nb.runtime.execution import Execution, cast_run
 from attractor_nb.runtime.prepare.run_options import ResumeKeywords, takes
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class ResumingRun(Execution):
                 is_waited_for=wait,
                 **options,
             )
-            return resumed.result() if wait else of_kind(resumed, type(self))
+            return resumed.result() if wait else cast_run(resumed, type(self))
 
     @typing.overload
     def rewind(
@@ -228,4 +228,4 @@ class Forking(Execution):
                 is_waited_for=wait,
                 **options,
             )
-            return fork.result() if wait else of_kind(fork, type(self))
+            return fork.result() if wait else cast_run(fork, type(self))

@@ -65,7 +65,7 @@ class Starting(Definition):
         if wait:
             launch.refuse_own_loop(chosen.host)
         with held_interrupts() as interrupt:
-            run = execution.of_kind(launch.start_run(self, chosen, interrupt, is_waited_for=wait), pipeline_run.Run)
+            run = execution.cast_run(launch.start_run(self, chosen, interrupt, is_waited_for=wait), pipeline_run.Run)
             return run.result() if wait else run
 
     @takes(RunKeywords, host="kernel")
@@ -148,7 +148,7 @@ class ResumingDirectory(Definition):
             resumed = launch.resume_run(
                 self, logs_root, on_graph_change=on_graph_change, rewind=target, is_waited_for=wait, **options
             )
-            return resumed.result() if wait else execution.of_kind(resumed, pipeline_run.Run)
+            return resumed.result() if wait else execution.cast_run(resumed, pipeline_run.Run)
 
 
 # ``Pipeline.check`` and ``step``: runs for a test, and by single stages.

@@ -45,7 +45,7 @@ class RunStopped(RunInterrupted, asyncio.CancelledError):
     """
 
 
-class Work(Generic[ResultT]):
+class HandleJob(Generic[ResultT]):
     """What is behind a handle, for whoever does the work: its job, and its result when it is over.
 
     Attributes:
@@ -73,7 +73,7 @@ class Work(Generic[ResultT]):
 class Handle(Generic[ResultT]):
     """A handle on work that has, or will have, a result."""
 
-    def __init__(self, work: Work[ResultT]) -> None:
+    def __init__(self, work: HandleJob[ResultT]) -> None:
         self._work = work
         self._stands: tuple[Stop, float] | None = None
         work.stop_for_nobody = self._stop_for_nobody

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MAX_RESTART_HOPS = 10_000
 
 
-def what_holds(stored: StoredRun) -> tuple[Mapping[str, Any] | None, LoggedEvents]:
+def effective_checkpoint_and_tail(stored: StoredRun) -> tuple[Mapping[str, Any] | None, LoggedEvents]:
     """The newest checkpoint, unless a rewind went behind it, and the events after it that count."""
     checkpoint = stored.checkpoint
     if checkpoint is not None and reaches_behind(stored.tail, checkpoint["log_sequence"]):
@@ -51,7 +51,7 @@ def restored_state(plan: Plan, stored: StoredRun, before: RunState | None = None
         stored: The run.
         before: How it began; at the start node if not given.
     """
-    checkpoint, events = what_holds(stored)
+    checkpoint, events = effective_checkpoint_and_tail(stored)
     if checkpoint is None or "state" not in checkpoint:
         state, events = before or RunState(plan.start), counted_events(stored.events)
     else:
@@ -76,7 +76,7 @@ def restored_context(plan: Plan, stored: StoredRun, inputs: Mapping[str, Any], *
         store: Where its large values are.
     """
     context = Context(store=store)
-    checkpoint, events = what_holds(stored)
+    checkpoint, events = effective_checkpoint_and_tail(stored)
     if checkpoint is not None:
         context.restore(checkpoint.get("context", {}), tuple(checkpoint.get("logs", ())))
     else:

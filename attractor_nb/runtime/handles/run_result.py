@@ -157,7 +157,7 @@ class RunResult:
     next_node: str
     bound: str
     graph: Graph = field(repr=False)
-    followed: Followed = field(repr=False)
+    followed: FollowedRun = field(repr=False)
     read: StageReader = field(repr=False)
     cassette: CassetteReport | None = None
     workdir: Path | None = None
@@ -311,7 +311,7 @@ class Known(Struct):
             self.kept, self.visits = {}, {}
 
 
-class Followed:
+class FollowedRun:
     """The events of a run, folded when somebody looks."""
 
     def __init__(self) -> None:

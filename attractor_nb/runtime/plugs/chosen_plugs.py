@@ -21,7 +21,7 @@ from attractor_nb.handlers.handler_registry import HandlerRegistry
 from attractor_nb.interviewers import RefusingInterviewer, resolve_interviewer
 from attractor_nb.logs import own_logger
 from attractor_nb.protocols import BackendLifetime, Clock, CodergenBackend, Handler, Interviewer, Processes, RunStore
-from attractor_nb.runtime.begin import DEFAULT_RUNS_BASE, Beginning, name_of_backend
+from attractor_nb.runtime.begin import DEFAULT_RUNS_BASE, RunStart, name_of_backend
 from attractor_nb.runtime.handles.presenters import are_runs_shown
 from attractor_nb.runtime.prepare.run_options import InterviewerSpec, RunOptions, as_path, worker_wait_seconds
 from attractor_nb.storage.cache_store import CacheStore
@@ -138,7 +138,7 @@ def feed_of(
 def trace(
     option: object,
     pipeline: str,
-    start: Beginning,
+    start: RunStart,
     stream: EventStream,
     clock: Clock,
     read: Callable[[str, str, str], str | None],
@@ -173,7 +173,7 @@ def trace(
         start.store.save_manifest({TRACE_KEY: name})
 
 
-def _earlier(start: Beginning) -> list[Any]:
+def _earlier(start: RunStart) -> list[Any]:
     """A link to the span of the run before it was stopped, if it was traced."""
     from opentelemetry.propagate import extract  # noqa: PLC0415 - the extra "tracing"
     from opentelemetry.trace import Link, get_current_span  # noqa: PLC0415
@@ -237,7 +237,7 @@ def answering_backend(options: RunOptions, tape: Tape | None) -> CodergenBackend
         raise
 
 
-def on_tape(plugs: Plugs, answering: CodergenBackend, tape: Tape | None) -> Plugs:
+def on_tape(plugs: StageServices, answering: CodergenBackend, tape: Tape | None) -> StageServices:
     """What stands behind model and tool stages, with the tape before it."""
     if tape is None:
         return plugs
@@ -248,14 +248,14 @@ def on_tape(plugs: Plugs, answering: CodergenBackend, tape: Tape | None) -> Plug
     )
 
 
-def people_behind(interviewer: Interviewer, tape: Tape | None) -> Interviewer:
+def inner_interviewer(interviewer: Interviewer, tape: Tape | None) -> Interviewer:
     """Who is asked behind the gates: in a replay nobody."""
     if tape is None:
         return interviewer
     return cassettes.PresetInterviewer(RefusingInterviewer() if tape.is_replay else interviewer)
 
 
-def people_before(gates: Interviewer, tape: Tape | None) -> Interviewer:
+def recording_interviewer_for(gates: Interviewer, tape: Tape | None) -> Interviewer:
     """Whom stages ask."""
     return gates if tape is None else cassettes.RecordedPeople(tape, gates)
 
@@ -285,7 +285,7 @@ class Recording(Struct):
 # ``executor=``: which plugs of a run do their work on workers, and whether they can.
 
 
-class Plugs(Struct, frozen=True):
+class StageServices(Struct, frozen=True):
     """What stands behind the model and tool stages of a run."""
 
     backend: CodergenBackend  #: What answers prompts.
@@ -330,11 +330,11 @@ def _once(plan: Plan) -> dict[str, bool]:
     return once
 
 
-def shipped_plugs(plugs: Plugs, options: RunOptions, shipping: Shipping) -> Plugs:
+def shipped_plugs(plugs: StageServices, options: RunOptions, shipping: Shipping) -> StageServices:
     """The same plugs, done by the workers of ``executor=``. Processes of the caller's own stay here."""
     from attractor_nb.workers.plugs import ShippedBackend, ShippedProcesses  # noqa: PLC0415 - for executors alone
 
-    return Plugs(
+    return StageServices(
         ShippedBackend(shipping, plugs.backend, backend_name(options)),
         plugs.processes if options.processes is not None else ShippedProcesses(shipping),
         shipping,
@@ -370,7 +370,7 @@ CHILD_OF: Final = "child_of"
 """The entry of a question's metadata that names the stage whose child run asks."""
 
 
-class Above(Struct, frozen=True):
+class ParentLink(Struct, frozen=True):
     """What a child run knows of its parent."""
 
     debugging: Debugging  #: The parent's debugger.
@@ -379,7 +379,7 @@ class Above(Struct, frozen=True):
     stores: Callable[[], tuple[RunStore, ...]]
 
 
-class Inherited(Struct, frozen=True):
+class SharedByParent(Struct, frozen=True):
     """What a run does not make for itself, because its caller has it for several runs."""
 
     backend: CodergenBackend | None = None  #: One that is open already, for a run without an executor.
@@ -387,7 +387,7 @@ class Inherited(Struct, frozen=True):
     workspace: Workspace | None = None  #: Of a child: its parent's place, when it works there; else its own.
     tape: Tape | None = None  #: What its calls are recorded on or replayed from. Who made it for several runs ends it.
     #: Of a child, which a stage of another run has started and may steer: what it knows of that.
-    above: Above | None = None
+    above: ParentLink | None = None
     funds: Funds | None = None  #: Of a child or a row of a map: what it may spend, with others.
 
 

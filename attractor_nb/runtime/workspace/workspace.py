@@ -1,6 +1,6 @@
 """Where the commands, the agents and the tools of models of a run work: one place (ruling 41).
 
-A ``Site`` is what was decided before anything is made for a run: the directory in which it was started, the
+A ``WorkspacePlan`` is what was decided before anything is made for a run: the directory in which it was started, the
 one that ``workdir=`` names, or a place of its own. A ``Workspace`` is that place while the run goes on.
 """
 
@@ -66,7 +66,7 @@ class Workspace(Protocol):
 class Folder:
     """A directory as a place to work: one of the caller's, or a folder of the run's own."""
 
-    def __init__(self, path: Path | None, isolation: str = "", filling: Filling | None = None) -> None:
+    def __init__(self, path: Path | None, isolation: str = "", filling: InitialFiles | None = None) -> None:
         """Take a place that is there; None for a temporary one, which is made when first asked for."""
         self._path = path
         self._filling = filling
@@ -98,12 +98,12 @@ class Folder:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-class Site(Struct, frozen=True):
+class WorkspacePlan(Struct, frozen=True):
     """Where a run is going to work; nothing is made yet."""
 
     directory: Path  #: The directory in which it works, or from which its own place is made.
     isolation: str = ""  #: ``workspace``, ``worktree``, or empty.
-    filling: Filling | None = None  #: What a workspace begins with.
+    filling: InitialFiles | None = None  #: What a workspace begins with.
     repository: Repository | None = None  #: Whose worktree it gets.
     is_recorded: bool = True  #: Whether a manifest says it: with an executor there is no one place.
 
@@ -164,17 +164,17 @@ def isolation_of(options: RunOptions, graph: Graph, origin: Origin | None) -> st
     return WORKSPACE if is_strange and not has_commands else ""
 
 
-def site_of(options: RunOptions, graph: Graph, origin: Origin | None) -> Site:
+def site_of(options: RunOptions, graph: Graph, origin: Origin | None) -> WorkspacePlan:
     """Where a run is going to work."""
     check_places(options, graph)
     isolation = isolation_of(options, graph, origin)
     base = Path(options.workdir) if options.workdir is not None else here()
     if isolation == WORKSPACE:
         filling = None if options.workspace_from is None else filling_of(options.workspace_from)
-        return Site(base, WORKSPACE, filling, is_recorded=options.executor is None)
+        return WorkspacePlan(base, WORKSPACE, filling, is_recorded=options.executor is None)
     if isolation == WORKTREE:
-        return Site(base, WORKTREE, repository=find_repository(base))
-    return Site(base, is_recorded=options.executor is None)
+        return WorkspacePlan(base, WORKTREE, repository=find_repository(base))
+    return WorkspacePlan(base, is_recorded=options.executor is None)
 
 
 def check_places(options: RunOptions, graph: Graph) -> None:
@@ -280,8 +280,8 @@ __all__ = [
     "Folder",
     "InWorkspace",
     "RunWorkplace",
-    "Site",
     "Workspace",
+    "WorkspacePlan",
     "Worktree",
     "check_places",
     "child_workdir",
@@ -338,7 +338,9 @@ def with_workdir_of_rows(options: RunOptions, facts: Mapping[str, Any]) -> RunOp
     return replace(options, **{"isolation": IN_PLACE, **recorded})
 
 
-def site_again(options: RunOptions, facts: Mapping[str, Any], logs_root: Path) -> tuple[Workspace, dict[str, Any]]:
+def resumed_workspace(
+    options: RunOptions, facts: Mapping[str, Any], logs_root: Path
+) -> tuple[Workspace, dict[str, Any]]:
     """Where a run that goes on works, and what its manifest says of it.
 
     Args:
@@ -365,7 +367,7 @@ LEFT_OUT: Final = frozenset({".git", ".attractor"})
 """Folders that no workspace begins with: what version control and runs keep is theirs."""
 
 
-class Filling(Struct, frozen=True):
+class InitialFiles(Struct, frozen=True):
     """Files for a workspace."""
 
     text: str  #: What the caller wrote.
@@ -382,7 +384,7 @@ class Filling(Struct, frozen=True):
                 raise storage_error(error, "copy", source) from error
 
 
-def filling_of(given: object) -> Filling:
+def filling_of(given: object) -> InitialFiles:
     """The files that ``workspace_from`` names: those below a folder, or those that a pattern matches.
 
     Links are left out, and so are ``.git`` and ``.attractor``. Those of a folder keep their place in it,
@@ -407,7 +409,7 @@ def filling_of(given: object) -> Filling:
         raise OptionError(
             f"workspace_from {text!r} matches no file in {here()}", hint='a folder, or a pattern such as "src/**/*.py"'
         )
-    return Filling(text, tuple(files))
+    return InitialFiles(text, tuple(files))
 
 
 def _matches(pattern: str) -> Iterator[Path]:

@@ -73,14 +73,14 @@ def save_document(call: Call) -> Reply:
 
 def edit(call: Call) -> Reply:
     """Change a text as an editor's page asks; nothing is kept."""
-    from attractor_nb.studio.edit.editor_desk import EditorDesk  # noqa: PLC0415 - see serving.py
+    from attractor_nb.studio.edit.editor_desk import EditorRequests  # noqa: PLC0415 - see serving.py
 
     asked = call.body
     try:
         editor = posted_pipeline(asked.source).edit()
     except SourceError as error:
         return Reply(Edited(replies=[], diagnostics=[plain_syntax_error(error)]))
-    desk = EditorDesk(editor)
+    desk = EditorRequests(editor)
     replies, is_changed = desk.answer(asked.message) if asked.message is not None else ([], False)
     after = editor.source
     if is_changed and redacted(after) != after:

@@ -21,7 +21,7 @@ from attractor_nb.errors import (
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 from attractor_nb.model.states import RunStatus
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere, can_be_answered
+from attractor_nb.runtime.answers_from_elsewhere import can_be_answered, deliver_answer
 from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.server.response_models import (
     AnswerTaken,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from attractor_nb.engine.gates import Gate
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.run import Run
-    from attractor_nb.server.desk import RunDesk
+    from attractor_nb.server.desk import RunService
     from attractor_nb.server.requests import Answer, InspectionQuery, StageQuery
     from attractor_nb.storage.run_lists.listing import RunSummary
     from attractor_nb.studio.inspect.inspection import StageInspection
@@ -75,12 +75,12 @@ def links_of(run_id: str) -> dict[str, str]:
     return {"self": here, **{part: f"{here}/{part}" for part in parts}}
 
 
-def line_of(desk: RunDesk, summary: RunSummary) -> PipelineLine:
+def line_of(desk: RunService, summary: RunSummary) -> PipelineLine:
     """A run as a line of the list."""
     return PipelineLine(**_facts(summary, desk.live(summary.logs_root.name)))
 
 
-def status_of(desk: RunDesk, run_id: str) -> PipelineStatus:
+def status_of(desk: RunService, run_id: str) -> PipelineStatus:
     """How a run stands; of one that cannot be read what its line says."""
     live = desk.live(run_id)
     summary = desk.summary(run_id)
@@ -137,7 +137,7 @@ def plain_graph(graph: Graph) -> dict[str, Any]:
     }
 
 
-def checkpoint_of(desk: RunDesk, run_id: str) -> CheckpointState:
+def checkpoint_of(desk: RunService, run_id: str) -> CheckpointState:
     """The newest valid checkpoint of a run."""
     checkpoint, _ = read_checkpoint(current_place(desk, run_id))
     if checkpoint is None:
@@ -151,20 +151,20 @@ def checkpoint_of(desk: RunDesk, run_id: str) -> CheckpointState:
     return CheckpointState(id=run_id, checkpoint=checkpoint)
 
 
-def context_of(desk: RunDesk, run_id: str) -> ContextState:
+def context_of(desk: RunService, run_id: str) -> ContextState:
     """The context of a run behind the last record of its log."""
     journal = stored_run(desk, run_id).journal()
     last = journal.events[-1].sequence if journal.events else 0
     return ContextState(id=run_id, sequence=last, context=journal.values_at(last))
 
 
-def stored_run(desk: RunDesk, run_id: str) -> Run:
+def stored_run(desk: RunService, run_id: str) -> Run:
     """A run as the disk has it: a live handle keeps the directory of its beginning until it ends."""
     live = desk.live(run_id)
     return desk.run(run_id) if live is None else type(live).load(desk.place(run_id), live.pipeline)
 
 
-def current_place(desk: RunDesk, run_id: str) -> Path:
+def current_place(desk: RunService, run_id: str) -> Path:
     """The directory in which a run is now: its own, or that of its latest restart."""
     live = desk.live(run_id)
     if live is None:
@@ -195,7 +195,7 @@ def _seconds(moment: str) -> float:
         return 0.0
 
 
-def _readable(desk: RunDesk, run_id: str, summary: RunSummary) -> Run | None:
+def _readable(desk: RunService, run_id: str, summary: RunSummary) -> Run | None:
     if summary.kind != "run":
         return None
     try:
@@ -204,7 +204,7 @@ def _readable(desk: RunDesk, run_id: str, summary: RunSummary) -> Run | None:
         return None
 
 
-def _question_count(desk: RunDesk, run_id: str) -> int:
+def _question_count(desk: RunService, run_id: str) -> int:
     try:
         return len(questions_of(desk, run_id))
     except (RunError, StorageError):
@@ -350,20 +350,20 @@ def _no_file(detail: str) -> Problem:
 # The questions of runs as values, and the way of an answer to its gate.
 
 
-def questions_of(desk: RunDesk, run_id: str) -> list[WaitingQuestion]:
+def questions_of(desk: RunService, run_id: str) -> list[WaitingQuestion]:
     """The questions of a run that wait, oldest first; of a run that stands still those that it left open."""
     if run := desk.live(run_id):
         return [_here(run_id, run, gate) for gate in run.gates]
     return _stored(run_id, desk.summary(run_id))
 
 
-def questions_here(desk: RunDesk) -> list[WaitingQuestion]:
+def questions_here(desk: RunService) -> list[WaitingQuestion]:
     """The questions of all runs whose engine works in this process: those that can be answered here."""
     live = desk.live_runs()
     return [_here(run_id, run, gate) for run_id, run in live.items() for gate in run.gates]
 
 
-def all_questions(desk: RunDesk, summaries: Sequence[RunSummary]) -> list[WaitingQuestion]:
+def all_questions(desk: RunService, summaries: Sequence[RunSummary]) -> list[WaitingQuestion]:
     """The questions of all runs of the root, whose lines these are; of what cannot be read there are none."""
     live = desk.live_runs()
     found = [_here(run_id, run, gate) for run_id, run in live.items() for gate in run.gates]
@@ -384,7 +384,7 @@ def all_questions(desk: RunDesk, summaries: Sequence[RunSummary]) -> list[Waitin
     return sorted(found, key=lambda asked: asked.since)
 
 
-def take_answer(desk: RunDesk, run_id: str, question: str, given: Answer) -> AnswerTaken:
+def take_answer(desk: RunService, run_id: str, question: str, given: Answer) -> AnswerTaken:
     """Hand an answer to its gate; when this returns it is in the log, and it is the answer."""
     answered_by = given.answered_by or "api"
     if run := desk.live(run_id):
@@ -397,7 +397,7 @@ def take_answer(desk: RunDesk, run_id: str, question: str, given: Answer) -> Ans
         raise _not_waiting(desk, run_id, question, summary, is_left=asked is not None)
     if not _takes_answers(summary):
         raise locked_elsewhere(run_id, summary.owner)
-    answer_elsewhere(
+    deliver_answer(
         summary.current_directory,
         asked.id,
         given.choice,
@@ -409,7 +409,7 @@ def take_answer(desk: RunDesk, run_id: str, question: str, given: Answer) -> Ans
     return AnswerTaken(pipeline=run_id, question=asked.id, stage=asked.stage, status="accepted")
 
 
-def _not_waiting(desk: RunDesk, run_id: str, question: str, summary: RunSummary, *, is_left: bool) -> AttractorError:
+def _not_waiting(desk: RunService, run_id: str, question: str, summary: RunSummary, *, is_left: bool) -> AttractorError:
     if not is_left and (answered := _answer_in_log(desk.place(run_id), question)):
         return AlreadyAnswered(
             f"gate {question[:80]} was answered by {answered.answered_by or 'somebody'}", hint="the first answer counts"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from attractor_nb.model.graph import Graph
-    from attractor_nb.server.desk import RunDesk
+    from attractor_nb.server.desk import RunService
     from attractor_nb.server.request_calls import Call
     from attractor_nb.storage.run_lists.listing import RunSummary
 
@@ -111,7 +111,7 @@ def get_comparison(call: Call) -> Reply:
     return Reply(ComparisonState(id=run_id, other=other, **values))
 
 
-def _row(desk: RunDesk, index: int, summary: RunSummary) -> dict[str, Any]:
+def _row(desk: RunService, index: int, summary: RunSummary) -> dict[str, Any]:
     live = desk.live(summary.logs_root.name)
     row = run_plain(index, summary, summary.logs_root.name)
     if row["is_live"]:  # the manifest says this of a run that has ended

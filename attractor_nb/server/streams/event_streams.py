@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from attractor_nb.server.desk import RunDesk
+    from attractor_nb.server.desk import RunService
 
 RETRY_MILLISECONDS: Final = 1_000
 _REPLAYS: Final = 2
@@ -33,7 +33,7 @@ _REPLAYS: Final = 2
 class Streams:
     """All streams of a server. It lives in the server's loop, and only there."""
 
-    def __init__(self, desk: RunDesk, max_streams: int) -> None:
+    def __init__(self, desk: RunService, max_streams: int) -> None:
         self._desk = desk
         self._max_streams = max_streams
         self._channels: dict[str, RunChannel] = {}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from attractor_nb.collector import paused_collector
+from attractor_nb.collector import gc_paused
 from attractor_nb.errors import RunError, StorageError
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_from, read_plain_file, sweep, write_whole
 from attractor_nb.storage.files.disk import SECOND_NAME, Disk, Durability, entry_names, storage_error, write_all
@@ -283,7 +283,7 @@ def read_log(directory: Path, parent: int | None = None, *, offset: int = 0, seq
         name, parent, directory="" if parent is None else directory, max_bytes=MAX_LOG_BYTES, offset=offset
     )
     path = str(directory / EVENT_LOG_NAME)
-    with paused_collector(len(data or b"")):
+    with gc_paused(len(data or b"")):
         return scan_lines(data or b"", path=path, offset=offset, sequence=sequence)
 
 

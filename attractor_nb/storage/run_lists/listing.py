@@ -209,7 +209,7 @@ def summarize_with_dependencies(path: Path) -> tuple[RunSummary | None, Dependen
 
     So is that of a run under way, and of whatever is not whole.
     """
-    if is_remains(path):
+    if is_half_deleted(path):
         note = "its removal was cut off; delete it again"
         return RunSummary(path, "", "", HALF_DELETED, "", None, note=note), None
     try:
@@ -422,7 +422,7 @@ _NOT_OF_A_STAGE: Final = re.compile(r"0\.0(-\d+)?")
 """Under a stage's ``visits``: what an earlier version found in the place of a stage, and moved there."""
 
 
-def is_remains(path: Path) -> bool:
+def is_half_deleted(path: Path) -> bool:
     """Whether a directory is what is left of a run that was being removed."""
     return path.name.startswith(REMAINS_BEGINNING)
 
@@ -444,7 +444,7 @@ def remove_run(base: Path, logs_root: Path, *, clock: Clock, disk: Disk | None =
     try:
         target = RunDirectory(disk, logs_root)  # refuses links
         try:
-            remains = logs_root if is_remains(logs_root) else _set_aside(disk, home, target, clock)
+            remains = logs_root if is_half_deleted(logs_root) else _set_aside(disk, home, target, clock)
         finally:
             target.close()
         _remove_tree(remains)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from attractor_nb.collector import paused_collector
+from attractor_nb.collector import gc_paused
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.model.outcome import Usage, usage_problem
 from attractor_nb.model.result_marks import ResultMarks
@@ -100,7 +100,7 @@ def read_index(data: bytes, base: Path) -> dict[str, KeptLine]:
     if data[: len(data) - len(body)] != _FORM % sha256(body).hexdigest().encode():
         return {}
     found: dict[str, KeptLine] = {}
-    with paused_collector(len(body)):
+    with gc_paused(len(body)):
         for raw in body.split(b"\n")[:-1]:
             with contextlib.suppress(OptionError, ValueError, TypeError):
                 name, line = _decoded(raw, base)

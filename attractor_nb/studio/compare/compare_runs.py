@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.runtime.past import KnownVisit, look_back
+from attractor_nb.runtime.past import RecordedVisit, read_history
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.runtime.stored_execution import as_run, texts_of, without_places
+from attractor_nb.runtime.stored_execution import resolve_run, texts_of, without_places
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.compare.comparison_page import (
     Compared,
@@ -153,7 +153,7 @@ def run_diff(
         a: A run, its result, or its directory.
         b: The other.
     """
-    runs = as_run(a, "the first run"), as_run(b, "the second run")
+    runs = resolve_run(a, "the first run"), resolve_run(b, "the second run")
     graphs = redacted_graph(runs[0].graph), redacted_graph(runs[1].graph)
     united = unite(*graphs)
     paths = [tuple(_steps(run)) for run in runs]
@@ -173,7 +173,7 @@ def run_diff(
 def _side(name: str, run: Execution) -> Side:
     view = run.view
     label = redacted(run.pipeline.title)
-    reason = without_places(run, look_back(run).directories[-1].journal, redacted(view.reason))
+    reason = without_places(run, read_history(run).directories[-1].journal, redacted(view.reason))
     return Side(
         name,
         run.id,
@@ -190,7 +190,7 @@ def _side(name: str, run: Execution) -> Side:
 
 def _steps(run: Execution) -> Iterator[ComparedVisit]:
     """The visits that count, over all directories of the run."""
-    for known in look_back(run).visits:
+    for known in read_history(run).visits:
         if not known.is_set_aside:
             texts = texts_of(run, known)
             if messages := _messages(known):
@@ -199,7 +199,7 @@ def _steps(run: Execution) -> Iterator[ComparedVisit]:
             yield replace(step, reason=without_places(run, known.journal, step.reason))
 
 
-def _messages(known: KnownVisit) -> str:
+def _messages(known: RecordedVisit) -> str:
     """What people and supervisors told a visit, each once."""
     record, heard = known.record, known.journal.heard
     if not heard:
@@ -211,7 +211,7 @@ def _messages(known: KnownVisit) -> str:
 
 def _context(run: Execution) -> dict[str, Any]:
     """The context as it is now: recorded values, large ones as references that say their digest."""
-    journal = look_back(run).directories[-1].journal
+    journal = read_history(run).directories[-1].journal
     last = journal.counted[-1].sequence if journal.counted else 0
     clean: dict[str, Any] = redacted_value(journal.values_at(last))
     return without_places(run, journal, clean)

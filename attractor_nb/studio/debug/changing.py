@@ -19,7 +19,7 @@ from attractor_nb.runtime.pins import check_can_stand_in, pin_of, read_outcome, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from attractor_nb.engine.debug_control import Debugging, Stand
+    from attractor_nb.engine.debug_control import Debugging, PausedWalk
     from attractor_nb.model.outcome import Outcome, StageStatus
     from attractor_nb.model.stop import Stop
 
@@ -60,7 +60,7 @@ class Stops:
             )
         return self._debugging
 
-    def _stand(self, branch: str | None, moment: str = "") -> Stand:
+    def _stand(self, branch: str | None, moment: str = "") -> PausedWalk:
         desk = self._live().desk
         with desk.lock:
             stands = list(desk.stands.values())

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, Unpack
 
 from attractor_nb.decisions.breakpoints import read_breakpoint
 from attractor_nb.decisions.overrides import is_of_the_engine, overrides_of
-from attractor_nb.engine.debug_control import DESK_SLICE_SECONDS, Debugging, Stand
+from attractor_nb.engine.debug_control import DESK_SLICE_SECONDS, Debugging, PausedWalk
 from attractor_nb.errors import AttractorError, OptionError, RunError
 from attractor_nb.handlers.codergen import task_of
 from attractor_nb.model.bounded_json import read_bounded_json
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.stop import Stop
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.handles.handle import Work
+    from attractor_nb.runtime.handles.handle import HandleJob
 
 
 # What a view asks of a run's debugger, as plain messages, and what it is answered.
@@ -327,7 +327,7 @@ class Debugger(Changing, Rerunning):
     3
     """
 
-    def __init__(self, run: Execution, debugging: Debugging | None, work: Work[Any]) -> None:
+    def __init__(self, run: Execution, debugging: Debugging | None, work: HandleJob[Any]) -> None:
         """Debug a run; ``debugging`` is None for one that was loaded, and ``work`` is what is behind it."""
         super().__init__(run, debugging)
         self._work = work
@@ -455,7 +455,7 @@ class Debugger(Changing, Rerunning):
             self._let_go(live, [stand])
         return self
 
-    def _let_go(self, live: Debugging, released: Sequence[Stand]) -> None:
+    def _let_go(self, live: Debugging, released: Sequence[PausedWalk]) -> None:
         live.desk.refresh()
         for stand in released:
             live.desk.let_go(stand)

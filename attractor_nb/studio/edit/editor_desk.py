@@ -115,7 +115,7 @@ def _field(thing: Attributed, name: str, row: AttributeSpec | None, own: Iterabl
     }
 
 
-class EditorDesk:
+class EditorRequests:
     """Does what a view asks of an editor, and says what it shows then. Knows no widget and no request."""
 
     def __init__(self, editor: Editor) -> None:

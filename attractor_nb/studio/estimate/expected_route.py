@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.hindsight.route_explanation import because
-from attractor_nb.decisions.routing import Seen, end_reason, next_step, read_status
+from attractor_nb.decisions.routing import ConditionOutcome, end_reason, next_step, read_status
 from attractor_nb.decisions.run_endings import never_visited, redirect_target, unsatisfied_gate
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
@@ -48,7 +48,7 @@ _UNSEEN_ATTRS: Final = frozenset({"label", "class", "comment", "retry_target", "
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class RerouteStep:
     """The place where a run would leave the way that it took."""
 
     node: str  #: The stage behind which it happens; empty when the run would begin elsewhere.
@@ -65,7 +65,7 @@ class Turn:
 class ExpectedRoute:
     """What a changed graph would have made of one run."""
 
-    turn: Turn | None  #: Where it would leave its way; None when it would go the same way, as far as it went.
+    turn: RerouteStep | None  #: Where it would leave its way; None when it would go the same way, as far as it went.
     assumed: tuple[str, ...]  #: Nodes that are not what they were, and whose recorded outcomes are taken all the same.
     steps: int  #: How many recorded stages were asked.
 
@@ -105,10 +105,10 @@ class _Walk:
         self.diamonds = diamonds_of(plan)
         self.assumed: dict[str, None] = {}
         self.steps = 0
-        self.turn: Turn | None = None
+        self.turn: RerouteStep | None = None
         self._resolve = resolve
         self._branches: dict[tuple[str, str], list[str]] = {}
-        self._at_end: tuple[StageEnd, str, Turn | None] | None = None
+        self._at_end: tuple[StageEnd, str, RerouteStep | None] | None = None
 
     def take(self, event: Event, values: Mapping[str, Any]) -> None:
         """Take what happened, and compare it with what would have."""
@@ -132,7 +132,7 @@ class _Walk:
         now, start = self.plan.start, event.start_node or self.plan.start
         if not event.restart_of and start != now:
             why = "it was the start"
-            self.turn = Turn("", 0, "", start, why, now, "it is the start now", self._known(now))
+            self.turn = RerouteStep("", 0, "", start, why, now, "it is the start now", self._known(now))
 
     def _note_change(self, node_id: str) -> None:
         """Remember a node whose recorded outcomes are taken although it is not what it was."""
@@ -185,7 +185,7 @@ class _Walk:
     def _is_exit(self, node_id: str) -> bool:
         return self.plan.nodes[node_id].is_exit
 
-    def _gates(self, event: StageEnd) -> tuple[str, Turn | None]:
+    def _gates(self, event: StageEnd) -> tuple[str, RerouteStep | None]:
         """What goal gates make of a run that comes to its end: it ends, fails, or goes back somewhere."""
         state = self.state
         gate = unsatisfied_gate(self.plan, state)
@@ -212,9 +212,9 @@ class _Walk:
             why = "no goal gate keeps it from ending any more"
             self.turn = turn or self._turn(event, event.next_node, why, "the run would end in success")
 
-    def _turn(self, event: StageEnd, now: str, why: str, known: str) -> Turn:
+    def _turn(self, event: StageEnd, now: str, why: str, known: str) -> RerouteStep:
         before_why = because(event.route, event.route_detail)
-        return Turn(event.name, event.visit, event.branch, event.next_node, before_why, now, why, known)
+        return RerouteStep(event.name, event.visit, event.branch, event.next_node, before_why, now, why, known)
 
     def _known(self, target: str) -> str:
         """How far it is known what comes behind a turn."""
@@ -224,7 +224,7 @@ class _Walk:
             return f"the run would end at {target}"
         return f"not known from {target} on"
 
-    def _known_behind(self, target: str, seen: Seen, lookup: Lookup) -> str:
+    def _known_behind(self, target: str, seen: ConditionOutcome, lookup: Lookup) -> str:
         """The same, through diamonds: they execute nothing, so where they lead is known."""
         for _ in range(MAX_DIAMONDS):
             planned = self.plan.nodes[target]
@@ -237,7 +237,7 @@ class _Walk:
         return f"not known from {target} on"
 
 
-def _refused(planned: PlannedNode, target: str, seen: Seen, lookup: Lookup) -> str:
+def _refused(planned: PlannedNode, target: str, seen: ConditionOutcome, lookup: Lookup) -> str:
     """Why the edge to where the run went is not taken any more."""
     edges = [edge for edge in planned.edges if edge.target == target]
     if not edges:

@@ -11,7 +11,7 @@ from attractor_nb.decisions.planning.plan import Plan, compile_plan
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.handles.recorded_state import StoredValues
-from attractor_nb.runtime.stored_execution import as_run, is_path
+from attractor_nb.runtime.stored_execution import is_path, resolve_run
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.studio.estimate.expected_route import ExpectedRoute, expect_route
 from attractor_nb.views.drawings.picture import Mark, Overlay
@@ -157,7 +157,7 @@ def _several(runs: Any) -> Iterable[Any]:
 
 def _verdict(plan: Plan, number: int, thing: object) -> Verdict:
     try:
-        run = as_run(thing, f"run {number}")
+        run = resolve_run(thing, f"run {number}")
         return Verdict(number, run.id, _ended(run), _expected_route(plan, run))
     except OptionError:
         raise

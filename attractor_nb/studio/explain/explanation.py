@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.hindsight.looping import Looping, explain_looping
+from attractor_nb.decisions.hindsight.looping import LoopReport, explain_looping
 from attractor_nb.errors import OptionError
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted
-from attractor_nb.runtime.past import look_back
+from attractor_nb.runtime.past import read_history
 from attractor_nb.studio.inspect.inspect_run import inspect_stage
 from attractor_nb.studio.inspect.inspection_view import reason_html, reason_text
 from attractor_nb.views.table import Column, Table, table_html, table_text
@@ -123,7 +123,7 @@ class PathExplanation:
 class LoopExplanation:
     """Why a node was visited as often as it was; ``statement`` is the shortest form."""
 
-    found: Looping  #: The node, its rounds, its retries, the ending and the statement.
+    found: LoopReport  #: The node, its rounds, its retries, the ending and the statement.
     mark: str = ""  #: What must be said of the run's result, or empty (ruling 48).
 
     @property
@@ -167,7 +167,7 @@ class LoopExplanation:
 
 def explain(run: Execution, node: str | None = None, visit: int | None = None) -> Explanation | PathExplanation:
     """Why one stage was reached and left as it was; without a node the whole path, a line for each stage."""
-    past = look_back(run)
+    past = read_history(run)
     if node is not None:
         return Explanation(inspect_stage(run, node, visit))
     if visit is not None:
@@ -196,7 +196,7 @@ def explain_loop(run: Execution, node: str, branch: str = "") -> LoopExplanation
     """
     if node not in run.graph.nodes:
         raise OptionError(f"there is no node {node!r}{did_you_mean(str(node), run.graph.nodes)}")
-    past = look_back(run)
+    past = read_history(run)
     if not branch:
         visits = [one.record for one in past.visits_of(node) if not one.is_set_aside]
         branch = visits[-1].branch if visits and all(one.branch for one in visits) else ""

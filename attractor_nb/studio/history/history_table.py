@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from attractor_nb.errors import OptionError
-from attractor_nb.model.states import NodeStatus, RunStatus, as_recorded, as_result, row_look, shown_status
+from attractor_nb.model.states import NodeStatus, RunStatus, as_result, recorded_status, row_look, shown_status
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.value_forms import parse_duration
 from attractor_nb.redaction import redacted
@@ -258,7 +258,7 @@ def _texts(row: RunSummary) -> tuple[str, ...]:
 
 
 def _read_statuses(value: object) -> tuple[str, ...]:
-    words = tuple(as_recorded(word) for word in _words("status", value))
+    words = tuple(recorded_status(word) for word in _words("status", value))
     for word in words:
         if word not in STATUSES:
             shown = sorted(map(shown_status, STATUSES))

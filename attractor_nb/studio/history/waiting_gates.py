@@ -10,7 +10,7 @@ from attractor_nb.decisions.log_history import open_questions
 from attractor_nb.engine.gates import Gate, question_of
 from attractor_nb.errors import NoSuchGate, RunError, StorageError
 from attractor_nb.model.vocabulary.value_forms import label_text
-from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere, can_be_answered
+from attractor_nb.runtime.answers_from_elsewhere import can_be_answered, deliver_answer
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.wired_run import runs_under_way
 from attractor_nb.storage.log.event_log import read_log
@@ -54,7 +54,7 @@ class WaitingGate:
         if self.owner is None:
             raise NoSuchGate(f"gate {self.gate} of {self.pipeline} waits in another place", hint=self.how)
         asked = self.event
-        answer_elsewhere(
+        deliver_answer(
             current_directory(self.logs_root),
             asked.question_id,
             choice,

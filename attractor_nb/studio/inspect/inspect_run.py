@@ -16,7 +16,7 @@ from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 from attractor_nb.runtime.execution import Execution, child_places, failures_of
-from attractor_nb.runtime.past import KnownVisit, Lookback, look_back
+from attractor_nb.runtime.past import RecordedVisit, RunHistory, read_history
 from attractor_nb.studio.inspect.inspection import MAX_TEXT, EdgeInspection, EdgeVerdict, StageInspection
 from attractor_nb.studio.inspect.stage_records import error_text, not_reached, read_stage, stage_from_view
 from attractor_nb.views.texts.prose import prose_of, shown_stage
@@ -52,7 +52,7 @@ def inspect_stage(
     run, node = _inner(run, node)
     spec = _node_of(run, node)
     try:
-        past = look_back(run)
+        past = read_history(run)
     except RunError as error:
         return replace(stage_from_view(run, spec, error), run=run, mark=run.mark)
     known = past.visits_of(node)
@@ -91,7 +91,7 @@ def inspect_item(
     return inspect_stage(child, name, None, attempt)
 
 
-def inspect_visit(run: Execution, past: Lookback, visit: KnownVisit) -> StageInspection:
+def inspect_visit(run: Execution, past: RunHistory, visit: RecordedVisit) -> StageInspection:
     """What is known of one visit, for who looks at all of them: of the context what it changed, and no other visit."""
     spec = _node_of(run, visit.record.node_id)
     return replace(read_stage(run, past, spec, (), visit, None, is_context_whole=False), run=run, mark=run.mark)
@@ -109,7 +109,7 @@ def inspect_edge(run: Execution, edge: str | int) -> EdgeInspection:
     state = run.view.edges.get(index)
     facts = _edge_facts(index, found, 0 if state is None else state.passes)
     try:
-        past = look_back(run)
+        past = read_history(run)
         verdicts = [
             EdgeVerdict(commit.visit, commit.branch, candidate, commit.next_node)
             for _, commit, reasons in past.explained()
@@ -144,7 +144,7 @@ def _node_of(run: Execution, node: str) -> Node:
     return found
 
 
-def _chosen(known: Sequence[KnownVisit], node: str, visit: int | None, branch: str) -> KnownVisit:
+def _chosen(known: Sequence[RecordedVisit], node: str, visit: int | None, branch: str) -> RecordedVisit:
     """The visit that was asked for: outside of branches, and not set aside, where there is a choice."""
     fitting = [one for one in known if not branch or one.record.branch == branch]
     if visit is not None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Node
     from attractor_nb.model.outcome import Usage
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.past import KnownVisit, Lookback
+    from attractor_nb.runtime.past import RecordedVisit, RunHistory
 
 MAX_READ: Final = 1024 * 1024
 """Bytes of a prompt, a response or an output that an inspection holds."""
@@ -56,10 +56,10 @@ _ORDER: Final = {"changed": 0, "added": 1, "removed": 2, "same": 3}
 
 def read_stage(
     run: Execution,
-    past: Lookback,
+    past: RunHistory,
     spec: Node,
-    known: Sequence[KnownVisit],
-    chosen: KnownVisit,
+    known: Sequence[RecordedVisit],
+    chosen: RecordedVisit,
     attempt: int | None,
     *,
     is_context_whole: bool = True,
@@ -181,7 +181,7 @@ def _cached(directory: Path, root: Path, record: VisitRecord, problems: list[str
     return words or ("cached" if commit is not None and commit.is_cached else "")
 
 
-def _by_hand(chosen: KnownVisit) -> tuple[str, ...]:
+def _by_hand(chosen: RecordedVisit) -> tuple[str, ...]:
     """What a debugger changed of a visit, a line each."""
     record = chosen.record
     last = record.attempts[-1].ended
@@ -197,7 +197,7 @@ def _by_hand(chosen: KnownVisit) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _messages(chosen: KnownVisit, tried: AttemptRecord, *, is_live: bool) -> tuple[MessageLine, ...]:
+def _messages(chosen: RecordedVisit, tried: AttemptRecord, *, is_live: bool) -> tuple[MessageLine, ...]:
     """What an attempt was told, in order."""
     record = chosen.record
     heard = chosen.journal.heard.get((record.branch, record.node_id, record.number, tried.number), {})
@@ -205,7 +205,7 @@ def _messages(chosen: KnownVisit, tried: AttemptRecord, *, is_live: bool) -> tup
     return tuple(MessageLine(one.text, one.given_by, one.reach or missed) for one in heard.values())
 
 
-def visit_line(one: KnownVisit, run: Execution) -> VisitLine:
+def visit_line(one: RecordedVisit, run: Execution) -> VisitLine:
     """A visit in the list of its node's."""
     record = one.record
     is_live = not run.is_done and not one.is_set_aside
@@ -235,7 +235,7 @@ def _attempt_status(one: AttemptRecord, record: VisitRecord, *, is_live: bool) -
     return "running" if is_live and one is record.attempts[-1] else "cut off"
 
 
-def _context(chosen: KnownVisit, *, is_whole: bool) -> tuple[tuple[ContextChange, ...], list[str]]:
+def _context(chosen: RecordedVisit, *, is_whole: bool) -> tuple[tuple[ContextChange, ...], list[str]]:
     """Each key around the visit, changed ones first; and what could not be read."""
     journal, record, problems = chosen.journal, chosen.record, list[str]()
     before = journal.context_before(record)
@@ -259,7 +259,7 @@ def _context(chosen: KnownVisit, *, is_whole: bool) -> tuple[tuple[ContextChange
     return tuple(sorted(found, key=lambda one: (_ORDER[one.change], one.key))), problems
 
 
-def _items(spec: Node, chosen: KnownVisit, problems: list[str], *, is_live: bool) -> tuple[ItemLine, ...]:
+def _items(spec: Node, chosen: RecordedVisit, problems: list[str], *, is_live: bool) -> tuple[ItemLine, ...]:
     """The items of a visit: those of its list, with what the log says of their runs."""
     record = chosen.record
     before, key = chosen.journal.context_before(record), list_key(spec.get(FOR_EACH, str, ""))
@@ -284,7 +284,7 @@ def _items(spec: Node, chosen: KnownVisit, problems: list[str], *, is_live: bool
     return tuple(lines[index] for index in sorted(lines))
 
 
-def _whole(recorded: Any, chosen: KnownVisit, problems: list[str]) -> Any:
+def _whole(recorded: Any, chosen: RecordedVisit, problems: list[str]) -> Any:
     """A value as it was, read where the record only refers to it; what cannot be read is a problem."""
     if not is_reference(recorded):
         return recorded

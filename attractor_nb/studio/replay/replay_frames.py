@@ -28,7 +28,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
-from attractor_nb.runtime.past import look_back
+from attractor_nb.runtime.past import read_history
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.drawing import MARK_PATHS
@@ -312,7 +312,7 @@ def _picture(graph: Graph, view: RunView) -> str:
 
 def replay_run(run: Execution) -> Replay:
     """The replay of a run: live as far as it has come, ended, or loaded."""
-    directories = look_back(run).directories
+    directories = read_history(run).directories
     return Replay(run, [event for each in directories for event in _with_children(each.root, each.events)])
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from markupsafe import Markup
 
-from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
+from attractor_nb.decisions.replays.cache_keys import RunPaths
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.extras import install_command, missing_packages
 from attractor_nb.model.states import NodeStatus, row_look
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.runtime.past import look_back
+from attractor_nb.runtime.past import read_history
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.user_files import write_bytes, write_file
 from attractor_nb.studio.inspect.inspect_run import inspect_visit
@@ -85,7 +85,7 @@ def run_page(run: Execution) -> str:
 def fitting_values(run: Execution) -> tuple[dict[str, Any], list[str]]:
     """The values of the page, cut until they fit, and what was cut in words."""
     replay: dict[str, Any] = replay_run(run).values()
-    place = PlaceOfCall("", (str(run.logs_root), str(run.logs_root.absolute())))  # its id stays
+    place = RunPaths("", (str(run.logs_root), str(run.logs_root.absolute())))  # its id stays
     replay = redacted_value(place.without_in(replay))
     visits, stages = _stages(run)
     visits, stages = redacted_value(place.without_in(visits)), redacted_value(place.without_in(stages))
@@ -153,7 +153,7 @@ def _stages(run: Execution) -> tuple[dict[str, Any], dict[str, Any]]:
     Of the context a visit has what it changed, for the frames have the whole; and of the other visits of its node
     it has nothing, for they are the same in each.
     """
-    past = look_back(run)
+    past = read_history(run)
     visits: dict[str, Any] = {}
     stages: dict[str, Any] = {}
     for known in past.visits:

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.collector import paused_collector
+from attractor_nb.collector import gc_paused
 from attractor_nb.decisions.fan_outs.branch_policies import Join, joins_of
 from attractor_nb.errors import OptionError
 from attractor_nb.model.child import CHILD_SEPARATOR
@@ -77,7 +77,7 @@ def render_svg(
         raise OptionError(f'unknown theme "{theme}"', hint='use "auto", "light" or "dark"')
     view = RunView(nodes=dict(states or {}), edges=dict(edges or {}), children=dict(children or {}))
     errors = [found for found in diagnostics if found.is_error]
-    with paused_collector(_CHARS_OF_A_NODE * len(graph.nodes)):
+    with gc_paused(_CHARS_OF_A_NODE * len(graph.nodes)):
         frame = _framed(graph, view, errors, "", overlay, is_whole=is_whole)
     return str(
         sheet(

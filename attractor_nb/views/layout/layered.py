@@ -16,7 +16,7 @@ from math import hypot
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.views.layout.layers import Layered, layer_scene, order_layers
-from attractor_nb.views.layout.rows import RUN, Gap, Strip, gaps_between_layers, row_breaks, with_turns
+from attractor_nb.views.layout.rows import RUN, Gap, RowStrip, gaps_between_layers, row_breaks, with_turns
 from attractor_nb.views.layout.skeleton import (
     Cubic,
     Point,
@@ -153,10 +153,10 @@ class _Drawing(Places):
     def _row(self, vertex: int) -> int:
         return self.row_of_rank[self.layered.ranks[vertex]]
 
-    def _strip(self, courses: Mapping[int, list[Course]]) -> Strip:
+    def _strip(self, courses: Mapping[int, list[EdgeRoute]]) -> RowStrip:
         """What a flow that is broken into rows is before it is broken."""
         if not self.turns:
-            return Strip([0.0], [0.0], [0.0], [])
+            return RowStrip([0.0], [0.0], [0.0], [])
         lows, highs = [_FAR] * (len(self.turns) + 1), [-_FAR] * (len(self.turns) + 1)
         for rank, layer in enumerate(self.layered.layers):
             row = self.row_of_rank[rank]
@@ -170,9 +170,9 @@ class _Drawing(Places):
                 across = [point[0] for cubic in piece.path for point in cubic]
                 lows[row], highs[row] = min(lows[row], *across), max(highs[row], *across)
         begins = [self.tops[0], *(self.tops[rank + 1] for rank in self.turns)]
-        return Strip(begins, lows, highs, [len(self.layered.layers[rank]) for rank in self.turns])
+        return RowStrip(begins, lows, highs, [len(self.layered.layers[rank]) for rank in self.turns])
 
-    def _whole_route(self, position: int, pieces: Sequence[Course], strip: Strip) -> list[Cubic]:
+    def _whole_route(self, position: int, pieces: Sequence[EdgeRoute], strip: RowStrip) -> list[Cubic]:
         """The way of a link over all its rows, moved to where they are."""
         if not self.turns:
             return pieces[0].path
@@ -198,7 +198,7 @@ class _Drawing(Places):
             case Direction.LEFT:
                 return lambda p: (end - p[1], p[0])
 
-    def _courses(self) -> dict[int, list[Course]]:
+    def _courses(self) -> dict[int, list[EdgeRoute]]:
         """The way of each link between two boxes, from upper to lower; in each row a piece."""
         sides = self._sides()
         ports = {
@@ -206,7 +206,7 @@ class _Drawing(Places):
             for (box, _), positions in sides.items()
             for position, place in zip(positions, self._ports(box, positions), strict=True)
         }
-        courses: dict[int, list[Course]] = {}
+        courses: dict[int, list[EdgeRoute]] = {}
         for position, chain in enumerate(self.layered.chains):
             if chain:
                 start, end = ports[position, chain[0]], ports[position, chain[-1]]
@@ -219,15 +219,15 @@ class _Drawing(Places):
             keep_apart([courses[position][0 if is_below else -1] for position in positions])
         return courses
 
-    def _pieces(self, position: int, start: Point, end: Point) -> list[Course]:
+    def _pieces(self, position: int, start: Point, end: Point) -> list[EdgeRoute]:
         """The way of a link in pieces, from turn to turn; before and behind a turn it runs straight."""
-        pieces: list[Course] = []
-        doors: list[Door] = []
+        pieces: list[EdgeRoute] = []
+        doors: list[RouteGap] = []
         for vertex in self.layered.chains[position]:
             if self.layered.ranks[vertex] in self.turn_ranks:
                 place, along = self.across[vertex], self._middle(vertex)
-                pieces.append(course(start, [*doors, Door(along - RUN, place, place)], (place, along)))
-                start, doors = (place, along), [Door(along + RUN, place, place)]
+                pieces.append(course(start, [*doors, RouteGap(along - RUN, place, place)], (place, along)))
+                start, doors = (place, along), [RouteGap(along + RUN, place, place)]
             else:
                 doors += self._doors(position, vertex)
         return [*pieces, course(start, doors, end)]
@@ -261,7 +261,7 @@ class _Drawing(Places):
             gap = min(gap, room / 2 / max(1.0, middle, count - 1 - middle))
         return [centre + (place - middle) * gap for place in range(count)]
 
-    def _doors(self, position: int, vertex: int) -> list[Door]:
+    def _doors(self, position: int, vertex: int) -> list[RouteGap]:
         """What a link has to pass in the layer of one of its vertices.
 
         It leaves the layer of its upper box and comes into that of its lower one beside what is taller than
@@ -281,22 +281,25 @@ class _Drawing(Places):
             half, slack = self.extents[vertex][2] / 2, 0.0
         else:
             half, slack = 0.0, min(_SLACK, self.extents[vertex][0] / 3)
-        doors = [Door(along, place - slack, place + slack) for along in {middle - half, middle + half}]
+        doors = [RouteGap(along, place - slack, place + slack) for along in {middle - half, middle + half}]
         return sorted([*rims, *doors])
 
-    def _rims(self, vertex: int) -> list[Door]:
+    def _rims(self, vertex: int) -> list[RouteGap]:
         """Where a layer begins and ends for a line; it gives way further to what others pass before it."""
         rank = self.layered.ranks[vertex]
-        doors: list[Door] = []
+        doors: list[RouteGap] = []
         low, lines_before = self.free[vertex][0]
         high, lines_behind = self.free[vertex][1]
         before, behind = (min(number, 3) * _FAN for number in (lines_before, lines_behind))
         if before == behind and (low, high) != (-_FAR, _FAR):
-            return [Door(self.tops[rank] - before, low, high), Door(self.bottoms[rank] + before, low, high)]
+            return [RouteGap(self.tops[rank] - before, low, high), RouteGap(self.bottoms[rank] + before, low, high)]
         if low > -_FAR:
-            doors += (Door(self.tops[rank] - before, low, _FAR), Door(self.bottoms[rank] + before, low, _FAR))
+            doors += (RouteGap(self.tops[rank] - before, low, _FAR), RouteGap(self.bottoms[rank] + before, low, _FAR))
         if high < _FAR:
-            doors += (Door(self.tops[rank] - behind, -_FAR, high), Door(self.bottoms[rank] + behind, -_FAR, high))
+            doors += (
+                RouteGap(self.tops[rank] - behind, -_FAR, high),
+                RouteGap(self.bottoms[rank] + behind, -_FAR, high),
+            )
         return sorted(doors)
 
     def _rim(self, box: int, place: float, *, is_below: bool) -> float:
@@ -363,7 +366,7 @@ _FLAT: Final = 2.6
 """Steps across for each step along: up to the one an edge is a wave, from the other on a straight line."""
 
 
-class Door(NamedTuple):
+class RouteGap(NamedTuple):
     """Between ``low`` and ``high`` across the flow, at one place along it."""
 
     along: float
@@ -372,7 +375,7 @@ class Door(NamedTuple):
 
 
 @dataclass(slots=True)
-class Course:
+class EdgeRoute:
     """The way of an edge from its upper box down to the lower one."""
 
     points: list[Point]  #: The corners of the taut way.
@@ -385,19 +388,19 @@ class Course:
             self.path, self.is_curved = _rounded(_widened(self.points)), False
 
 
-def course(start: Point, doors: Sequence[Door], end: Point) -> Course:
+def course(start: Point, doors: Sequence[RouteGap], end: Point) -> EdgeRoute:
     """The smooth way from one point down to another through doors, which lie in this order between them."""
     if not doors:
-        return Course([start, end], [_wave(start, end)])
+        return EdgeRoute([start, end], [_wave(start, end)])
     points = _string(start, doors, end)
     if len(points) > 2 and not _is_flat(points):
         path = _curved(points)
         if _passes(path, doors):
-            return Course(points, path, is_curved=True)
-    return Course(points, _rounded(_widened(points)))
+            return EdgeRoute(points, path, is_curved=True)
+    return EdgeRoute(points, _rounded(_widened(points)))
 
 
-def keep_apart(courses: Sequence[Course]) -> None:
+def keep_apart(courses: Sequence[EdgeRoute]) -> None:
     """Pull those taut that cross the next one by their curves; all begin, or end, at one side of a box."""
     if not any(one.is_curved for one in courses):
         return
@@ -431,9 +434,9 @@ def _samples(path: Sequence[Cubic], count: int) -> list[Point]:
     return [path[0][0], *(point for cubic in path for point in points_at(cubic, count))]
 
 
-def _string(start: Point, doors: Sequence[Door], end: Point) -> list[Point]:
+def _string(start: Point, doors: Sequence[RouteGap], end: Point) -> list[Point]:
     """The corners of the shortest way, its ends included: a funnel that narrows door by door."""
-    ahead = [*doors, Door(end[1], end[0], end[0])]
+    ahead = [*doors, RouteGap(end[1], end[0], end[0])]
     points = [start]
     number = 0
     while number < len(ahead):
@@ -518,7 +521,7 @@ def _handle(start: Point, end: Point, direction: Point) -> float:
     )
 
 
-def _passes(path: Sequence[Cubic], doors: Sequence[Door]) -> bool:
+def _passes(path: Sequence[Cubic], doors: Sequence[RouteGap]) -> bool:
     """Whether a way down leads through all doors, but for a hair's breadth."""
     points = _samples(path, 6)
     number = 0

@@ -203,7 +203,7 @@ def _with_turns_between(chain: list[int], turn_of: dict[tuple[int, int], int]) -
 
 
 @dataclass(frozen=True)
-class Strip:
+class RowStrip:
     """What is known of a broken flow while it is still one strip."""
 
     begins: Sequence[float]  #: Where the first layer of each row begins along the flow.
