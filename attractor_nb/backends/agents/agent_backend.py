@@ -263,7 +263,7 @@ class AgentBackend:
     async def _turn(
         self, node: Node, prompt: str, scope: StageScope | None, saved: SavedSession
     ) -> tuple[Response, SavedSession]:
-        """Have the agent answer once: its last message, and the session as it is then; without an id if it told none."""
+        """Have the agent answer once: its last message, and the session afterwards; without an id if it told none."""
         call = self._call(node, prompt, scope, saved.session)
         listener = self._listener(scope)
         usage, finish, error = None, "", "it was cut off"

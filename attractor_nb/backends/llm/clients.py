@@ -258,7 +258,7 @@ def _openai(target: Target, address: str, key: str, http: httpx2.AsyncClient) ->
 
 
 async def _bounded(response: httpx2.Response) -> None:
-    """Have a response end when it is longer than any answer may be, read as OpenAI streams it, and no page for people."""
+    """End a response that is too long for an answer, is not read as OpenAI streams it, or is a page for people."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if response.is_success and kind in _PAGES:
         raise CallFailed(no_interface(str(response.request.url), kind))
@@ -311,9 +311,9 @@ class _Chat(httpx2.AsyncByteStream):
 # Chat completions as OpenAI streams them, made from what other servers send in their place.
 #
 # Servers that speak the interface loosely ignore ``stream=true`` and answer with one completion or with a JSON object a
-# line, send a whole ``message`` where an event has a ``delta``, number parallel tool calls all with 0, count tokens with
-# null, -1 or 10^30, or report a failure in a line of its own under status 200. Clients see nothing in any of these, or
-# lose what the server said.
+# line, send a whole ``message`` where an event has a ``delta``, number parallel tool calls all with 0, count tokens
+# with null, -1 or 10^30, or report a failure in a line of its own under status 200. Clients see nothing in any of
+# these, or lose what the server said.
 
 _DATA, _ERROR, _END = b"data:", b"error:", b"data: [DONE]\n\n"
 _LOOSE: Final = re.compile(rb'"message"|"tool_calls"|"usage"\s*:\s*\{')

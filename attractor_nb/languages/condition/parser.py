@@ -199,7 +199,8 @@ def mend_condition(text: str) -> str | None:
 
 # What a condition means: whether it holds, and why (spec 10.3-10.5, rulings 11, 50).
 #
-# Values are data: a literal is compared with what they mean (ruling 50), and they are never read as part of a condition.
+# Values are data: a literal is compared with what they mean (ruling 50), and they are never read as part of a
+# condition.
 
 Lookup = Callable[[str], object]
 """Gives a context value by key, None when it is missing."""
