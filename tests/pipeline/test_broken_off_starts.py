@@ -11,7 +11,7 @@ import pytest
 
 from attractor_nb import FunctionBackend, Pipeline
 from attractor_nb.errors import RunInterrupted
-from attractor_nb.runtime.handles.handle import Handle, HostedTask, RunStopped, Work, live_jobs, new_job
+from attractor_nb.runtime.handles.handle import Handle, HostedTask, RunStopped, HandleJob, live_jobs, new_job
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.testing import ScriptedBackend
 
@@ -276,7 +276,7 @@ def test_an_interrupt_in_the_moment_in_which_the_handle_is_given_stops_the_run(m
 @pytest.mark.parametrize("wait", [Handle.result, Handle._stop_for_nobody], ids=["result", "nobody"])
 def test_a_handle_on_work_that_was_given_up_before_it_began_says_so(wait):
     """A widget may have the handle of a map whose start is broken off behind it."""
-    work = Work("the map")
+    work = HandleJob("the map")
     handle = Handle(work)
     work.job = new_job("thread", "a map")
     work.job.future.cancel()

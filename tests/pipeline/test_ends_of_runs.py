@@ -12,7 +12,7 @@ from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.spec_names import run_pipeline
-from attractor_nb.runtime.handles.handle import HostedTask, Work
+from attractor_nb.runtime.handles.handle import HostedTask, HandleJob
 from attractor_nb.runtime.handles.run_result import FollowedRun
 
 LIMIT_SECONDS = 60
@@ -52,7 +52,7 @@ def test_a_run_that_ends_in_a_timeout_error_of_its_own_can_be_waited_for(tmp_pat
     loop = asyncio.new_event_loop()
     job = HostedTask(loop)
     job.future.set_exception(TimeoutError("no answer"))
-    work = Work("run r")
+    work = HandleJob("run r")
     run = Run(pipeline_with(), "r", tmp_path, lambda node_id, name: None, work=work, followed=FollowedRun())
     work.job = job
     loop.close()
