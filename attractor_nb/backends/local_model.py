@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.decisions.answers.response_schemas import native_schema
+from attractor_nb.decisions.response_schemas import native_schema
 from attractor_nb.errors import AttractorError, OptionError, RetryableError, TerminalError
 from attractor_nb.extras import install_command, missing_packages
 from attractor_nb.model.bounded_json import read_bounded_json

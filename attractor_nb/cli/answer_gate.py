@@ -14,7 +14,7 @@ from attractor_nb.account import signed_here
 from attractor_nb.cli.option_choices import ANSWERED_BY, GivenAnswer
 from attractor_nb.cli.reporting import ExitCode, print_json
 from attractor_nb.cli.run_summary import resume_command, shown_path
-from attractor_nb.decisions.answers.gate_choices import check_answer
+from attractor_nb.decisions.gate_choices import check_answer
 from attractor_nb.decisions.log_history import interviews_under_way, open_questions
 from attractor_nb.engine.gates import already_answered, check_texts, given_answer, node_of, question_of
 from attractor_nb.engine.time_limits import SystemClock

@@ -26,7 +26,7 @@ from attractor_nb.cli.run_summary import (
 )
 from attractor_nb.cli.source_inputs import read_params, read_pipeline, read_prompt
 from attractor_nb.cli.tones import Tone
-from attractor_nb.decisions.answers.gate_choices import form_words
+from attractor_nb.decisions.gate_choices import form_words
 from attractor_nb.decisions.log_history import open_questions
 from attractor_nb.decisions.planning.executable_surface import Command, ExecutableSurface, executable_surface
 from attractor_nb.decisions.planning.model_choices import is_model_asked
@@ -307,7 +307,7 @@ def _questions(logs_root: Path) -> list[str]:
     waiting = open_questions(read_log(logs_root).events).values()
     if not waiting:
         return []
-    from attractor_nb.cli.watching.run_watched import question_lines  # noqa: PLC0415 - few runs stop at a gate
+    from attractor_nb.cli.run_watched import question_lines  # noqa: PLC0415 - few runs stop at a gate
 
     lines = (question_lines(asked, answer_command(logs_root, asked.stage)) for asked in waiting)
     return [*(line for shown in lines for line in shown), ""]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from attractor_nb.decisions.fan_outs.branch_policies import FAN_IN_TYPE
+from attractor_nb.decisions.branch_policies import FAN_IN_TYPE
 from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
-from attractor_nb.decisions.preambles.preamble import beginning_of, build_preamble
-from attractor_nb.decisions.preambles.preamble_page import PreamblePast, StageSummary
+from attractor_nb.decisions.preamble import beginning_of, build_preamble
+from attractor_nb.decisions.preamble_page import PreamblePast, StageSummary
 from attractor_nb.model.branch import parts_of
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.limits.bounds import BoundReached
+    from attractor_nb.decisions.bounds import BoundReached
     from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.model.events import Event, StageEnd, StageStarted
     from attractor_nb.model.outcome import Outcome, Usage

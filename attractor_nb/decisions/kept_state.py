@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from attractor_nb.decisions.notes import Note
-from attractor_nb.decisions.preambles.preamble_page import StageSummary
+from attractor_nb.decisions.preamble_page import StageSummary
 from attractor_nb.decisions.routing import ConditionOutcome
 from attractor_nb.decisions.run_state import BranchState, BranchStates, InFlight, LastFailure, RunState
 from attractor_nb.model.events import ParallelBranchCompleted

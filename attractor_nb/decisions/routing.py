@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import replace
 
-from attractor_nb.decisions.fan_outs.branch_policies import IGNORE, WAIT_ALL
+from attractor_nb.decisions.branch_policies import IGNORE, WAIT_ALL
 from attractor_nb.languages.condition.parser import Lookup, evaluate_condition, explain_condition, value_at_key
 from attractor_nb.model.branch import branch_path, parts_of
 from attractor_nb.model.outcome import Outcome, StageStatus

@@ -15,7 +15,7 @@ from msgspec import structs
 from attractor_nb.decisions.fidelity import entry_name
 from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.decisions.notes import OBSERVED, Note, with_note
-from attractor_nb.decisions.preambles.preamble_page import BRANCHES_KEY, TOOL_ERRORS_KEY, TOOL_OUTPUT_KEY, StageSummary
+from attractor_nb.decisions.preamble_page import BRANCHES_KEY, TOOL_ERRORS_KEY, TOOL_OUTPUT_KEY, StageSummary
 from attractor_nb.decisions.routing import ConditionOutcome, condition_outcome
 from attractor_nb.model.branch import branch_path, enclosing
 from attractor_nb.model.carried_state import SurvivingTotals

@@ -16,16 +16,8 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from attractor_nb.context import check_values
+from attractor_nb.decisions.bounds import Account, BoundReached, Claim, Reservations, RunBounds, RunPosition, used_up
 from attractor_nb.decisions.commits import COST_KEY, checked_outcome, with_declared_cost, with_observed
-from attractor_nb.decisions.limits.bounds import (
-    Account,
-    BoundReached,
-    Claim,
-    Reservations,
-    RunBounds,
-    RunPosition,
-    used_up,
-)
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.errors import BudgetReached, ContextValueError, StatusFileError, TerminalError
 from attractor_nb.model.events import Event, ModelCallEnded
@@ -192,7 +184,7 @@ def _spent(call: ModelCallEnded) -> Usage | None:
 
 # What those who share a bound on money or tokens have left: they wait here until there is room (ruling 18).
 #
-# What may be granted is decided in ``decisions/limits/bounds.py``. There are funds only where there is
+# What may be granted is decided in ``decisions/bounds.py``. There are funds only where there is
 # a bound.
 
 

@@ -55,7 +55,7 @@ from attractor_nb.storage.stages.status_file import StatusText
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from attractor_nb.decisions.limits.bounds import RunBounds
+    from attractor_nb.decisions.bounds import RunBounds
     from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.model.question import Question

@@ -1,7 +1,7 @@
 """A fan-out (spec 4.8; ruling 22): its branches run side by side, and its policies say what that comes to.
 
 How a branch is walked is the engine's business (``stage.Branches``); what the results mean is decided
-in ``decisions/fan_outs/branch_policies.py``. Here they meet, and the results go into the context before anybody judges
+in ``decisions/branch_policies.py``. Here they meet, and the results go into the context before anybody judges
 them.
 """
 
@@ -13,9 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.answers.response_schemas import complaint_about
-from attractor_nb.decisions.fan_outs.branch_policies import JoinProgress, judged, kept, policy_of
-from attractor_nb.decisions.fan_outs.fan_in_choice import (
+from attractor_nb.decisions.branch_policies import JoinProgress, judged, kept, policy_of
+from attractor_nb.decisions.fan_in_choice import (
     MERGE_NONE,
     MERGES,
     NO_RESULTS,
@@ -31,6 +30,7 @@ from attractor_nb.decisions.fan_outs.fan_in_choice import (
     winner_updates,
 )
 from attractor_nb.decisions.replays.cache_keys import context_inputs
+from attractor_nb.decisions.response_schemas import complaint_about
 from attractor_nb.errors import OptionError
 from attractor_nb.handlers.codergen import (
     TRUNCATED,
@@ -100,7 +100,7 @@ def _tell(context: Context, handed_on: Iterable[BranchResult], results: Iterable
 
 # A fan-in (spec 4.9; ruling 22): chooses the best of the branches that went before, by rule or by a model.
 #
-# What counts as an answer and what a branch hands on is decided in ``decisions/fan_outs/fan_in_choice.py``.
+# What counts as an answer and what a branch hands on is decided in ``decisions/fan_in_choice.py``.
 
 ASKED_AT_MOST = 2
 """An answer that is none is asked for once more; then the rule decides."""

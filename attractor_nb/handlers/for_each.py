@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.fan_outs.branch_policies import (
+from attractor_nb.decisions.branch_policies import (
     FIRST_SUCCESS,
     ITEMS,
     WAIT_ALL,

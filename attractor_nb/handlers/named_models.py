@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.decisions.answers.gate_choices import form_of
-from attractor_nb.decisions.answers.response_schemas import MAX_COMPLAINT_CHARACTERS, is_schema_name
+from attractor_nb.decisions.gate_choices import form_of
+from attractor_nb.decisions.response_schemas import MAX_COMPLAINT_CHARACTERS, is_schema_name
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.model.question import Form
 from attractor_nb.model.texts import did_you_mean

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from attractor_nb.calling import call
-from attractor_nb.decisions.answers.gate_choices import (
+from attractor_nb.decisions.gate_choices import (
     YES_OR_NO,
     GateChoice,
     answer_problem,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.answers.gate_choices import check_answer
+from attractor_nb.decisions.gate_choices import check_answer
 from attractor_nb.errors import AnswerRefused
 from attractor_nb.interviewers.terminal_input import AskField, LineInput, field_prompt, fill_in
 from attractor_nb.interviewers.unattended import SequentialInterviewer, answer_within

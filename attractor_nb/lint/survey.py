@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from attractor_nb.decisions.fan_outs.branch_policies import Join, joins_of, walked
+from attractor_nb.decisions.branch_policies import Join, joins_of, walked
 from attractor_nb.decisions.planning.model_choices import ModelChoice, model_choice, nodes_that_ask
 from attractor_nb.decisions.planning.plan import find_cycles
 from attractor_nb.errors import ConditionSyntaxError, StylesheetSyntaxError

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from attractor_nb.decisions.limits.bounds import bounds_of
+from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.planning.recorded_choices import recorded_choices
 from attractor_nb.errors import GraphChanged, InputsChanged, NoSuchRow, OptionError, RunInterrupted
 from attractor_nb.interviewers import DeferredInterviewer, resolve_interviewer
@@ -20,9 +20,9 @@ from attractor_nb.maps.stored_map import RowCheck, check_outputs
 from attractor_nb.model.states import recorded_status
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.begin import Injected, backend_facts, describe_backend, first_marks, seams_of
+from attractor_nb.runtime.chosen_plugs import Recording, answering_backend, shipping_of, with_cassette
 from attractor_nb.runtime.handles.handle import Handle, HandleJob, check_host, new_job
 from attractor_nb.runtime.handles.presenters import present
-from attractor_nb.runtime.plugs.chosen_plugs import Recording, answering_backend, shipping_of, with_cassette
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
 from attractor_nb.runtime.prepare.known_secrets import stored_source
 from attractor_nb.runtime.prepare.trust import check_trust, note_run

@@ -21,7 +21,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.stored_execution import load_execution
 from attractor_nb.storage.files.user_files import write_file
-from attractor_nb.studio.share.export_page import run_page
+from attractor_nb.studio.export_page import run_page
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.frontend import table_page

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.calling import call
 from attractor_nb.context import Context
-from attractor_nb.decisions.limits.bounds import (
-    MAP_BOUNDS,
-    Account,
-    MapBounds,
-    map_bounds_of,
-    rows_used_up,
-    spent_by_rows,
-)
+from attractor_nb.decisions.bounds import MAP_BOUNDS, Account, MapBounds, map_bounds_of, rows_used_up, spent_by_rows
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.attempt_spending import Funds
 from attractor_nb.engine.runner import closed
@@ -34,14 +27,14 @@ from attractor_nb.model.shortage import is_shortage
 from attractor_nb.model.states import recorded_status
 from attractor_nb.protocols import BackendLifetime, CodergenBackend, EventSink
 from attractor_nb.runtime.prepare.run_options import MapOptions, RunOptions, as_list, as_path, check_names, drop_unset
-from attractor_nb.storage.run_lists.listing import summarize
+from attractor_nb.storage.run_listing import summarize
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.maps.map_view import MapView
+    from attractor_nb.runtime.chosen_plugs import Recording
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.runtime.plugs.chosen_plugs import Recording
     from attractor_nb.sessions import SessionRecorder
     from attractor_nb.storage.map_directory import MapDirectory
     from attractor_nb.workers.shipping import Shipping

@@ -19,7 +19,7 @@ import msgspec
 
 from attractor_nb.backends import resolve_backend
 from attractor_nb.decisions.ambiguity import MAX_LOST_WORKERS
-from attractor_nb.decisions.limits.bounds import MAP_BOUNDS
+from attractor_nb.decisions.bounds import MAP_BOUNDS
 from attractor_nb.engine.time_limits import SystemRandomness
 from attractor_nb.errors import AttractorError, OptionError, RunLocked, RunNotFound, StorageError, WorkerLost
 from attractor_nb.logs import own_logger
@@ -31,7 +31,7 @@ from attractor_nb.model.vocabulary.value_forms import named_value
 from attractor_nb.processes import CommandOutput, LocalProcesses
 from attractor_nb.redaction import holds_secret, redacted
 from attractor_nb.runtime.begin import Injected, RunStart, begin, seams_of
-from attractor_nb.runtime.plugs.chosen_plugs import SharedByParent, backend_name
+from attractor_nb.runtime.chosen_plugs import SharedByParent, backend_name
 from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions, read_options
 from attractor_nb.runtime.resume import continue_run, rewind_of_failure
 from attractor_nb.runtime.stored_execution import load_execution

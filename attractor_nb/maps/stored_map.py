@@ -20,8 +20,8 @@ from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs, registered_inputs
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.map_directory import read_inputs, read_map
-from attractor_nb.storage.run_lists.listing import HALF_WRITTEN, UNREADABLE, RunSummary
-from attractor_nb.storage.run_lists.run_index import list_runs
+from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.run_listing import HALF_WRITTEN, UNREADABLE, RunSummary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.runs import RunTable
     from attractor_nb.studio.compare.compare_runs import Comparison
     from attractor_nb.studio.inspect.inspection import StageInspection
-    from attractor_nb.studio.replay.replay_frames import Replay
+    from attractor_nb.studio.replay_frames import Replay
     from attractor_nb.studio.timeline.run_timeline import RunTimeline
 
 MOST_VIEWS: Final = 16

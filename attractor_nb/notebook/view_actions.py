@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.run import Run
-    from attractor_nb.studio.debug.debugger import Debugger
-    from attractor_nb.studio.replay.replay_frames import Replay
+    from attractor_nb.studio.debugger import Debugger
+    from attractor_nb.studio.replay_frames import Replay
     from attractor_nb.views.state import RunView
 
 

@@ -152,7 +152,7 @@ class Previewing(Definition):
             theme: ``light`` or ``dark``.
             scale: Pixels for each unit of the drawing.
         """
-        from attractor_nb.studio.share.export_page import write_png  # noqa: PLC0415 - as above
+        from attractor_nb.studio.export_page import write_png  # noqa: PLC0415 - as above
 
         return write_png(self.to_svg(), path, theme=theme, scale=scale)
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.instruction import InstructionReceipt
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.studio.debug.debugger import Debugger
-    from attractor_nb.studio.explain.explanation import Explanation, LoopExplanation, PathExplanation
+    from attractor_nb.studio.debugger import Debugger
+    from attractor_nb.studio.explanation import Explanation, LoopExplanation, PathExplanation
     from attractor_nb.studio.inspect.inspection import EdgeInspection, StageInspection
-    from attractor_nb.studio.replay.replay_frames import Replay
+    from attractor_nb.studio.replay_frames import Replay
     from attractor_nb.studio.timeline.heat_view import HeatMap
     from attractor_nb.studio.timeline.run_timeline import RunTimeline
 
@@ -65,7 +65,7 @@ class RunPast(Execution):
             node: The node; the whole path by default.
             visit: Which of its visits, by number; the latest by default.
         """
-        from attractor_nb.studio.explain.explanation import explain  # noqa: PLC0415 - as above
+        from attractor_nb.studio.explanation import explain  # noqa: PLC0415 - as above
 
         return explain(self, node, visit)
 
@@ -76,20 +76,20 @@ class RunPast(Execution):
             node: The node.
             branch: The branch in which it was visited; none by default.
         """
-        from attractor_nb.studio.explain.explanation import explain_loop  # noqa: PLC0415 - as above
+        from attractor_nb.studio.explanation import explain_loop  # noqa: PLC0415 - as above
 
         return explain_loop(self, node, branch)
 
     def replay(self) -> Replay:
         """All that happened, moment by moment."""
-        from attractor_nb.studio.replay.replay_frames import replay_run  # noqa: PLC0415 - as above
+        from attractor_nb.studio.replay_frames import replay_run  # noqa: PLC0415 - as above
 
         return replay_run(self)
 
     @property
     def debugger(self) -> Debugger:
         """Breakpoints, steps, and changes while the run stands."""
-        from attractor_nb.studio.debug.debugger import Debugger  # noqa: PLC0415 - most runs are not debugged
+        from attractor_nb.studio.debugger import Debugger  # noqa: PLC0415 - most runs are not debugged
 
         return Debugger(self, self._debugging, self._work)
 
@@ -119,7 +119,7 @@ class RunPast(Execution):
         Args:
             path: The file; ``run-<id>.html`` in the current directory by default.
         """
-        from attractor_nb.studio.share.export_page import export_html  # noqa: PLC0415 - as above
+        from attractor_nb.studio.export_page import export_html  # noqa: PLC0415 - as above
 
         return export_html(self, path)
 
@@ -131,7 +131,7 @@ class RunPast(Execution):
             theme: ``light`` or ``dark``.
             scale: Pixels for each unit of the drawing.
         """
-        from attractor_nb.studio.share.export_page import write_png  # noqa: PLC0415 - as above
+        from attractor_nb.studio.export_page import write_png  # noqa: PLC0415 - as above
 
         return write_png(self.to_svg(), path, theme=theme, scale=scale)
 

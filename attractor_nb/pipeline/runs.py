@@ -18,8 +18,8 @@ from attractor_nb.pipeline.methods.resume_row import Resumable
 from attractor_nb.runtime.prepare.run_options import as_path, given_options
 from attractor_nb.runtime.workspace.worktree import worktrees_in
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
-from attractor_nb.storage.run_lists.listing import RunSummary, change_tags, remove_run
-from attractor_nb.storage.run_lists.run_index import list_runs
+from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.run_listing import RunSummary, change_tags, remove_run
 from attractor_nb.studio.history.history_table import Filter, history_table
 from attractor_nb.views.table import Table, table_html, table_text
 

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from attractor_nb import backends
 from attractor_nb.backends import SimulatedBackend
 from attractor_nb.context import Context
-from attractor_nb.decisions.limits.bounds import bounds_of
+from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.decisions.planning.recorded_choices import recorded_choices
 from attractor_nb.decisions.run_state import RunState

@@ -21,8 +21,8 @@ from attractor_nb.model.outcome import Usage
 from attractor_nb.model.vocabulary.isolation import IN_PLACE
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH, ITEM, ITEM_INDEX, ITEM_KEYS, list_key
 from attractor_nb.runtime.begin import RunStart, begin
+from attractor_nb.runtime.chosen_plugs import InheritedInterviewer, ParentLink, SharedByParent
 from attractor_nb.runtime.parent_run import ChildCharge, ChildRecord, ParentRun
-from attractor_nb.runtime.plugs.chosen_plugs import InheritedInterviewer, ParentLink, SharedByParent
 from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions
 from attractor_nb.runtime.stage_child import (
     FinishedChild,

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from attractor_nb import lint
     from attractor_nb.backends.llm.tools import catalog as model_tools
-    from attractor_nb.decisions.fan_outs import branch_policies
-    from attractor_nb.decisions.limits.bounds import RunBounds
+    from attractor_nb.decisions import branch_policies
+    from attractor_nb.decisions.bounds import RunBounds
     from attractor_nb.decisions.planning import plan
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.handlers import function_stage, handler_registry, manager_loop, named_models
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.prepare.trust import Origin
     from attractor_nb.source import SourceText
 else:
-    branch_policies = later("attractor_nb.decisions.fan_outs.branch_policies")
+    branch_policies = later("attractor_nb.decisions.branch_policies")
     plan = later("attractor_nb.decisions.planning.plan")
     lint = later("attractor_nb.lint")
     declared_inputs = later("attractor_nb.runtime.prepare.declared_inputs")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.limits.bounds import bounds_of
+from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.errors import OptionError, RunNotFound, StorageError
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.model.events import DebuggerChanged, Event, PipelineForked, PipelineRewound, PipelineStarted, StageEnd

@@ -10,10 +10,10 @@ from attractor_nb.errors import OptionError, RunInterrupted
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.begin import Injected, RunStart, begin, seams_of
+from attractor_nb.runtime.chosen_plugs import SharedByParent, with_cassette
 from attractor_nb.runtime.handles.handle import check_host, new_job
 from attractor_nb.runtime.handles.presenters import present
 from attractor_nb.runtime.pins import check_debugging
-from attractor_nb.runtime.plugs.chosen_plugs import SharedByParent, with_cassette
 from attractor_nb.runtime.prepare.known_secrets import learn_for_run
 from attractor_nb.runtime.prepare.run_options import RunOptions, as_list, read_options
 from attractor_nb.runtime.wire import check_plugs, wire

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from attractor_nb.decisions.ambiguity import ASK, policy_of, question_id
-from attractor_nb.decisions.limits.bounds import bounds_of
+from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.log_history import counted_events, interviews_under_way
 from attractor_nb.decisions.run_endings import unsatisfied_gate
 from attractor_nb.errors import GraphChanged, OptionError, RunError, StorageError
@@ -28,6 +28,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import Usage
 from attractor_nb.runtime.begin import Injected, RunStart
+from attractor_nb.runtime.chosen_plugs import has_interviewer
 from attractor_nb.runtime.handles.recorded_state import (
     directory_before,
     kept_directories,
@@ -35,7 +36,6 @@ from attractor_nb.runtime.handles.recorded_state import (
     restored_context,
     restored_state,
 )
-from attractor_nb.runtime.plugs.chosen_plugs import has_interviewer
 from attractor_nb.runtime.prepare.declared_inputs import later_inputs
 from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.runtime.prepare.trust import absolute_origin, check_trust

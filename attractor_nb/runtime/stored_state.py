@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from attractor_nb import backends
 from attractor_nb.backends import NAMED
-from attractor_nb.decisions.limits.bounds import bounds_of
+from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.planning.recorded_choices import foreign_choices, recorded_choices
 from attractor_nb.decisions.routing import ConditionOutcome, end_reason, next_step
 from attractor_nb.errors import GraphChanged, OptionError, RunError, RunNotFound, StorageError

@@ -39,11 +39,7 @@ from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import BackendLifetime, ChecksGraphs, CodergenBackend, Handler, Interviewer, Processes
 from attractor_nb.runtime.begin import Injected, RunStart, answers_of, describe_backend
-from attractor_nb.runtime.execution import kept_options
-from attractor_nb.runtime.handles.handle import HandleJob
-from attractor_nb.runtime.handles.run_result import FollowedRun, RunResult
-from attractor_nb.runtime.pins import read_breakpoints, read_pins
-from attractor_nb.runtime.plugs.chosen_plugs import (
+from attractor_nb.runtime.chosen_plugs import (
     Recording,
     SharedByParent,
     StageServices,
@@ -59,6 +55,10 @@ from attractor_nb.runtime.plugs.chosen_plugs import (
     shipping_of,
     trace,
 )
+from attractor_nb.runtime.execution import kept_options
+from attractor_nb.runtime.handles.handle import HandleJob
+from attractor_nb.runtime.handles.run_result import FollowedRun, RunResult
+from attractor_nb.runtime.pins import read_breakpoints, read_pins
 from attractor_nb.runtime.prepare.budget import check_budget
 from attractor_nb.runtime.wired_run import RunningEngine, tell
 from attractor_nb.runtime.workspace.workspace import InWorkspace, RunWorkplace, Workspace, check_places

@@ -16,8 +16,8 @@ from attractor_nb.errors import RunLocked
 from attractor_nb.logs import own_logger
 from attractor_nb.model.branch import enclosing
 from attractor_nb.runtime.answers_from_elsewhere import LOOK_SECONDS, AnswerCollector
+from attractor_nb.runtime.chosen_plugs import CHILD_OF, Recording
 from attractor_nb.runtime.handles.recorded_state import StoredValues, ended_context
-from attractor_nb.runtime.plugs.chosen_plugs import CHILD_OF, Recording
 from attractor_nb.runtime.stored_execution import result_of
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_store import DirectoryRunStore

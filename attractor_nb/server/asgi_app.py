@@ -14,6 +14,7 @@ from starlette.routing import Route
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
 from attractor_nb.server.desk import RunService
+from attractor_nb.server.event_streams import Streams
 from attractor_nb.server.events import stream_events
 from attractor_nb.server.guard import Guard, Tickets, own_path
 from attractor_nb.server.operations import OPERATIONS, Operation, openapi_document
@@ -30,7 +31,6 @@ from attractor_nb.server.request_calls import (
     read_query,
     read_values,
 )
-from attractor_nb.server.streams.event_streams import Streams
 from attractor_nb.storage.files.document_files import DocumentFolder
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from attractor_nb.source import SourceText
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.manifest_file import ABANDONED
 from attractor_nb.storage.run_directory import new_run_directory, run_directory_name
-from attractor_nb.storage.run_lists.listing import RunSummary, summarize
-from attractor_nb.storage.run_lists.run_index import list_runs
+from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.run_listing import RunSummary, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import Response
 
 from attractor_nb.logs import own_logger
+from attractor_nb.server.event_channel import HEARTBEAT
 from attractor_nb.server.replies import Problem
 from attractor_nb.server.requests import EVENT_ID
-from attractor_nb.server.streams.channel import HEARTBEAT
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
+    from attractor_nb.server.event_streams import Stream
     from attractor_nb.server.request_calls import Call
     from attractor_nb.server.server_settings import ServerSettings
-    from attractor_nb.server.streams.event_streams import Stream
 
 LOGGER = own_logger(__name__)
 _ID: Final = re.compile(EVENT_ID)

@@ -10,10 +10,10 @@ from pydantic.json_schema import models_json_schema
 from attractor_nb.server import endpoints, requests, response_models
 from attractor_nb.server.answers import document_answers, view_payloads
 from attractor_nb.server.answers.run_answers import DOT_TYPE, MERMAID_TYPE, SVG_TYPE
+from attractor_nb.server.event_channel import END, FAULT, GAP
 from attractor_nb.server.replies import JSON_TYPE, PROBLEM_TYPE, Reply
 from attractor_nb.server.requests import EVENT_ID, RUN_ID
 from attractor_nb.server.response_models import ProblemDocument
-from attractor_nb.server.streams.channel import END, FAULT, GAP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -25,8 +25,8 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.server.desk import WAITS, RunService
+from attractor_nb.server.event_channel import EventReader, Recorded
 from attractor_nb.server.replies import Problem
-from attractor_nb.server.streams.channel import EventReader, Recorded
 from attractor_nb.storage.log.lock import read_owner
 from attractor_nb.storage.manifest_file import ABANDONED
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from attractor_nb.decisions.answers.gate_choices import form_words
+from attractor_nb.decisions.gate_choices import form_words
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout
 from attractor_nb.model.question import QuestionType, who_answered
 from attractor_nb.model.vocabulary.value_forms import label_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.limits.bounds import MAP_BOUNDS
+from attractor_nb.decisions.bounds import MAP_BOUNDS
 from attractor_nb.model.states import PAUSED, NodeStatus, RunStatus
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.spending_fold import so_far

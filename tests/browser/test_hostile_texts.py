@@ -26,7 +26,7 @@ from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS
 from attractor_nb.studio.compare.comparison_page import comparison_values
 from attractor_nb.studio.edit.editor_desk import EditorRequests
 from attractor_nb.studio.inspect.inspect_run import answer_inspection, inspect_stage
-from attractor_nb.studio.replay.replay_frames import replay_of
+from attractor_nb.studio.replay_frames import replay_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg

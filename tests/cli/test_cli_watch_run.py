@@ -12,9 +12,8 @@ import threading
 import pytest
 
 from attractor_nb import FunctionBackend, Pipeline, Run, Usage, diagnose_run
-from attractor_nb.cli import main
-from attractor_nb.cli.watching import run_watching
-from attractor_nb.cli.watching.run_watched import RunFollower, WatchedRun, drawn_run
+from attractor_nb.cli import main, run_watching
+from attractor_nb.cli.run_watched import RunFollower, WatchedRun, drawn_run
 from attractor_nb.errors import RunNotFound, TerminalError
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import PipelineStarted, StageStarted

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.answers.gate_choices import (
+from attractor_nb.decisions.gate_choices import (
     GateChoice,
     check_answer,
     choices_of,

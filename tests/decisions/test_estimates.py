@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb import parse_dot
-from attractor_nb.decisions.limits.bounds import bounds_of
+from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.model.calls.providers import ModelName
 from attractor_nb.model.outcome import Usage

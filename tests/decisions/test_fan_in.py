@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.fan_outs.fan_in_choice import (
+from attractor_nb.decisions.fan_in_choice import (
     Candidate,
     UnreadableResults,
     candidates_of,

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from attractor_nb.decisions.answers.gate_choices import check_answer, check_form, form_of, form_words, value_of_text
+from attractor_nb.decisions.gate_choices import check_answer, check_form, form_of, form_words, value_of_text
 from attractor_nb.decisions.replays.recorded_answers import answer_of, plain_answer, question_inputs, question_of
 from attractor_nb.errors import AnswerRefused, OptionError, TerminalError
 from attractor_nb.handlers.named_models import form_problems, named_form

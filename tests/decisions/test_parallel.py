@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.fan_outs.branch_policies import (
+from attractor_nb.decisions.branch_policies import (
     ERROR_POLICIES,
     JOIN_POLICIES,
     FanOutPolicy,

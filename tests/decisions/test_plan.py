@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attractor_nb.decisions.limits.bounds import RunBounds
+from attractor_nb.decisions.bounds import RunBounds
 from attractor_nb.decisions.planning import plan as plan_module
 from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.errors import ConditionSyntaxError, OptionError

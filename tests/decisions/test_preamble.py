@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.decisions.notes import Note
-from attractor_nb.decisions.preambles.preamble import beginning_of, build_preamble, claim_lines, without_incidents
-from attractor_nb.decisions.preambles.preamble_page import PreamblePage, PreamblePast, StageSummary, amount_of
+from attractor_nb.decisions.preamble import beginning_of, build_preamble, claim_lines, without_incidents
+from attractor_nb.decisions.preamble_page import PreamblePage, PreamblePast, StageSummary, amount_of
 from attractor_nb.model.calls.messages import estimated_tokens
 from attractor_nb.model.calls.prompt_sections import outside_fences
 from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES

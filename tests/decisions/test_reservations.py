@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.limits.bounds import Account, BoundReached, Claim, Reservations
+from attractor_nb.decisions.bounds import Account, BoundReached, Claim, Reservations
 from attractor_nb.model.outcome import Usage
 
 

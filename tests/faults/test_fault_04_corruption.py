@@ -20,7 +20,7 @@ import pytest
 from attractor_nb import Pipeline, Run, diagnose_run
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, StorageError
 from attractor_nb.runtime.handles.recorded_state import StoredValues
-from attractor_nb.storage.run_lists.run_index import list_runs
+from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.sealed_file import seal, unseal
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, ScriptedInterviewer, SeededRandomness

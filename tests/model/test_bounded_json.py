@@ -11,7 +11,7 @@ from attractor_nb.model.calls.messages import messages_of
 from attractor_nb.model.graph import Node
 from attractor_nb.notebook.extension import read_params
 from attractor_nb.runtime.handles.cache_verdict import words_of_look
-from attractor_nb.studio.debug import debugger
+from attractor_nb.studio import debugger
 
 DEEP = "[" * 100_000 + "]" * 100_000
 

@@ -11,7 +11,7 @@ import pytest
 
 from attractor_nb import FunctionBackend, Pipeline
 from attractor_nb.errors import RunInterrupted
-from attractor_nb.runtime.handles.handle import Handle, HostedTask, RunStopped, HandleJob, live_jobs, new_job
+from attractor_nb.runtime.handles.handle import Handle, HandleJob, HostedTask, RunStopped, live_jobs, new_job
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.testing import ScriptedBackend
 

@@ -12,7 +12,7 @@ from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.spec_names import run_pipeline
-from attractor_nb.runtime.handles.handle import HostedTask, HandleJob
+from attractor_nb.runtime.handles.handle import HandleJob, HostedTask
 from attractor_nb.runtime.handles.run_result import FollowedRun
 
 LIMIT_SECONDS = 60

@@ -24,7 +24,7 @@ from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare import run_options
 from attractor_nb.runtime.prepare.run_options import BOUNDS, MapOptions, RunOptions
-from attractor_nb.studio.debug.debugger import Debugger
+from attractor_nb.studio.debugger import Debugger
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDS = "start [shape=Mdiamond] done [shape=Msquare]"

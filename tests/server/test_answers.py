@@ -8,7 +8,7 @@ from attractor_nb.server.answers.run_answers import all_questions, artifacts_of,
 from attractor_nb.server.desk import RunService
 from attractor_nb.sessions import create_session
 from attractor_nb.storage.run_directory import RunDirectory
-from attractor_nb.storage.run_lists.listing import RunSummary
+from attractor_nb.storage.run_listing import RunSummary
 
 
 def test_artifacts_that_cannot_be_listed_are_said_and_leave_nothing_open(root, sources, monkeypatch):

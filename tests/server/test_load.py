@@ -15,8 +15,8 @@ import pytest
 
 from attractor_nb.errors import OptionError
 from attractor_nb.server import serve, serving
-from attractor_nb.server.streams.channel import RunChannel
-from attractor_nb.server.streams.event_streams import Stream
+from attractor_nb.server.event_channel import RunChannel
+from attractor_nb.server.event_streams import Stream
 
 LOAD = Path(__file__).parents[1] / "benchmarks" / "workers" / "load.py"
 RUNS, CLIENTS, WAVES = 24, 72, 2

@@ -14,9 +14,9 @@ import pytest
 
 from attractor_nb.server.answers import run_answers
 from attractor_nb.server.desk import RunService
+from attractor_nb.storage import run_index
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
 from attractor_nb.storage.log.lock import is_owned
-from attractor_nb.storage.run_lists import run_index
 from tests import warm
 
 pytestmark = pytest.mark.timeout(300)  # several processes begin, one behind the other

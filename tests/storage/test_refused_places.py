@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from attractor_nb.errors import StorageError
+from attractor_nb.storage import run_index
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.storage.files import atomic
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.log import event_log
 from attractor_nb.storage.run_directory import make_directory
-from attractor_nb.storage.run_lists import run_index
 
 
 class Refusing(Disk):

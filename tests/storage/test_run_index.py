@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from attractor_nb.model.outcome import Usage
-from attractor_nb.storage.run_lists import listing, run_index
-from attractor_nb.storage.run_lists.listing import RunSummary, change_tags, remove_run
-from attractor_nb.storage.run_lists.run_index import INDEX_NAME, SUMMARY_NAMES, forget_lists, list_runs, read_index
+from attractor_nb.storage import run_index, run_listing
+from attractor_nb.storage.run_index import INDEX_NAME, SUMMARY_NAMES, forget_lists, list_runs, read_index
+from attractor_nb.storage.run_listing import RunSummary, change_tags, remove_run
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.sealed_file import seal, unseal
 from attractor_nb.testing import ManualClock
@@ -52,7 +52,7 @@ def base(create, tmp_path):
 def made(monkeypatch):
     """The names of the directories whose lines are made anew."""
     names = []
-    make = listing.summarize_with_dependencies
+    make = run_listing.summarize_with_dependencies
 
     def noted(path):
         names.append(path.name)
@@ -65,7 +65,9 @@ def made(monkeypatch):
 def without_index(base):
     """The same list, made of nothing but the runs."""
     lines = [
-        line for path in base.iterdir() if path.is_dir() and not path.is_symlink() and (line := listing.summarize(path))
+        line
+        for path in base.iterdir()
+        if path.is_dir() and not path.is_symlink() and (line := run_listing.summarize(path))
     ]
     return sorted(lines, key=lambda line: line.logs_root.name)
 
@@ -366,7 +368,7 @@ def test_a_line_with_a_secret_is_not_written(base):
 
 def test_a_folder_that_cannot_be_written_is_listed_all_the_same(base, monkeypatch):
     def refuse(*_, **__):
-        raise listing.StorageError("read-only")
+        raise run_listing.StorageError("read-only")
 
     monkeypatch.setattr(run_index, "write_whole", refuse)
     assert by_name(list_runs(base)) == without_index(base)
@@ -379,7 +381,7 @@ def test_a_folder_that_cannot_be_listed_is_a_storage_error_and_no_empty_list(bas
 
     monkeypatch.setattr(run_index.os, "scandir", refuse)
     before = psutil.Process().num_fds()
-    with pytest.raises(listing.StorageError, match=r"cannot read .*/runs: permission denied"):
+    with pytest.raises(run_listing.StorageError, match=r"cannot read .*/runs: permission denied"):
         list_runs(base)
     assert psutil.Process().num_fds() == before
 

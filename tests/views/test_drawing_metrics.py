@@ -14,7 +14,7 @@ from statistics import median
 import pytest
 
 from attractor_nb import parse_dot
-from attractor_nb.decisions.fan_outs.branch_policies import branch_edges, joins_of
+from attractor_nb.decisions.branch_policies import branch_edges, joins_of
 from attractor_nb.views.drawings.branch_stacks import BranchWalk
 from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.layout import MARGIN

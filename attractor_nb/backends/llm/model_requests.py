@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.answers.response_schemas import native_schema
+from attractor_nb.decisions.response_schemas import native_schema
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.calls.messages import PDF
 from attractor_nb.model.calls.model_options import PREFIX as OPTION_PREFIX

@@ -202,7 +202,7 @@ def watch(
 
     address = run_address(place or "", server, token)
     if address is not None:
-        from attractor_nb.cli.watching.run_watching import watch_server  # noqa: PLC0415 - each kind loads its own
+        from attractor_nb.cli.run_watching import watch_server  # noqa: PLC0415 - each kind loads its own
 
         return watch_server(address, is_once=is_once, is_json=is_json)
     from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
@@ -210,14 +210,14 @@ def watch(
 
     path = None if place is None else Path(place)
     if path is not None and has_event_log(path):
-        from attractor_nb.cli.watching.run_watching import watch_directory  # noqa: PLC0415 - as above
+        from attractor_nb.cli.run_watching import watch_directory  # noqa: PLC0415 - as above
 
         return watch_directory(path, is_once=is_once, is_json=is_json)
     if path is not None and is_map(path):
         from attractor_nb.cli.map_execution import watch_map  # noqa: PLC0415 - as above
 
         return watch_map(path, is_once=is_once, is_json=is_json)
-    from attractor_nb.cli.watching.run_watching import watch as watch_session  # noqa: PLC0415 - as above
+    from attractor_nb.cli.run_watching import watch as watch_session  # noqa: PLC0415 - as above
 
     return watch_session(path, is_once=is_once, is_json=is_json)
 

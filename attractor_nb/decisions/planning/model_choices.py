@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from attractor_nb.decisions.fan_outs.branch_policies import FAN_IN_TYPE
+from attractor_nb.decisions.branch_policies import FAN_IN_TYPE
 from attractor_nb.languages.stylesheet import Stylesheet, winning_declarations
 from attractor_nb.model.calls.providers import ModelName, read_model
 from attractor_nb.model.vocabulary.attributes import literal_text

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from attractor_nb.decisions.fan_outs.branch_policies import (
+from attractor_nb.decisions.bounds import SPENDING, RunBounds, bounds_of, node_bounds
+from attractor_nb.decisions.branch_policies import (
     FAN_IN_TYPE,
     PARALLEL_TYPE,
     BranchBorders,
@@ -23,7 +24,6 @@ from attractor_nb.decisions.fan_outs.branch_policies import (
     surroundings_of,
 )
 from attractor_nb.decisions.fidelity import resolve_fidelity
-from attractor_nb.decisions.limits.bounds import SPENDING, RunBounds, bounds_of, node_bounds
 from attractor_nb.decisions.retries import RetryPolicy, build_retry_policy
 from attractor_nb.decisions.routing import ConditionOutcome, Step, match_condition, match_default, match_weight
 from attractor_nb.errors import OptionError

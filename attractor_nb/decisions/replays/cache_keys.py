@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from attractor_nb.decisions.preambles.preamble import without_incidents
+from attractor_nb.decisions.preamble import without_incidents
 from attractor_nb.model.calls.call_content import (
     COMMAND_CALL,
     HANDLER_CALL,

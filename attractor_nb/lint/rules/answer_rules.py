@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.answers.gate_choices import YES_OR_NO, GateChoice, choices_of, default_answer, side_of
-from attractor_nb.decisions.answers.response_schemas import is_schema_name, schema_problem
+from attractor_nb.decisions.gate_choices import YES_OR_NO, GateChoice, choices_of, default_answer, side_of
+from attractor_nb.decisions.response_schemas import is_schema_name, schema_problem
 from attractor_nb.lint.survey import Finding, Survey, replacing_value, rule, unregistered, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.question import AnswerValue, QuestionType

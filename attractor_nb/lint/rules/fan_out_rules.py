@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.fan_outs.branch_policies import (
+from attractor_nb.decisions.branch_policies import (
     BRANCHES,
     ERROR_POLICIES,
     FAN_IN_TYPE,

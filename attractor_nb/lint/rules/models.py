@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from attractor_nb.decisions.fan_outs.branch_policies import FAN_IN_TYPE
-from attractor_nb.decisions.limits.bounds import SPENDING
+from attractor_nb.decisions.bounds import SPENDING
+from attractor_nb.decisions.branch_policies import FAN_IN_TYPE
 from attractor_nb.lint.survey import Finding, KnownNames, Survey, name_span, replacing_value, rule, value_span
 from attractor_nb.model.allowed_tools import (
     SERVER_FIELDS,

@@ -70,7 +70,7 @@ class GraphView(ActingView, GateCards):
             on_answer: Hands in an answer of a card. Raises our errors.
             on_stop: Called when Stop is clicked.
             on_inspect: Answers a question of the inspector; see ``studio.inspect.inspect_run.answer_inspection``.
-            on_debug: Does what the debugger's bar asks for; see ``studio.debug.debugger``.
+            on_debug: Does what the debugger's bar asks for; see ``studio.debugger``.
             on_beside: Opens what is asked for beside the run; see ``Beside``.
             traits: Initial values.
         """

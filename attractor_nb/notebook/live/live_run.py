@@ -50,7 +50,7 @@ from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.wired_run import runs_under_way
-from attractor_nb.studio.debug.debugger import answer_debugging
+from attractor_nb.studio.debugger import answer_debugging
 from attractor_nb.studio.history.waiting_gates import resume_call, shown_place
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 from attractor_nb.views.drawings.drawing import MARK_PATHS

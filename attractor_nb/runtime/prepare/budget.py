@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb import backends
-from attractor_nb.decisions.limits.bounds import bounds_of, node_bounds
+from attractor_nb.decisions.bounds import bounds_of, node_bounds
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError
 from attractor_nb.lazy_imports import later

@@ -108,7 +108,7 @@ def picture(call: Call) -> Reply:
     elif asked.format == "svg":
         content = pipeline.to_svg()
     else:
-        from attractor_nb.studio.share.export_page import png_of  # noqa: PLC0415 - what draws is an extra
+        from attractor_nb.studio.export_page import png_of  # noqa: PLC0415 - what draws is an extra
 
         content = base64.b64encode(png_of(pipeline.to_svg(), theme=asked.theme)).decode("ascii")
         encoding = "base64"

@@ -22,6 +22,7 @@ from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 from attractor_nb.model.states import RunStatus
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.answers_from_elsewhere import can_be_answered, deliver_answer
+from attractor_nb.server.event_channel import EventReader
 from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.server.response_models import (
     AnswerTaken,
@@ -37,7 +38,6 @@ from attractor_nb.server.response_models import (
     WaitingQuestion,
 )
 from attractor_nb.server.server_runs import locked_elsewhere
-from attractor_nb.server.streams.channel import EventReader
 from attractor_nb.storage.checkpoint_file import read_checkpoint
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.log.event_log import read_log
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.run import Run
     from attractor_nb.server.desk import RunService
     from attractor_nb.server.requests import Answer, InspectionQuery, StageQuery
-    from attractor_nb.storage.run_lists.listing import RunSummary
+    from attractor_nb.storage.run_listing import RunSummary
     from attractor_nb.studio.inspect.inspection import StageInspection
 
 

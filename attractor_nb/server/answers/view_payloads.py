@@ -8,9 +8,9 @@ from attractor_nb.model.events import InterviewCompleted, InterviewTimeout
 from attractor_nb.model.states import shown_status
 from attractor_nb.redaction import redacted
 from attractor_nb.server.answers.run_answers import all_questions, stored_run
+from attractor_nb.server.event_channel import EventReader
 from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.server.response_models import ComparisonState, Drawing, PastAnswers, ReplayState, Rows, TimelineState
-from attractor_nb.server.streams.channel import EventReader
 from attractor_nb.studio.history.history_table import has_words, mark_of, run_plain, sorted_rows, state_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.views.drawings.drawing import MARK_PATHS
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
     from attractor_nb.server.desk import RunService
     from attractor_nb.server.request_calls import Call
-    from attractor_nb.storage.run_lists.listing import RunSummary
+    from attractor_nb.storage.run_listing import RunSummary
 
 SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
 GATE_TYPE: Final = "wait.human"

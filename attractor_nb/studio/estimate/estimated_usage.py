@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from attractor_nb.decisions.fidelity import resolve_thread
 from attractor_nb.decisions.planning.plan import Plan, PlannedNode, Visit, likely_path, most_visits
-from attractor_nb.decisions.preambles.preamble_page import budget_tokens
+from attractor_nb.decisions.preamble_page import budget_tokens
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.vocabulary.value_forms import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS, list_key, value_at
 

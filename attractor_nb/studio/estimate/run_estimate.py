@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 from attractor_nb.backends import resolve_backend
 from attractor_nb.backends.llm.metered_requests import has_prices, price_of
-from attractor_nb.decisions.limits.bounds import RunBounds, bounds_of
+from attractor_nb.decisions.bounds import RunBounds, bounds_of
 from attractor_nb.decisions.planning.model_choices import ModelChoice, ValueChoice, model_choices, nodes_that_ask
 from attractor_nb.decisions.planning.plan import Plan, compile_plan, has_loops
 from attractor_nb.errors import OptionError, StylesheetSyntaxError

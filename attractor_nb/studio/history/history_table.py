@@ -15,7 +15,7 @@ from attractor_nb.model.vocabulary.value_forms import parse_duration
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.manifest_file import GOES_ON, UNDER_WAY, WAITING
 from attractor_nb.storage.run_directory import utc_text
-from attractor_nb.storage.run_lists.listing import HALF_DELETED, LASTING, UNREADABLE, RunSummary
+from attractor_nb.storage.run_listing import HALF_DELETED, LASTING, UNREADABLE, RunSummary
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text

@@ -16,7 +16,7 @@ from attractor_nb.runtime.wired_run import runs_under_way
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
-from attractor_nb.storage.run_lists.run_index import list_runs
+from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.stored_run import current_directory
 from attractor_nb.views.table import Column, Table, table_html, table_text
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import InterviewStarted
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.storage.run_lists.listing import RunSummary
+    from attractor_nb.storage.run_listing import RunSummary
 
 _COLUMNS: Final = (Column("pipeline"), Column("gate", "place"), Column("question"), Column("answer with"))
 

@@ -23,7 +23,7 @@ from attractor_nb.model.texts import did_you_mean, no_such_key
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.run_lists.listing import RunSummary
+from attractor_nb.storage.run_listing import RunSummary
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.picture import Mark, Overlay
 from attractor_nb.views.drawings.svg import picture_bundle, render_svg

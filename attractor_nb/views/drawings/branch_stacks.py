@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.fan_outs.branch_policies import Join, branch_edges
+from attractor_nb.decisions.branch_policies import Join, branch_edges
 from attractor_nb.model.branch import branch_ids
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.metrics import text_width

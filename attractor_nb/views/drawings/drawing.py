@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attractor_nb.decisions.fan_outs.branch_policies import Join, joins_of
+from attractor_nb.decisions.branch_policies import Join, joins_of
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES, FUNCTION_TYPE

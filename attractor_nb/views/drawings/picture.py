@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from attractor_nb.decisions.fan_outs.branch_policies import Join
+    from attractor_nb.decisions.branch_policies import Join
     from attractor_nb.model.graph import Graph
     from attractor_nb.views.layout.skeleton import Layout, Rect, Route
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.collector import gc_paused
-from attractor_nb.decisions.fan_outs.branch_policies import Join, joins_of
+from attractor_nb.decisions.branch_policies import Join, joins_of
 from attractor_nb.errors import OptionError
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.redacted import redacted_graph

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from attractor_nb.backends.llm.tools.file_tools import cut
 from attractor_nb.calling import call
-from attractor_nb.decisions.answers.response_schemas import ResponseSchema, schema_problem
+from attractor_nb.decisions.response_schemas import ResponseSchema, schema_problem
 from attractor_nb.errors import RetryableError, StageError, TerminalError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.allowed_tools import ServerDeclaration, header_variables

@@ -24,7 +24,7 @@ from attractor_nb.redaction import redacted_value
 from attractor_nb.runtime.fork import fork_run
 from attractor_nb.runtime.pins import read_breakpoints
 from attractor_nb.runtime.prepare.run_options import RerunKeywords, takes
-from attractor_nb.studio.debug.changing import Changing
+from attractor_nb.studio.debug_changes import Changing
 from attractor_nb.studio.inspect.inspect_run import inspect_stage
 from attractor_nb.views.texts.prose import prose_of
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.fan_outs.fan_in_choice import Candidate, UnreadableResults, candidates_of, output_of
+from attractor_nb.decisions.fan_in_choice import Candidate, UnreadableResults, candidates_of, output_of
 from attractor_nb.decisions.notes import FAILURE, INCIDENTS, TOOL_CALL, Note
-from attractor_nb.decisions.preambles.preamble_page import (
+from attractor_nb.decisions.preamble_page import (
     BRANCHES_KEY,
     COMPLETED,
     FOR_A_SECTION,

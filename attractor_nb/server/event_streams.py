@@ -6,8 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.server.replies import Problem, stopping
-from attractor_nb.server.streams.channel import (
+from attractor_nb.server.event_channel import (
     BATCH_BYTES,
     FIRST_ID,
     GAP,
@@ -18,12 +17,14 @@ from attractor_nb.server.streams.channel import (
     event_frame,
     whole_id,
 )
+from attractor_nb.server.replies import Problem, stopping
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
     from attractor_nb.server.desk import RunService
+
 
 RETRY_MILLISECONDS: Final = 1_000
 _REPLAYS: Final = 2

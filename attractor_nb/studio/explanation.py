@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.studio.inspect.inspection import StageInspection
 
+
 MAX_LINES: Final = 400
 """Of a long run the first and the last stages are told."""
 

@@ -18,9 +18,9 @@ from attractor_nb.cli.remote_runs.remote import follow_events, status_at_rest
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as_mapping, as_mappings, in_commands
 from attractor_nb.cli.reporting import ExitCode, error_plain, exit_code_of, print_json
 from attractor_nb.cli.run_summary import answer_command, resume_command
+from attractor_nb.cli.run_watched import RunFollower, WatchedRun, drawn_run, question_lines, run_headline
 from attractor_nb.cli.terminal import Terminal
 from attractor_nb.cli.tones import Tone
-from attractor_nb.cli.watching.run_watched import RunFollower, WatchedRun, drawn_run, question_lines, run_headline
 from attractor_nb.errors import AttractorError
 from attractor_nb.languages.dot import read_dot
 from attractor_nb.model.events import Event, InterviewStarted

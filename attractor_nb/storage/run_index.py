@@ -37,7 +37,7 @@ from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.map_directory import MAP_NAME
 from attractor_nb.storage.run_directory import SOURCE_NAME
-from attractor_nb.storage.run_lists.listing import (
+from attractor_nb.storage.run_listing import (
     ENDED_FILES,
     LASTING,
     MAP_FILES,

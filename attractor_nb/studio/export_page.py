@@ -22,7 +22,7 @@ from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.user_files import write_bytes, write_file
 from attractor_nb.studio.inspect.inspect_run import inspect_visit
 from attractor_nb.studio.inspect.stage_records import visit_line
-from attractor_nb.studio.replay.replay_frames import replay_run
+from attractor_nb.studio.replay_frames import replay_run
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.flat_svg import flat_svg
 from attractor_nb.views.frontend import json_text, page

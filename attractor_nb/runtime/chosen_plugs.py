@@ -13,7 +13,7 @@ from msgspec.structs import replace as structs_replace
 from attractor_nb import cassettes
 from attractor_nb.backends import AGENTS, NAMED, UNINSTALLED, resolve_backend
 from attractor_nb.calling import call
-from attractor_nb.decisions.fan_outs.branch_policies import PARALLEL_TYPE
+from attractor_nb.decisions.branch_policies import PARALLEL_TYPE
 from attractor_nb.decisions.planning.plan import Plan, compile_plan
 from attractor_nb.engine.stage_cache import StageCache
 from attractor_nb.errors import AttractorError, OptionError, StorageError

@@ -19,6 +19,7 @@ from attractor_nb.model.texts import excerpt, fair_shares
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+
 PREFIX: Final = "parallel.fan_in."
 BEST_ID_KEY: Final = f"{PREFIX}best_id"
 BEST_OUTCOME_KEY: Final = f"{PREFIX}best_outcome"
