@@ -6,7 +6,6 @@ import asyncio
 import inspect
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.calling import call
 from attractor_nb.decisions.replays.cache_keys import (
     READS_ATTRIBUTE,
     RunPaths,
@@ -15,6 +14,7 @@ from attractor_nb.decisions.replays.cache_keys import (
     read_values,
 )
 from attractor_nb.errors import OptionError
+from attractor_nb.maybe_async import call
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.vocabulary.value_forms import comma_list
 from attractor_nb.stage import stream_output

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.calling import call
 from attractor_nb.cassettes.recorded_commands import FREE, TooMuch, look, restore, written_since
 from attractor_nb.cassettes.tape import (
     Placeholders,
@@ -28,6 +27,7 @@ from attractor_nb.decisions.replays.cache_keys import (
     read_values,
 )
 from attractor_nb.errors import TerminalError
+from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.call_content import LEFT_OUT, CallInputs, Response
 from attractor_nb.model.events import ModelCallEnded, RunWarning
 from attractor_nb.model.inputs import forged_keys

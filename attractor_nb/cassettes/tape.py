@@ -12,7 +12,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.calling import call
 from attractor_nb.decisions.replays.cache_keys import RunPaths
 from attractor_nb.decisions.replays.recorded_answers import answer_of, plain_answer, question_inputs
 from attractor_nb.decisions.replays.recordings import find_call, miss_report, shortened, stage_names
@@ -27,6 +26,7 @@ from attractor_nb.errors import (
     TerminalError,
     WorkerLost,
 )
+from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.call_content import LEFT_OUT, MODEL_CALL, CallInputs, CallSite, RecordedCall
 from attractor_nb.model.outcome import StageStatus, Usage
 from attractor_nb.model.redacted import redacted_answer

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from attractor_nb.calling import call
 from attractor_nb.context import AttemptContext, Context
 from attractor_nb.decisions.carried import CARRIED_FILE, carried_page
 from attractor_nb.decisions.effects import Asked, Execute, RecordStatus, RunEnd, StageResult
@@ -43,6 +42,7 @@ from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, T
 from attractor_nb.engine.walking import FanOut, RunStops, StageCommitter
 from attractor_nb.errors import BudgetReached, CassetteMiss, RunLocked, StorageError, TerminalError, WorkerLost
 from attractor_nb.interrupts import is_from_keyboard
+from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.call_content import CachedStage
 from attractor_nb.model.events import Event, RunWarning, StageStarted
 from attractor_nb.model.outcome import Outcome, Usage

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from attractor_nb.calling import call_in_loop
 from attractor_nb.decisions.breakpoints import (
     Breakpoint,
     WalkMoment,
@@ -32,6 +31,7 @@ from attractor_nb.decisions.carryover import carry_over
 from attractor_nb.decisions.overrides import Pin, overrides_of, what_a_resume_loses
 from attractor_nb.engine.attempt_spending import rewrite_status
 from attractor_nb.errors import RunError
+from attractor_nb.maybe_async import call_in_loop
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import DebuggerChanged, DebuggerMoved, DebuggerStopped, Event
 from attractor_nb.model.redacted import redacted_outcome

@@ -15,8 +15,8 @@ from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from attractor_nb.calling import call
 from attractor_nb.logs import own_logger
+from attractor_nb.maybe_async import call
 from attractor_nb.model.events import Event, EventObserver, EventsDropped
 from attractor_nb.model.redacted import redact_event
 

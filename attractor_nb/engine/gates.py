@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from attractor_nb.calling import call
 from attractor_nb.decisions.gate_choices import WORDS, YES_OR_NO, answer_problem, check_answer, find_option
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, TerminalError
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.maybe_async import call
 from attractor_nb.model.events import Event, InterviewCompleted, InterviewInformed, InterviewStarted, InterviewTimeout
 from attractor_nb.model.question import (
     Answer,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 
-from attractor_nb.calling import awaitable
 from attractor_nb.errors import TerminalError
 from attractor_nb.interrupts import is_from_keyboard
+from attractor_nb.maybe_async import awaitable
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:

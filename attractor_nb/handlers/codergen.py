@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from attractor_nb.calling import call
 from attractor_nb.decisions.replays.cache_keys import RunPaths, model_call
 from attractor_nb.decisions.response_schemas import SHORTER, ResponseSchema, complaint_about, schema_problem
 from attractor_nb.errors import ContextValueError, StatusFileError, TerminalError
 from attractor_nb.handlers.named_models import validated, with_named_schema
+from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.call_content import CallInputs, Response, StageCall, with_text
 from attractor_nb.model.calls.messages import (
     ATTACH,

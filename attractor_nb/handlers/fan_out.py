@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from attractor_nb.calling import call
 from attractor_nb.decisions.branch_policies import JoinProgress, judged, kept, policy_of
 from attractor_nb.decisions.fan_in_choice import (
     MERGE_NONE,
@@ -42,6 +41,7 @@ from attractor_nb.handlers.codergen import (
     task_of,
     with_values,
 )
+from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.call_content import Response, StageCall
 from attractor_nb.model.calls.prompt_sections import with_complaint, with_context
 from attractor_nb.model.outcome import Outcome, Usage

@@ -13,10 +13,10 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.calling import call
 from attractor_nb.decisions.replays.cache_keys import READS_ATTRIBUTE, handler_call, read_values
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.handlers.codergen import PROMPT_FILE, RESPONSE_FILE, place_of, rendered_node, response_updates
+from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.call_content import StageCall
 from attractor_nb.model.inputs import is_engine_key
 from attractor_nb.model.outcome import Outcome, StageStatus

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.maybe_async import call
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, DEFAULT_TYPE, type_of_shape
 from attractor_nb.protocols import Handler, MaybeAwaitable

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, StorageError, TerminalError
 from attractor_nb.handlers.codergen import TRUNCATED, answer_in, rendered_node
 from attractor_nb.languages.condition import Condition, evaluate_condition, parse_condition
+from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.child import PREFIX, Child, ChildSnapshot, spent
 from attractor_nb.model.events import RunWarning

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from attractor_nb.calling import call
 from attractor_nb.decisions.gate_choices import (
     YES_OR_NO,
     GateChoice,
@@ -28,6 +27,7 @@ from attractor_nb.decisions.gate_choices import (
 from attractor_nb.errors import AnswerRefused, StorageError
 from attractor_nb.handlers.codergen import rendered_node
 from attractor_nb.handlers.named_models import named_form
+from attractor_nb.maybe_async import call
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.question import Answer, AnswerValue, Form, FormField, Option, Question, QuestionType
 from attractor_nb.model.texts import did_you_mean

@@ -13,9 +13,9 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from attractor_nb.calling import call
 from attractor_nb.decisions.gate_choices import check_form, expected, value_of_text
 from attractor_nb.errors import AnswerRefused
+from attractor_nb.maybe_async import call
 from attractor_nb.model.texts import shown
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from msgspec.structs import replace
 
-from attractor_nb.calling import call
-from attractor_nb.decisions.replays.recorded_answers import answer_of as recorded_answers_answer_of
+from attractor_nb.decisions.replays.recorded_answers import answer_of as recorded_answer
 from attractor_nb.decisions.replays.recorded_answers import plain_answer, question_inputs, question_of
 from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.call_content import QUESTION, CallSite, RecordedCall
 from attractor_nb.model.question import Answer, AnswerValue, Form, Option, Question, QuestionType, worded_answer
 from attractor_nb.model.redacted import redacted_answer
@@ -296,7 +296,7 @@ class ReplayInterviewer(SequentialInterviewer):
             raise OptionError(f"cannot read {path}: there is no such file")
         questions = [call for call in cassette.calls if call.inputs.kind == QUESTION]
         try:
-            return cls([(question_of(call.inputs), recorded_answers_answer_of(call.answer, "")) for call in questions])
+            return cls([(question_of(call.inputs), recorded_answer(call.answer, "")) for call in questions])
         except (KeyError, TypeError, ValueError):
             raise OptionError(
                 f"{path} holds an incomplete question or answer", hint="record the interview again"

@@ -14,7 +14,7 @@ from attractor_nb.errors import ConditionSyntaxError, StylesheetSyntaxError
 from attractor_nb.languages.condition import Condition, parse_condition
 from attractor_nb.languages.dot.writer import embed_value, is_quoted, quote, spell
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
-from attractor_nb.lint.consequences import Misspelling
+from attractor_nb.lint.entailed_findings import Misspelling
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
 from attractor_nb.model.graph import Edge, Graph, Node, TextFileProblem, named_file
 from attractor_nb.model.texts import nearest, suggestion
@@ -27,7 +27,7 @@ from attractor_nb.source import SourceText, Span
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from attractor_nb.lint.consequences import RepairedGraph
+    from attractor_nb.lint.entailed_findings import RepairedGraph
     from attractor_nb.model.child import ChildProblem
     from attractor_nb.model.inputs import Input
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError, ValidationError
-from attractor_nb.lint.consequences import without_consequences
+from attractor_nb.lint.entailed_findings import without_consequences
 from attractor_nb.lint.rules import (
     answer_rules,
     branches,

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.calling import call
 from attractor_nb.context import Context
 from attractor_nb.decisions.bounds import MAP_BOUNDS, Account, MapBounds, map_bounds_of, rows_used_up, spent_by_rows
 from attractor_nb.decisions.retries import outcome_of_exception
@@ -19,6 +18,7 @@ from attractor_nb.engine.runner import closed
 from attractor_nb.errors import AttractorError, ContextValueError, OptionError, RunError, StorageError
 from attractor_nb.logs import own_logger
 from attractor_nb.maps.row_run import RowServices, RowTask, Shipment, lost_before, run_row
+from attractor_nb.maybe_async import call
 from attractor_nb.model.events import Event, PipelineCompleted, PipelineFailed, PipelineInterrupted, StageStarted
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.redacted import MAX_DEPTH

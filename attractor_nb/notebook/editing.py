@@ -23,7 +23,7 @@ from IPython.display import DisplayHandle, display
 from markupsafe import Markup
 
 from attractor_nb.errors import AttractorError
-from attractor_nb.notebook.pictures import placed
+from attractor_nb.notebook.saved_output import placed
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.edit.editor_desk import EditorRequests
 from attractor_nb.studio.inspect.stage_records import error_text

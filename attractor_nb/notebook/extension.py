@@ -24,9 +24,9 @@ from attractor_nb.errors import OptionError
 from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.option_meanings import OF_A_RUN
+from attractor_nb.notebook.environment import Names, models_in
 from attractor_nb.notebook.past_views import PastViews
 from attractor_nb.notebook.presenting import Presenter
-from attractor_nb.notebook.surroundings import Names, models_in
 from attractor_nb.runtime.handles.presenters import register_namer, register_presenter
 from attractor_nb.source import SourceText
 

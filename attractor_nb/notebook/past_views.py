@@ -8,8 +8,8 @@ from collections import OrderedDict
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.notebook.pictures import bundle_of, placed
-from attractor_nb.notebook.surroundings import is_live, probe
+from attractor_nb.notebook.environment import is_live, probe
+from attractor_nb.notebook.saved_output import bundle_of, placed
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

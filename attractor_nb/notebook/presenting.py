@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 from attractor_nb.errors import GateWouldBlock
-from attractor_nb.notebook.pictures import bundle_of
-from attractor_nb.notebook.surroundings import Names, Surroundings, is_live, probe
+from attractor_nb.notebook.environment import Names, Surroundings, is_live, probe
+from attractor_nb.notebook.saved_output import bundle_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

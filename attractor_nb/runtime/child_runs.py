@@ -323,20 +323,20 @@ class ChildRuns:
         item: ListItem | None = None,
     ) -> RunOptions:
         """The parent's options, for a child: its own bounds within what is left of the parent's budget."""
-        house = self._parent
+        parent = self._parent
         own = pipeline.run_defaults
-        workdir = node.get("stack.child_workdir", str, "") or house.pipeline.graph.get("stack.child_workdir", str, "")
-        path, is_here = path_of(scope, item), house.shipping is None  # elsewhere there is no one place to work
+        workdir = node.get("stack.child_workdir", str, "") or parent.pipeline.graph.get("stack.child_workdir", str, "")
+        path, is_here = path_of(scope, item), parent.shipping is None  # elsewhere there is no one place to work
         return replace(
-            house.options,
+            parent.options,
             params=dict(inputs),
             logs_root=None,
             runs_dir=None,
-            backend=own.get("backend", house.options.backend),
+            backend=own.get("backend", parent.options.backend),
             interviewer=own.get("interviewer")
-            or InheritedInterviewer(house.gates, house.options, f"{path}:{scope.visit}", path),
-            processes=house.processes if is_here else house.options.processes,
-            workdir=child_workdir(workdir, house.workspace) or (house.workspace.directory if is_here else None),
+            or InheritedInterviewer(parent.gates, parent.options, f"{path}:{scope.visit}", path),
+            processes=parent.processes if is_here else parent.options.processes,
+            workdir=child_workdir(workdir, parent.workspace) or (parent.workspace.directory if is_here else None),
             isolation=IN_PLACE if is_here else None,
             workspace_from=None,
             **{**_NO_BOUNDS, **self._left(pipeline)},
@@ -349,9 +349,9 @@ class ChildRuns:
             tracer=None,
             session=False,
             is_shown=False,
-            clock=house.seams.clock,
-            randomness=house.seams.randomness,
-            disk=house.seams.disk,
+            clock=parent.seams.clock,
+            randomness=parent.seams.randomness,
+            disk=parent.seams.disk,
         )
 
     def _left(self, pipeline: Definition) -> dict[str, Any]:

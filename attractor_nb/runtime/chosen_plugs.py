@@ -12,7 +12,6 @@ from msgspec.structs import replace as structs_replace
 
 from attractor_nb import cassettes
 from attractor_nb.backends import AGENTS, NAMED, UNINSTALLED, resolve_backend
-from attractor_nb.calling import call
 from attractor_nb.decisions.branch_policies import PARALLEL_TYPE
 from attractor_nb.decisions.planning.plan import Plan, compile_plan
 from attractor_nb.engine.stage_cache import StageCache
@@ -20,6 +19,7 @@ from attractor_nb.errors import AttractorError, OptionError, StorageError
 from attractor_nb.handlers.handler_registry import HandlerRegistry
 from attractor_nb.interviewers import RefusingInterviewer, resolve_interviewer
 from attractor_nb.logs import own_logger
+from attractor_nb.maybe_async import call
 from attractor_nb.protocols import BackendLifetime, Clock, CodergenBackend, Handler, Interviewer, Processes, RunStore
 from attractor_nb.runtime.begin import DEFAULT_RUNS_BASE, RunStart, name_of_backend
 from attractor_nb.runtime.handles.presenters import are_runs_shown

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.collector import gc_paused
 from attractor_nb.errors import OptionError, RunInterrupted
+from attractor_nb.gc_pause import gc_paused
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.begin import Injected, RunStart, begin, seams_of

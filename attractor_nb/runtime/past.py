@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from attractor_nb.decisions.hindsight.journal import Journal, VisitRecord
-from attractor_nb.decisions.hindsight.route_explanation import (
+from attractor_nb.decisions.history.journal import Journal, VisitRecord
+from attractor_nb.decisions.history.route_explanation import (
     RouteReasons,
     all_route_reasons,
     route_reasons_of,

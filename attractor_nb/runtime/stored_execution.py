@@ -8,12 +8,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from attractor_nb.collector import gc_paused
 from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.decisions.replays.cache_keys import RunPaths
 from attractor_nb.engine.runner import RunOutcome
 from attractor_nb.errors import OptionError, RunError, RunNotFound, StorageError
+from attractor_nb.gc_pause import gc_paused
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.events import PipelineInterrupted
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.hindsight.journal import Journal
+    from attractor_nb.decisions.history.journal import Journal
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.runtime.workspace import worktree as worktree_changes
 else:

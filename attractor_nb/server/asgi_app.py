@@ -13,7 +13,6 @@ from starlette.routing import Route
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
-from attractor_nb.server.desk import RunService
 from attractor_nb.server.event_streams import Streams
 from attractor_nb.server.events import stream_events
 from attractor_nb.server.guard import Guard, Tickets, own_path
@@ -31,6 +30,7 @@ from attractor_nb.server.request_calls import (
     read_query,
     read_values,
 )
+from attractor_nb.server.run_service import RunService
 from attractor_nb.storage.files.document_files import DocumentFolder
 
 if TYPE_CHECKING:

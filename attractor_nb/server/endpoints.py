@@ -11,7 +11,6 @@ from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.declared_inputs import plain_inputs
 from attractor_nb.server.answers import run_answers
 from attractor_nb.server.answers.run_answers import all_questions, questions_here, questions_of, take_answer
-from attractor_nb.server.desk import posted_pipeline
 from attractor_nb.server.replies import (
     Problem,
     Reply,
@@ -31,6 +30,7 @@ from attractor_nb.server.response_models import (
     Ticket,
     Validation,
 )
+from attractor_nb.server.run_service import posted_pipeline
 from attractor_nb.storage.stored_run import has_event_log
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from attractor_nb.server.desk import RunService
+    from attractor_nb.server.run_service import RunService
 
 
 RETRY_MILLISECONDS: Final = 1_000

@@ -24,9 +24,9 @@ from attractor_nb.model.events import (
     StageEnd,
     StageStarted,
 )
-from attractor_nb.server.desk import WAITS, RunService
 from attractor_nb.server.event_channel import EventReader, Recorded
 from attractor_nb.server.replies import Problem
+from attractor_nb.server.run_service import WAITS, RunService
 from attractor_nb.storage.log.lock import read_owner
 from attractor_nb.storage.manifest_file import ABANDONED
 

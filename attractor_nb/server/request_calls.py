@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from starlette.requests import Request
 
-    from attractor_nb.server.desk import RunService
     from attractor_nb.server.event_streams import Streams
     from attractor_nb.server.guard import Tickets
+    from attractor_nb.server.run_service import RunService
     from attractor_nb.server.server_settings import ServerSettings
     from attractor_nb.storage.files.document_files import DocumentFolder
 

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from attractor_nb.collector import gc_paused
 from attractor_nb.errors import OptionError, StorageError
+from attractor_nb.gc_pause import gc_paused
 from attractor_nb.model.outcome import Usage, usage_problem
 from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.redaction import may_hold, redacted_value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.hindsight.looping import LoopReport, explain_looping
+from attractor_nb.decisions.history.looping import LoopReport, explain_looping
 from attractor_nb.errors import OptionError
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted

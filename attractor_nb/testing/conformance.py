@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.calling import call
 from attractor_nb.context import Context
 from attractor_nb.decisions.gate_choices import answer_problem, check_answer
+from attractor_nb.maybe_async import call
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.question import Answer, Option, Question, QuestionType

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from msgspec import structs
 
 from attractor_nb.backends import resolve_backend
-from attractor_nb.calling import call
 from attractor_nb.context import Context
 from attractor_nb.decisions.commits import checked_outcome
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.handler_calls import keep_traceback
 from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.errors import ContextValueError, StorageError
+from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.calls.messages import Attachment
 from attractor_nb.model.events import Event, ModelCallEnded, StageOutput

@@ -16,8 +16,8 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.calling import call
 from attractor_nb.errors import AttractorError, OptionError, RetryableError, TerminalError, WorkerLost
+from attractor_nb.maybe_async import call
 from attractor_nb.redaction import redacted_value
 from attractor_nb.stage import current_stage
 from attractor_nb.workers.lifelines import Listening, TaskClaims, TaskListener, take_in

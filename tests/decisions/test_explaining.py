@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb import FunctionBackend, Pipeline
-from attractor_nb.decisions.hindsight.journal import Journal
-from attractor_nb.decisions.hindsight.route_explanation import (
+from attractor_nb.decisions.history.journal import Journal
+from attractor_nb.decisions.history.route_explanation import (
     all_route_reasons,
     arrival_of,
     route_reasons_of,

@@ -9,13 +9,13 @@ import pytest
 from attractor_nb import Pipeline, diff, gates, runs
 from attractor_nb.errors import CheckpointCorrupt, SessionNotFound
 from attractor_nb.notebook.cell_outline import outline_of
+from attractor_nb.notebook.environment import Names
 from attractor_nb.notebook.live import live_tables
 from attractor_nb.notebook.live.live_run import Beside
 from attractor_nb.notebook.live.live_tables import LiveMap
 from attractor_nb.notebook.past_views import PastViews
 from attractor_nb.notebook.presenting import Presenter
 from attractor_nb.notebook.reopening import Reopener
-from attractor_nb.notebook.surroundings import Names
 from attractor_nb.notebook.view_actions import TimelineView
 
 WAIT = 30

@@ -19,8 +19,8 @@ from attractor_nb.model.events import InterviewCompleted
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.runtime.answers_from_elsewhere import deliver_answer
 from attractor_nb.server.answers.run_answers import all_questions, take_answer
-from attractor_nb.server.desk import RunService
 from attractor_nb.server.requests import Answer
+from attractor_nb.server.run_service import RunService
 from attractor_nb.storage.answer_box import AnswerReply
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.studio.history import waiting_gates

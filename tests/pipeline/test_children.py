@@ -25,7 +25,7 @@ from attractor_nb.model.events import (
     StageFailed,
     StageStarted,
 )
-from attractor_nb.server.desk import posted_pipeline
+from attractor_nb.server.run_service import posted_pipeline
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.log.event_log import EventLog

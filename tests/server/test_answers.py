@@ -5,7 +5,7 @@ import pytest
 from attractor_nb import Pipeline
 from attractor_nb.errors import CheckpointCorrupt, SessionNotFound, StorageError
 from attractor_nb.server.answers.run_answers import all_questions, artifacts_of, questions_of, session_of, status_of
-from attractor_nb.server.desk import RunService
+from attractor_nb.server.run_service import RunService
 from attractor_nb.sessions import create_session
 from attractor_nb.storage.run_directory import RunDirectory
 from attractor_nb.storage.run_listing import RunSummary

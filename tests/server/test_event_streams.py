@@ -13,12 +13,12 @@ from attractor_nb import Pipeline
 from attractor_nb.engine.event_stream import EventFeed
 from attractor_nb.server import event_channel as channel_module
 from attractor_nb.server import guard
-from attractor_nb.server.desk import RunService
 from attractor_nb.server.event_channel import EventReader, RunChannel
 from attractor_nb.server.event_streams import Streams
 from attractor_nb.server.events import EventStreamResponse
 from attractor_nb.server.guard import Tickets
 from attractor_nb.server.replies import Problem
+from attractor_nb.server.run_service import RunService
 from attractor_nb.server.server_settings import ServerSettings
 from attractor_nb.storage.log.event_log import read_log
 

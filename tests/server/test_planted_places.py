@@ -7,10 +7,10 @@ import time
 import pytest
 
 from attractor_nb.errors import StorageError
-from attractor_nb.server.desk import RunService
 from attractor_nb.server.recovery import Recovery
 from attractor_nb.server.replies import Reply
 from attractor_nb.server.request_calls import Ledger
+from attractor_nb.server.run_service import RunService
 from attractor_nb.server.server_runs import StartedRuns
 from tests.server.conftest import running
 

@@ -18,10 +18,10 @@ import pytest
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import RunError, RunLocked
 from attractor_nb.model.events import InterviewStarted, PipelineResumed, StageCompleted, StageStarted
-from attractor_nb.server.desk import WAITS, RunService
 from attractor_nb.server.event_channel import Recorded
 from attractor_nb.server.recovery import Recovery, has_made_progress
 from attractor_nb.server.replies import Problem, stopping
+from attractor_nb.server.run_service import WAITS, RunService
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import read_owner
 from tests import warm

@@ -11,9 +11,9 @@ from attractor_nb import Pipeline
 from attractor_nb.errors import RunLocked, RunNotFound, StorageError
 from attractor_nb.server import server_runs
 from attractor_nb.server.answers.run_answers import take_answer
-from attractor_nb.server.desk import RunService
 from attractor_nb.server.replies import Problem
 from attractor_nb.server.requests import Answer, Resumption
+from attractor_nb.server.run_service import RunService
 from attractor_nb.server.server_runs import StartedRuns, run_place
 from attractor_nb.storage.files.disk import Disk
 from tests.waiting import wait_until

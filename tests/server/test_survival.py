@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from attractor_nb.server.answers import run_answers
-from attractor_nb.server.desk import RunService
+from attractor_nb.server.run_service import RunService
 from attractor_nb.storage import run_index
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
 from attractor_nb.storage.log.lock import is_owned

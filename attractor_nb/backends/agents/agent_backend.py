@@ -16,10 +16,10 @@ from attractor_nb.backends.agents.claude import Claude
 from attractor_nb.backends.agents.dialects import AgentCall, Codex, Dialect, Gemini
 from attractor_nb.backends.agents.installed import find_executable
 from attractor_nb.backends.agents.output_reader import Listener, ended_in_grace, listed_price
-from attractor_nb.calling import call as call_in_thread
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.decisions.response_schemas import native_schema
 from attractor_nb.errors import OptionError, RetryableError, StageError
+from attractor_nb.maybe_async import call as call_in_thread
 from attractor_nb.model.allowed_tools import agent_tool, read_allowed_tools
 from attractor_nb.model.calls.call_content import AGENT_TASK_FILE, Response
 from attractor_nb.model.calls.providers import read_model

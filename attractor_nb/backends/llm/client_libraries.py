@@ -9,9 +9,9 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.calling import call
 from attractor_nb.errors import OptionError
 from attractor_nb.extras import has_package, install_command, missing_packages
+from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.providers import known_provider
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from attractor_nb.collector import gc_paused
 from attractor_nb.errors import OptionError
+from attractor_nb.gc_pause import gc_paused
 from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.lower import derived_class, lower
 from attractor_nb.languages.dot.parser import parse_syntax

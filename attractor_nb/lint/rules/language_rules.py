@@ -10,7 +10,7 @@ from attractor_nb.languages.condition import mend_condition
 from attractor_nb.languages.dot import apply_edits
 from attractor_nb.languages.dot.writer import embed_value
 from attractor_nb.languages.stylesheet import Selector, SelectorKind
-from attractor_nb.lint.consequences import with_value
+from attractor_nb.lint.entailed_findings import with_value
 from attractor_nb.lint.survey import Finding, KnownNames, Survey, outward, replacing_value, rule, value_span
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
 from attractor_nb.model.texts import nearest, suggestion
@@ -21,7 +21,7 @@ from attractor_nb.model.vocabulary.value_forms import comma_list
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from attractor_nb.lint.consequences import RepairedGraph
+    from attractor_nb.lint.entailed_findings import RepairedGraph
     from attractor_nb.model.graph import Edge, Node
     from attractor_nb.source import SourceText, Span
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.dot.parser import arrowless
-from attractor_nb.lint.consequences import with_edge, with_ends, with_node_named
+from attractor_nb.lint.entailed_findings import with_edge, with_ends, with_node_named
 from attractor_nb.lint.survey import Finding, Survey, appending, replacing, rule, source_span, target_span
 from attractor_nb.model.diagnostic import Fix, Severity
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.lint.consequences import with_value
+from attractor_nb.lint.entailed_findings import with_value
 from attractor_nb.lint.survey import Finding, Survey, replacing_value, rule, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.texts import suggestion

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.dot.writer import spell
-from attractor_nb.lint.consequences import with_attribute_named
+from attractor_nb.lint.entailed_findings import with_attribute_named
 from attractor_nb.lint.survey import (
     BUILT_IN_TYPES,
     Finding,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.decisions.response_schemas import field_keys, is_schema_name
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.writer import embed_value
-from attractor_nb.lint.consequences import with_value
+from attractor_nb.lint.entailed_findings import with_value
 from attractor_nb.lint.survey import (
     Finding,
     KnownNames,

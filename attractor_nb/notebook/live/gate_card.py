@@ -28,7 +28,7 @@ from attractor_nb.errors import AlreadyAnswered, AnswerRefused, AttractorError, 
 from attractor_nb.model.events import Event, InterviewCompleted, InterviewStarted, InterviewTimeout
 from attractor_nb.model.question import BY_CLICK, BY_INBOX, name_and_way
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
-from attractor_nb.notebook.pictures import bundle_of, placed
+from attractor_nb.notebook.saved_output import bundle_of, placed
 from attractor_nb.runtime.answers_from_elsewhere import deliver_answer
 from attractor_nb.runtime.wired_run import ENDED, listen, runs_under_way
 from attractor_nb.storage.stored_run import current_directory

@@ -17,8 +17,8 @@ from IPython.display import DisplayHandle, display
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
-from attractor_nb.notebook.pictures import bundle_of
-from attractor_nb.notebook.surroundings import is_live, probe
+from attractor_nb.notebook.environment import is_live, probe
+from attractor_nb.notebook.saved_output import bundle_of
 from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.sessions.tracker import follow_session, gone_agents, session_to_watch

@@ -19,10 +19,10 @@ from concurrent.futures import CancelledError, Future, wait
 from concurrent.futures import wait as wait_for_end
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from attractor_nb.calling import call_in_loop, is_running_here
 from attractor_nb.errors import OptionError, RunError, RunInterrupted, RunStands
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.logs import own_logger
+from attractor_nb.maybe_async import call_in_loop, is_running_here
 from attractor_nb.runtime.handles.presenters import can_be_clicked, check_wait
 
 if TYPE_CHECKING:

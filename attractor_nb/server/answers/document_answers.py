@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import SourceError
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.server.desk import posted_pipeline
 from attractor_nb.server.replies import Problem, Reply, place_of, plain_syntax_error
 from attractor_nb.server.response_models import DocumentItem, DocumentList, DocumentText, Edited, Picture
+from attractor_nb.server.run_service import posted_pipeline
 from attractor_nb.source import Span
 from attractor_nb.storage.files.document_files import Document, DocumentConflict, DocumentFolder, NoDocument
 

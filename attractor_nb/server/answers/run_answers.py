@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from attractor_nb.engine.gates import Gate
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.run import Run
-    from attractor_nb.server.desk import RunService
     from attractor_nb.server.requests import Answer, InspectionQuery, StageQuery
+    from attractor_nb.server.run_service import RunService
     from attractor_nb.storage.run_listing import RunSummary
     from attractor_nb.studio.inspect.inspection import StageInspection
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from attractor_nb.model.graph import Graph
-    from attractor_nb.server.desk import RunService
     from attractor_nb.server.request_calls import Call
+    from attractor_nb.server.run_service import RunService
     from attractor_nb.storage.run_listing import RunSummary
 
 SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from attractor_nb.collector import gc_paused
 from attractor_nb.errors import RunError, StorageError
+from attractor_nb.gc_pause import gc_paused
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_from, read_plain_file, sweep, write_whole
 from attractor_nb.storage.files.disk import SECOND_NAME, Disk, Durability, entry_names, storage_error, write_all
 from attractor_nb.storage.log.event_lines import FIRST_OWNER, LogScan, encode_event, scan_lines

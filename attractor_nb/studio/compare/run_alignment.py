@@ -15,7 +15,7 @@ from attractor_nb.model.outcome import Usage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from attractor_nb.decisions.hindsight.journal import VisitRecord
+    from attractor_nb.decisions.history.journal import VisitRecord
     from attractor_nb.model.graph import Edge, Graph
 
 MAX_ALIGNED: Final = 4_000_000

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.hindsight.route_explanation import because
+from attractor_nb.decisions.history.route_explanation import because
 from attractor_nb.decisions.routing import ConditionOutcome, end_reason, next_step, read_status
 from attractor_nb.decisions.run_endings import never_visited, redirect_target, unsatisfied_gate
 from attractor_nb.decisions.run_state import RunState
@@ -32,7 +32,7 @@ from attractor_nb.model.outcome import Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor_nb.decisions.hindsight.journal import Journal
+    from attractor_nb.decisions.history.journal import Journal
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.model.graph import Graph
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.hindsight.journal import Journal
+from attractor_nb.decisions.history.journal import Journal
 from attractor_nb.decisions.planning.plan import Plan, compile_plan
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.redaction import redacted, redacted_value

@@ -20,7 +20,7 @@ from attractor_nb.views.summary_line import usage_words
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor_nb.decisions.hindsight.route_explanation import EdgeCandidate, RouteReasons
+    from attractor_nb.decisions.history.route_explanation import EdgeCandidate, RouteReasons
     from attractor_nb.model.outcome import Usage
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.storage.stages.stage_listing import StageFile

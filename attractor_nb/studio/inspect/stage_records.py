@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.decisions.carried import CARRIED_FILE
-from attractor_nb.decisions.hindsight.route_explanation import arrival_of
+from attractor_nb.decisions.history.route_explanation import arrival_of
 from attractor_nb.engine.attempts import CHANGES_FILE
 from attractor_nb.engine.handler_calls import TRACEBACK_FILE
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from attractor_nb.decisions.hindsight.journal import AttemptRecord, VisitRecord
+    from attractor_nb.decisions.history.journal import AttemptRecord, VisitRecord
     from attractor_nb.model.graph import Node
     from attractor_nb.model.outcome import Usage
     from attractor_nb.runtime.execution import Execution

@@ -34,7 +34,7 @@ from attractor_nb.views.summary_line import cost_text, duration_text
 from attractor_nb.views.table import Column, Table, table_text
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.hindsight.journal import Journal
+    from attractor_nb.decisions.history.journal import Journal
     from attractor_nb.model.graph import Graph
 
 

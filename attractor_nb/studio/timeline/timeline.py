@@ -33,7 +33,7 @@ from attractor_nb.views.summary_line import duration_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from attractor_nb.decisions.hindsight.journal import AttemptRecord, Journal, VisitRecord
+    from attractor_nb.decisions.history.journal import AttemptRecord, Journal, VisitRecord
     from attractor_nb.model.events import Event
 
 BY: Final = ("node", "branch")

@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.collector import gc_paused
 from attractor_nb.decisions.branch_policies import Join, joins_of
 from attractor_nb.errors import OptionError
+from attractor_nb.gc_pause import gc_paused
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.drawings.branch_stacks import WIDEST, Stack, with_stack_lanes, with_stacks

@@ -15,8 +15,8 @@ def floor(folder):
     wall, cpu = time.perf_counter(), time.process_time()
     from zlib import crc32
 
-    from attractor_nb.collector import gc_paused
     from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.gc_pause import gc_paused
     from attractor_nb.model.events import read_event
 
     data = (folder / "events.jsonl").read_bytes().rstrip(b"\0")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.collector import SMALL_TEXT, gc_paused
 from attractor_nb.errors import DotSyntaxError, OptionError
+from attractor_nb.gc_pause import SMALL_TEXT, gc_paused
 from attractor_nb.languages.dot import apply_edits, embed_value, parse_dot, read_dot
 from attractor_nb.languages.dot.writer import quote
 from attractor_nb.model.diagnostic import Severity, TextEdit

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from msgspec import Struct
 
 from attractor_nb.backends.llm.tools.file_tools import MAX_DEPTH, ToolProblem, cut, shown_number
-from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.interrupts import is_from_keyboard
+from attractor_nb.maybe_async import call
 from attractor_nb.model.allowed_tools import TOOL_NAME
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
 from attractor_nb.stage import stage_or_none

@@ -15,10 +15,10 @@ import os
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from attractor_nb.backends.llm.tools.file_tools import cut
-from attractor_nb.calling import call
 from attractor_nb.decisions.response_schemas import ResponseSchema, schema_problem
 from attractor_nb.errors import RetryableError, StageError, TerminalError
 from attractor_nb.lazy_imports import later
+from attractor_nb.maybe_async import call
 from attractor_nb.model.allowed_tools import ServerDeclaration, header_variables
 from attractor_nb.redaction import redacted
 

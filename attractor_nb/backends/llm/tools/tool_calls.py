@@ -37,8 +37,8 @@ from attractor_nb.backends.llm.tools.file_tools import (
     shown_arguments,
     write_file,
 )
-from attractor_nb.calling import call
 from attractor_nb.errors import AttractorError, StageError, TerminalError
+from attractor_nb.maybe_async import call
 from attractor_nb.model.events.call_events import ToolCallEnded
 from attractor_nb.model.texts import whole
 from attractor_nb.redaction import redacted

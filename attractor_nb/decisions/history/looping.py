@@ -16,7 +16,7 @@ from attractor_nb.model.events import Event, GoalGateUnsatisfied, PipelineFailed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from attractor_nb.decisions.hindsight.route_explanation import RouteReasons
+    from attractor_nb.decisions.history.route_explanation import RouteReasons
     from attractor_nb.decisions.planning.plan import Plan
 
 CHOSEN: Final = frozenset({"preferred_label", "suggested_id"})

@@ -44,7 +44,7 @@ from attractor_nb.model.events import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from attractor_nb.decisions.hindsight.journal import Journal, VisitRecord
+    from attractor_nb.decisions.history.journal import Journal, VisitRecord
     from attractor_nb.decisions.planning.plan import Plan, PlannedEdge, PlannedNode
 
 
