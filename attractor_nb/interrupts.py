@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class HeldInterrupt:
-    """Whether somebody wants to leave.
+    """The interrupt that a block holds back until its end.
 
     Attributes:
         is_noted: An interrupt came since it was held.

@@ -1,4 +1,4 @@
-"""Work that goes on side by side until somebody says that the rest is not needed: branches, items of a list.
+"""Work that runs side by side until the caller decides that the rest is not needed: branches, items of a list.
 
 What is done, and when the rest is not needed, the caller says.
 """
@@ -19,7 +19,7 @@ class SideBySide(Generic[ResultT]):
     """Pieces of work by their number.
 
     Attributes:
-        results: What each came to that has ended.
+        results: The result of each one that has ended.
         reason: Why the others are not needed, or empty.
     """
 

@@ -41,7 +41,7 @@ class SourceText:
 
     @cached_property
     def host_table(self) -> Sequence[int]:
-        """What ``host_offsets`` gives, asked once: a text may have many findings."""
+        """The result of ``host_offsets``, computed once: a text may have many findings."""
         return array("q", self.host_offsets() if self.host_offsets else ())
 
     @cached_property

@@ -94,11 +94,11 @@ class Branches(Protocol):
 
 
 class Conversation(Protocol):
-    """What a thread has said so far, for stages with ``full`` fidelity (spec 5.4).
+    """The conversation of a thread so far, for stages with ``full`` fidelity (spec 5.4).
 
-    It is kept in the run directory, one file for each thread. What an attempt saved counts once its stage is
-    committed: one that is run again, or was rewound, does not find its own words in it. Branches of a fan-out
-    go on from what was said before it, each for itself: none hears another, nor does whoever comes after.
+    It is kept in the run directory, one file for each thread. The text that an attempt saved counts once its stage
+    is committed: a stage that is run again, or was rewound, does not find its own words in it. Each branch of a
+    fan-out continues from the conversation before the fan-out. No other branch and no later stage sees its words.
     """
 
     @property
@@ -107,7 +107,7 @@ class Conversation(Protocol):
         ...
 
     def read(self) -> str:
-        """What the last committed stage of this thread saved, or this attempt since; empty at its beginning.
+        """The text that the last committed stage of this thread saved, or this attempt since; empty at its beginning.
 
         The text is the backend's own: messages as JSON, or the id of an agent's session.
         """
@@ -127,7 +127,7 @@ class ToolServers(Protocol):
         ...
 
     def cache_inputs(self, server: str) -> Mapping[str, Any]:
-        """What decides the answers of its tools, as JSON values: command or address, hashes of what variables hold."""
+        """The settings that decide its tools' answers, as JSON: command or address, hashes of variables' values."""
         ...
 
     async def tools(self, server: str) -> Sequence[Mapping[str, Any]]:
@@ -140,26 +140,26 @@ class ToolServers(Protocol):
 
 
 class InstructionSource(Protocol):
-    """Where a run is told something while it goes on."""
+    """The source of instructions to a run under way."""
 
     is_used: bool
-    """It was told something."""
+    """The run has received an instruction."""
 
     def carry(self, scope: StageScope) -> str:
-        """What an attempt under way has not had yet, as sections of a prompt; empty for nothing."""
+        """The instructions new to an attempt under way, as sections of a prompt; empty for none."""
         ...
 
 
 class Kept(NamedTuple):
-    """What was kept of what a stage has changed."""
+    """The commit that keeps the changes of a stage."""
 
-    commit: str = ""  #: The commit at which the run's worktree stands; empty where nothing is kept.
-    changes: str = ""  #: What differs from the one before, as a diff; empty when nothing does.
-    warnings: tuple[str, ...] = ()  #: What was left out, in sentences (ruling 49).
+    commit: str = ""  #: The commit of the run's worktree; empty where nothing is kept.
+    changes: str = ""  #: The difference from the commit before, as a diff; empty when there is none.
+    warnings: tuple[str, ...] = ()  #: Omissions, in sentences (ruling 49).
 
 
 class Workplace(Protocol):
-    """Where commands, agents and tools of models work: one place for a run and its children (ruling 41).
+    """The working directory of commands, agents and models' tools: one for a run and its children (ruling 41).
 
     It is the run's option ``workdir``, else the directory in which the run was started, or, by ``isolation``,
     a workspace or a git worktree of the run's own.
@@ -181,7 +181,7 @@ class Workplace(Protocol):
 
     @property
     def processes(self) -> Processes:
-        """What starts the run's commands; one that names no ``cwd`` runs where those of tool stages do."""
+        """The starter of the run's commands; a command without ``cwd`` runs in the directory of tool stages."""
         ...
 
     @property
@@ -199,15 +199,15 @@ class Workplace(Protocol):
         ...
 
     def hook_seconds(self, node: Node) -> float:
-        """How long each of its hooks may take."""
+        """The time limit of each of its hooks, in seconds."""
         ...
 
 
 class StageScope(msgspec.Struct):
-    """What an attempt can know and do.
+    """The scope of an attempt: its identity, its files, and the services that it may use.
 
     Attributes:
-        lend: What a child run of this stage may spend; for the engine alone.
+        for_child: Gives the funds that a child run of this stage may spend; for the engine alone.
     """
 
     run_id: str
@@ -267,11 +267,11 @@ class StageScope(msgspec.Struct):
 
     @property
     def place(self) -> dict[str, Any]:
-        """Which attempt this is, as the fields of its events: ``ModelCallEnded(**scope.place, …)``."""
+        """The identity of the attempt, as the fields of its events: ``ModelCallEnded(**scope.place, …)``."""
         return {"name": self.node_id, "index": self.index, "visit": self.visit, "attempt": self.attempt}
 
     def more_instructions(self) -> str:
-        """What the run was told since this attempt's prompt, as text for its model; each time only what is new.
+        """The instructions since this attempt's prompt, as text for its model; each call returns new ones only.
 
         To be called in the run's event loop, by a backend that has set ``reach``.
         """

@@ -1,4 +1,4 @@
-"""When a run has gone on for too long, and along which cycle (ruling 18).
+"""The bounds of a run, and the cycle along which it reaches one (ruling 18).
 
 Counts and sums come from the caller; this module only compares them.
 """
@@ -32,14 +32,14 @@ _NUMBERS: Final = frozenset({"max_budget_usd", "max_duration_seconds"})
 
 
 class BoundReached(msgspec.Struct, frozen=True):
-    """A bound that a run has come to."""
+    """A bound that a run has reached."""
 
     bound: str  #: Its name, as a caller raises it: ``max_steps``, ``max_duration`` …
     reason: str  #: Bound, count and cycle in words.
 
 
 class RunPosition(msgspec.Struct, frozen=True):
-    """Where a run stands; put into words only when they are needed.
+    """The position of a run; put into words only when they are needed.
 
     >>> str(RunPosition(["start", "plan"], "plan")), str(RunPosition(["start"], "plan"))
     ('in the cycle plan -> plan', 'before plan')
@@ -64,7 +64,7 @@ class RunPosition(msgspec.Struct, frozen=True):
 
 
 class RunBounds(msgspec.Struct, frozen=True):
-    """How far a run may go. None means without end."""
+    """The bounds of a run. None means unlimited."""
 
     max_steps: int = 1000  #: Stages that may be executed.
     max_node_visits: int | None = None  #: Visits that any one node may get.
@@ -163,7 +163,7 @@ def exceeded(
     completed: Sequence[str],
     outer: RunPosition | None = None,
 ) -> BoundReached | None:
-    """Why the next stage may not be executed, or None when it may. Asked before each stage.
+    """The bound that forbids the next stage, or None when it may be executed. Checked before each stage.
 
     Args:
         bounds: The run's bounds.
@@ -189,9 +189,9 @@ def exceeded(
 
 
 def used_up(bounds: RunBounds, usage: Usage, elapsed_seconds: float, where: RunPosition) -> BoundReached | None:
-    """Why nothing more may be spent, or None when it may. Asked before each attempt.
+    """The bound that forbids further spending, or None when it is allowed. Checked before each attempt.
 
-    A cost or token bound of 0 lets free stages go on. Sums of prices are compared as people add them:
+    A cost or token bound of 0 lets free stages continue. Sums of prices are compared as people add them:
     ten times 0.1 is 1.
     """
     budget = bounds.max_budget_usd
@@ -238,11 +238,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-# When no more rows of a map may be started: the bounds of all rows together. Sums come from the caller.
+# The bounds of all rows of a map together. Sums come from the caller.
 
 
 class MapBounds(msgspec.Struct, frozen=True):
-    """How far the rows of a map may go together. None means without end."""
+    """The bounds of all rows of a map together. None means unlimited."""
 
     max_budget_usd_all: float | None = None  #: Cost at which no more is asked, and no more rows are started.
     max_tokens_all: int | None = None  #: The same in tokens.
@@ -268,7 +268,7 @@ def map_bounds_of(given: Mapping[str, object]) -> MapBounds:
 
 
 def spent_by_rows(bounds: MapBounds, usage: Usage) -> BoundReached | None:
-    """Why no row may spend more, or None when it may.
+    """The bound that forbids further spending of rows, or None when it is allowed.
 
     Args:
         bounds: The bounds.
@@ -285,7 +285,7 @@ def spent_by_rows(bounds: MapBounds, usage: Usage) -> BoundReached | None:
 
 
 def rows_used_up(bounds: MapBounds, usage: Usage, elapsed_seconds: float) -> str:
-    """Why no further row may be started, or empty when one may. Asked before each row.
+    """The reason why no further row may be started, or empty when one may. Checked before each row.
 
     >>> from attractor_nb.model.outcome import Usage
     >>> rows_used_up(MapBounds(max_tokens_all=10), Usage(8, 4), 0.0)
@@ -301,13 +301,13 @@ def rows_used_up(bounds: MapBounds, usage: Usage, elapsed_seconds: float) -> str
 
 # Money and tokens that are reserved before they are spent, by all who share a bound (ruling 18).
 #
-# A map, its rows, their attempts, and the child runs of these are accounts, each beneath another; what one of
-# them spends, all above it have spent. Who is going to spend claims the most that it can cost, and waits until
-# that fits beside what is spent and what others hold. Claims are granted in their order.
+# A map, its rows, their attempts, and the child runs of these are accounts, each beneath another; the spending of
+# one counts for all above it. A caller claims the most that its request can cost, and waits until that fits
+# beside the spending and the claims of others. Claims are granted in their order.
 #
-# A claim that fits beside nothing is granted once nobody else holds anything, for as long as the bound is not
-# reached: a run goes on for as long as there is money. So what is spent ends within one claim of the bound,
-# however many are under way.
+# A claim that fits beside nothing is granted once no other is held, for as long as the bound is not reached: a run
+# continues for as long as there is money. So the spending ends within one claim of the bound, however many are
+# under way.
 
 DEARER: Final = 2.0
 """How many times the dearest of its kind a claim is taken to cost of which nobody knows the most."""
@@ -319,7 +319,7 @@ def _never(_spent: Usage, _who: str) -> BoundReached | None:
 
 
 class Account(msgspec.Struct, eq=False):
-    """What somebody has spent, and may."""
+    """The spending of a map, row, attempt or child run, and its limits."""
 
     above: Account | None = None  #: Whose bounds hold for it, too.
     max_usd: float | None = None  #: What may be spent, in USD; None without end.
@@ -346,13 +346,13 @@ class Account(msgspec.Struct, eq=False):
         self.charge((usage.cost_usd or 0.0) - self.usd, usage.total_tokens - self.tokens)
 
     def end_for(self, who: str) -> BoundReached | None:
-        """Why nothing more may be spent, by this account or one above it; None when something may."""
+        """The bound of this account or one above it that forbids further spending; None when it is allowed."""
         ends = (account.reached(account.spent, who) for account in self.chain)
         return next((end for end in ends if end is not None), None)
 
     @property
     def spent(self) -> Usage:
-        """What is spent."""
+        """The spending so far."""
         return Usage(max(self.tokens, 0), 0, self.usd if self.usd > 0 else None)
 
     def has_room(self, usd: float, tokens: float) -> bool:

@@ -1,7 +1,7 @@
-"""What becomes of a fan-out: join policy, error policy, and when the rest need not run (spec 4.8; ruling 22).
+"""The outcome of a fan-out: join policy, error policy, and early cancellation of branches (spec 4.8; ruling 22).
 
-A branch that was cancelled is neither a success nor a failure. Branches are counted, never weighed. One whose stages
-were all skipped counts as its stages route, like a success (ruling 20), but no success is made of such branches alone.
+A branch that was cancelled is neither a success nor a failure. Branches are counted, never weighed. A branch whose
+stages were all skipped counts as a success, as its stages route (ruling 20), but such branches alone are no success.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SLACK: Final = 1e-9
 
 
 class FanOutPolicy(msgspec.Struct, frozen=True):
-    """How a fan-out ends."""
+    """The policy that decides the outcome of a fan-out."""
 
     join: str  #: ``wait_all``, ``first_success``, ``k_of_n`` or ``quorum``.
     error: str  #: ``continue``, ``fail_fast`` or ``ignore``.
@@ -44,7 +44,7 @@ class FanOutPolicy(msgspec.Struct, frozen=True):
 
     @property
     def counted(self) -> str:
-        """How many there are, in words."""
+        """The number of branches or items, in words."""
         return f"{self.count} {self.noun[self.count != 1]}"
 
 
@@ -103,7 +103,7 @@ def continues_without(policy: FanOutPolicy) -> bool:
 
 
 def settled(policy: FanOutPolicy, results: Sequence[BranchResult]) -> str:
-    """Why the branches that still run are to be cancelled; empty while they are needed.
+    """The reason to cancel the branches that still run; empty while they are needed.
 
     >>> from attractor_nb.model.branch import BranchResult
     >>> done = [BranchResult("a", StageStatus.SUCCESS)]
@@ -125,13 +125,13 @@ def settled(policy: FanOutPolicy, results: Sequence[BranchResult]) -> str:
 
 
 class JoinProgress(msgspec.Struct):
-    """``settled`` for results that come one after the other: it looks at each of them once."""
+    """``settled`` for results that arrive one after the other: it inspects each of them once."""
 
     policy: FanOutPolicy  #: The fan-out's policy.
     _seen: int = 0
 
     def __call__(self, results: Sequence[BranchResult]) -> str:
-        """What ``settled`` says of those that came since the last call; ``results`` are all that have come."""
+        """The answer of ``settled`` for the results since the last call; ``results`` are all so far."""
         new, self._seen = results[self._seen :], len(results)
         return settled(self.policy, new)
 
@@ -203,7 +203,7 @@ def kept(policy: FanOutPolicy, results: Sequence[ResultT]) -> tuple[ResultT, ...
     return tuple(result for result in results if result.is_success or policy.error != IGNORE)
 
 
-# Where the branches of a fan-out meet again, and what lies before it (spec 4.8; rulings 22, 36).
+# The joins of fan-outs, and the nodes before a fan-out (spec 4.8; rulings 22, 36).
 #
 # All branches are walked at once, one edge deeper each turn; a node remembers which branches have come to
 # it. The first turn in which all have come to a fan-in node finds the join. Once they have met, only paths
@@ -214,7 +214,7 @@ FAN_IN_TYPE: Final = "parallel.fan_in"
 
 
 class Join(msgspec.Struct, frozen=True):
-    """Where branches meet."""
+    """The node where the branches of a fan-out meet."""
 
     #: The node at which the run goes on; empty when the branches have no node in common, and run to their ends.
     node_id: str = ""
@@ -273,14 +273,14 @@ def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
 
 
 class BranchBorders(msgspec.Struct, frozen=True):
-    """What a branch may enter, and what it may not."""
+    """The nodes that a branch may enter, and those that it may not."""
 
     within: frozenset[str]  #: What branches can come to by edges until they end.
     before: frozenset[str]  #: The fan-out and all that leads to it again: no branch enters that (ruling 36).
 
 
 def surroundings_of(graph: Graph, node_id: str, join: str) -> BranchBorders:
-    """What lies within the branches of a fan-out, and what before it.
+    """The nodes within the branches of a fan-out, and those before it.
 
     A node lies before it when the fan-out can be reached from there without passing the join or a branch. So
     it either can be reached from the start without the fan-out, or the branches come to it by a jump alone;
@@ -368,7 +368,7 @@ def _one_deeper(
     arrived: Mapping[str, int],
     successors: dict[str, Sequence[str]],
 ) -> dict[str, int]:
-    """Which branches come to which nodes by one more edge and were not there before."""
+    """The nodes that branches reach for the first time by one more edge, with the branches that do."""
     deeper: dict[str, int] = {}
     for name, branches in coming.items():
         if name not in successors:

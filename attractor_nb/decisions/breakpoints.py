@@ -1,4 +1,4 @@
-"""What makes a run stand still: breakpoints, read from text, and whether one holds at a moment.
+"""Breakpoints, which pause a run: parsed from text, and matched against a moment of a walk.
 
 | text | stops |
 | --- | --- |
@@ -9,7 +9,7 @@
 | ``context.n=3`` | before a stage, when a condition begins to hold (spec 10) |
 | ``review>draft`` | any of these in the child run of ``review`` |
 
-Knows the graph and values of a moment; no run.
+This module knows the graph and the values of a moment. It knows no run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _FORMS: Final = 'a node ("plan"), an edge ("plan->review"), "after:plan", "on:er
 
 
 class Breakpoint(msgspec.Struct, frozen=True):
-    """Where a run stands still."""
+    """A place at which a run pauses."""
 
     text: str  #: As people write it; the same text is the same breakpoint.
     path: str = ""  #: Nodes whose child runs lead there: ``review>``; empty for the run itself.
@@ -62,7 +62,7 @@ class Breakpoint(msgspec.Struct, frozen=True):
 
 
 class WalkMoment(NamedTuple):
-    """Where a walk is, between two steps."""
+    """The position of a walk between two steps."""
 
     node: str  #: The stage that is next, or that has just ended.
     visit: int  #: Number of its visit.
@@ -171,9 +171,7 @@ def first_to_stop(
     return None
 
 
-# The moments of a walk at which a run may stand still: what breakpoints see of them, and what people are told.
-#
-# Knows the state of the walk and what its stage came to; not which breakpoint holds, and nobody who waits.
+# The moments of a walk at which a run may pause, as breakpoints and people see them.
 
 
 def moment_before(plan: Plan, state: RunState, started: StageStarted, lookup: Callable[[str], object]) -> WalkMoment:
@@ -192,7 +190,7 @@ def moment_before(plan: Plan, state: RunState, started: StageStarted, lookup: Ca
 
 
 def lasting_outcome(state: RunState, effect: Execute, result: StageResult) -> Outcome | None:
-    """What a stage has come to for good; None where it is tried again, or was cut off or lost."""
+    """The final outcome of a stage; None where it is tried again, or was cut off or lost."""
     if result.is_cut_off or result.lost or result.over_budget:
         return None
     failures = 1 + (state.in_flight.failures if state.in_flight else 0)
@@ -214,7 +212,7 @@ def moment_after(started: StageStarted, outcome: Outcome) -> WalkMoment:
 
 
 def outcome_before(state: RunState) -> Outcome | None:
-    """What the stage before the next one came to; None where there was none."""
+    """The outcome of the stage before the next one; None where there was none."""
     if not state.completed:
         return None
     reason = state.last_reason if state.last_status.is_failure else ""

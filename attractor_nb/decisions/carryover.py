@@ -1,4 +1,4 @@
-"""What a model stage is given of the run so far: fidelity, thread, preamble (spec 5.4, 9.2)."""
+"""The context that a model stage receives of the run so far: fidelity, thread, preamble (spec 5.4, 9.2)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _WITHOUT_MODEL = frozenset(
 
 
 class PromptContext(msgspec.Struct, frozen=True):
-    """What a stage is given of what came before."""
+    """The context that a stage receives of the run so far."""
 
     fidelity: str = ""  #: The mode; empty for a stage that calls no model.
     thread: str = ""  #: Under ``full`` the thread's key, else empty.
-    #: Under ``full`` the entry that holds what the thread has thread_entry; empty at its beginning.
+    #: Under ``full`` the entry that holds what the thread has said; empty at its beginning.
     thread_entry: str = ""
     #: The text that its prompt begins with, possibly empty; under ``full`` what a thread that begins is told, and what
     #: ``carry`` names.
@@ -40,10 +40,10 @@ class PromptContext(msgspec.Struct, frozen=True):
 
 
 def carry_over(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> PromptContext:
-    """What a stage that calls a model is given of the run so far (spec 5.4).
+    """The context that a stage that calls a model receives of the run so far (spec 5.4).
 
     Values are read from the context, large ones from the store behind it (ruling 31), and only those that
-    there is room for.
+    fit into the budget.
     """
     if planned.handler_type in _WITHOUT_MODEL or (planned.handler_type == FAN_IN_TYPE and not planned.asks_model):
         return PromptContext()

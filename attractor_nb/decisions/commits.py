@@ -31,7 +31,7 @@ def applied(context: RunContext, node_id: str, outcome: Outcome) -> Outcome:
 
 
 def totals(state: RunState, node_id: str, usage: Usage) -> tuple[Usage, Usage]:
-    """What node and run have consumed with this attempt, for its record."""
+    """The usage of the node and of the run with this attempt included, for its record."""
     whole = state.whole
     own = whole.usage_by_node.get(node_id)
     return usage if own is None else own + usage, whole.usage + usage
@@ -88,10 +88,10 @@ def commit_record(
     return event, is_passed_through
 
 
-# Whether what a handler calls an outcome is one (RELIABILITY, fault 8).
+# Validation of the outcome that a handler returns (RELIABILITY, fault 8).
 #
-# Handlers and backends are other people's code and may be untyped: a wrong field must fail the stage
-# that returned it, with its name, and never the run. Knows nothing of who returned it.
+# Handlers and backends are foreign code and may be untyped: a wrong field must fail the stage that returned it,
+# with its name, and never the run.
 
 COST_KEY = "cost_usd"
 """The context key under which a stage may say its price."""

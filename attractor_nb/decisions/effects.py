@@ -1,4 +1,4 @@
-"""What a traversal can ask for, and what it is told: the vocabulary between decisions and the engine.
+"""The effects that a traversal requests and the results that it receives: the protocol between decisions and engine.
 
 Execute   run one attempt of a stage         -> StageResult
 Wait      wait between attempts              -> running time in seconds
@@ -7,7 +7,7 @@ Record    a status without an execution      -> None
 Announce  an event for log and observers     -> None
 Commit    the one commit record of a stage   -> None
 
-Whoever performs Execute, Wait and Ask ends them when the run's ``max_duration`` is over.
+The engine ends Execute, Wait and Ask when the run's ``max_duration`` is over.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RunContext(Protocol):
 
     @property
     def kept(self) -> Mapping[str, Any]:
-        """What is kept under each key; what is not text, number or boolean there only ``get`` gives."""
+        """The stored value of each key; a value that is not text, number or boolean is read with ``get`` alone."""
         ...
 
     def set(self, key: str, value: Any) -> None:
@@ -46,7 +46,7 @@ class RunContext(Protocol):
         ...
 
     def take_changes(self) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """What changed since the last call."""
+        """The changes since the last call."""
         ...
 
 
@@ -65,13 +65,13 @@ class Execute(msgspec.Struct, frozen=True):
 
 
 class StageResult(msgspec.Struct, frozen=True):
-    """How an attempt ended."""
+    """The end of an attempt: outcome, duration and usage."""
 
     outcome: Outcome  #: Its outcome; exceptions and timeouts are outcomes too.
     duration: float  #: Seconds.
     elapsed: float  #: Running time of the whole run in seconds, for ``max_duration``.
-    is_cut_off: bool = False  #: ``max_duration`` ended it: what it did is not known, and its outcome means nothing.
-    lost: str = ""  #: Why who executed it is gone; what it did is not known, and its outcome means nothing. Or empty.
+    is_cut_off: bool = False  #: ``max_duration`` ended it: its effects are not known, and its outcome means nothing.
+    lost: str = ""  #: Why its worker was lost; its effects are not known, and its outcome means nothing. Or empty.
     is_saved: bool = False  #: It saved the conversation of its thread, which counts once the stage is committed.
     is_cached: bool = False  #: It came from the cache, and nothing was executed.
     #: What it had consumed when it was executed; None when that is not known, or it was now.
@@ -79,7 +79,7 @@ class StageResult(msgspec.Struct, frozen=True):
     over_budget: BoundReached | None = (
         None  #: The bound for which it was ended between two requests; None when it was not.
     )
-    files: Any = None  #: Its ``StageFiles``, for who decides otherwise about it; None when it has none that count.
+    files: Any = None  #: Its ``StageFiles``, for a decision that changes its outcome; None when it has none that count.
     commit: str = ""  #: The commit of the run's worktree at which it left it; empty where there is none.
 
 
@@ -96,7 +96,7 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What came of a question."""
+    """The result of a question."""
 
     answer: Answer | None  #: The durable answer; None when there is none.
     elapsed: float  #: Running time of the whole run in seconds.
@@ -126,7 +126,7 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 class RunEnd(msgspec.Struct, frozen=True):
-    """How the traversal ended."""
+    """The end of a traversal."""
 
     is_success: bool  #: Whether the pipeline's outcome is success.
     reason: str = ""  #: Why not.

@@ -1,7 +1,7 @@
-"""Which branch of a fan-out is the best, and what of it reaches the run (spec 4.9; ruling 22).
+"""The choice of the best branch of a fan-out, and the updates of it that reach the run (spec 4.9; ruling 22).
 
-A candidate is a branch that was walked to its end; only one that succeeded can win. What a model said about
-them is read strictly: anything but exactly one candidate is no answer.
+A candidate is a branch that was walked to its end; only one that succeeded can win. The answer of a model is
+read strictly: anything but exactly one candidate is no answer.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 class CandidateChoice(msgspec.Struct, frozen=True):
-    """What a model's answer comes to."""
+    """The candidate that a model's answer names."""
 
     best_id: str = ""  #: The candidate that it names; empty when it names none, or several.
     problem: str = ""  #: Why it is no answer, or empty.
@@ -148,7 +148,7 @@ def _meant(line: str, ids: Sequence[str]) -> str:
 
 
 def output_of(candidate: Candidate, limit: int = MAX_OUTPUTS_CHARACTERS) -> str:
-    """What a candidate came up with: its last response and its last command's output, each an excerpt.
+    """The output of a candidate: its last response and its last command's output, each an excerpt.
 
     >>> output_of(Candidate("a", StageStatus.SUCCESS, context_updates={"tool.output": "12 passed"}))
     '12 passed'
@@ -203,7 +203,7 @@ def _told(label: str, text: str) -> str:
 
 
 def own_updates(candidate: Candidate) -> dict[str, Any]:
-    """What a branch changed, without the keys that belong to the engine and to fan-outs."""
+    """The updates of a branch, without the keys that belong to the engine and to fan-outs."""
     return {
         key: value
         for key, value in candidate.context_updates.items()
@@ -227,7 +227,7 @@ def winner_updates(best: Candidate, present: Iterable[str] = ()) -> dict[str, An
 
 
 def merged(merge: str, candidates: Sequence[Candidate], best: Candidate) -> tuple[dict[str, Any], list[str]]:
-    """What reaches the run's own context, and which keys several branches had set to different values.
+    """The updates that reach the run's own context, and the keys that branches had set to different values.
 
     Args:
         merge: ``none``, ``best`` (the winner's), or ``all`` (of all branches that succeeded, in edge

@@ -163,7 +163,7 @@ def default_answer(kind: QuestionType, wanted: str, choices: Sequence[GateChoice
 
 
 def answer_problem(answer: Answer) -> str:
-    """What is wrong with the parts of an answer, whose giver may be untyped; empty for nothing.
+    """The problem in the fields of an answer, which may come from untyped code; empty for none.
 
     >>> answer_problem(Answer("Y")), answer_problem(Answer(3))
     ('', 'whose value is of type int, not text')
@@ -448,7 +448,7 @@ def check_form(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judge_by_kind(form: Form, values: Mapping[str, Any]) -> tuple[dict[str, Any] | None, dict[str, str]]:
-    """What can be said without the model: whether each field is there, and of its kind."""
+    """Judge a form without its model: each field must be present and of its kind."""
     judged: dict[str, Any] = {}
     problems: dict[str, str] = {}
     for entry in form.fields:
@@ -480,7 +480,7 @@ def fits(entry: FormField, value: Any) -> bool:
 
 
 def expected(entry: FormField) -> str:
-    """What a field takes, in words: ``a whole number, at least 0, at most 10``."""
+    """The values that a field accepts, in words: ``a whole number, at least 0, at most 10``."""
     words = EXPECTED[entry.kind]
     if entry.kind is FieldKind.CHOICE:
         words = f"one of {', '.join(str(choice) for choice in entry.choices)}"

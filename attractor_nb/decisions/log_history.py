@@ -1,9 +1,9 @@
-"""Which events of a log count: what a rewind went behind is set aside, and stays in the log.
+"""The events of a log that count: a rewind sets the events after its target aside, and they stay in the log.
 
-The log is append-only and the truth, so going back is a record too (``PipelineRewound``). Whoever
-folds events, to a state, a context or a picture, folds ``counted_events(events)``: there is no other place
-that knows what a rewind undoes. What it does not undo (what was spent, which visit numbers are used)
-is in the record itself. The module knows events of one run directory, and nothing of where they lie.
+The log is append-only and the truth, so a rewind is a record too (``PipelineRewound``). Every fold of events,
+to a state, a context or a picture, folds ``counted_events(events)``: no other place knows the effect of a
+rewind. Totals that a rewind does not undo (spending, used visit numbers) are in the record itself. The module
+knows the events of one run directory, and not where they are stored.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def latest_attempts(events: LoggedEvents) -> dict[str, tuple[int, int]]:
     return {event.name: (event.visit, event.attempt) for event in started if not event.branch}
 
 
-# Which questions of a run are open: one fold of its log for inbox, server, command line and resume.
+# The open questions of a run: one fold of its log for inbox, server, command line and resume.
 
 
 def interviews_under_way(events: Iterable[Event]) -> tuple[InterviewStarted | InterviewCompleted, ...]:

@@ -1,12 +1,12 @@
-"""What a fresh session is told about the run so far (spec 5.4; ruling 34).
+"""The preamble of a fresh session: a summary of the run so far (spec 5.4; ruling 34).
 
-A mode has a budget, and it is used: inputs and goal claim it first, then the stage before and what failed,
-then the results of branches, then the rest, the newest first. What the first of them leave goes to the
-others, and what all leave goes to those that were cut. What is left out is said, with its size and its name.
+A mode has a budget, and it is used. Inputs and goal claim it first, then the stage before and the failures,
+then the results of branches, then the rest, the newest first. Room that the first of them leave goes to the
+others, and room that all leave goes to texts that were cut. An omission is reported with its size and name.
 
-On the page what stays the same from stage to stage stands first, so that providers know it again, and what
-may differ between runs that came to the same stands last. Knows nothing of sessions or models; values are
-read through a callable, and only those that there is room for.
+Parts that are the same from stage to stage come first on the page, so that providers can cache them. Parts that
+may differ between equal runs come last. The module knows nothing of sessions or models. It reads values through
+a callable, and only those that fit into the budget.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def build_preamble(mode: str, past: PreamblePast) -> str:
 
 
 def beginning_of(past: PreamblePast) -> str:
-    """What the first stage of a thread is told, whose session knows nothing yet: goal and inputs, if any."""
+    """The preamble of the first stage of a thread, whose session is empty: goal and inputs, if any."""
     page = PreamblePage(past, amount_of("compact"))
     if past.inputs:
         claim_goal(page)
@@ -161,7 +161,7 @@ def _claim_all(page: PreamblePage) -> None:
         claim_incidents(page)
 
 
-# What is told of the run's values: its goal and inputs, results of branches, what stages set, what ``carry`` names.
+# Sections of the run's values: its goal and inputs, results of branches, values of stages and of ``carry``.
 
 MAX_CARRIED_CHARACTERS: Final = 64_000 * CHARACTERS_PER_TOKEN
 """Of all that ``carry`` names: half of the window of a model whose window nobody named."""
@@ -176,7 +176,7 @@ def claim_goal(page: PreamblePage) -> None:
 
 
 def claim_inputs(page: PreamblePage, *, share: int) -> None:
-    """What the run was given, each in its fair share of a part of the room."""
+    """Claim room for the inputs of the run, each in its fair share of a part of the room."""
     texts: list[PreambleText] = []
     for name in page.past.inputs:
         if name not in page.stated and (value := page.past.value(name, _MISSING)) is not _MISSING:
@@ -186,7 +186,7 @@ def claim_inputs(page: PreamblePage, *, share: int) -> None:
 
 
 def claim_branches(page: PreamblePage) -> None:
-    """What came of the branches of the last fan-out, each by its name and in its fair share."""
+    """Claim room for the results of the last fan-out's branches, each by its name and in its fair share."""
     if BRANCHES_KEY in page.stated:
         return
     texts: list[PreambleText] = []
@@ -228,7 +228,7 @@ def claim_values(page: PreamblePage) -> None:
 
 
 def claim_wanted(page: PreamblePage) -> None:
-    """What the node names in ``carry``, whole, outside the budget and within a model's window."""
+    """Add the values that the node names in ``carry``, whole, outside the budget and within a model's window."""
     if not page.past.wanted:
         return
     texts = [
@@ -260,7 +260,7 @@ def _branches(past: PreamblePast) -> tuple[Candidate, ...]:
         return ()
 
 
-# What is told of stages: the one before, what failed, and a line for each of the others with what it said.
+# Sections of stages: the one before, the failures, and a line for each of the others with its output.
 
 _MAX_FAILURES: Final = 3
 _COMMAND_LENGTH: Final = 200
@@ -287,7 +287,7 @@ def claim_before(page: PreamblePage, *, has_more: bool) -> None:
 
 
 def claim_failures(page: PreamblePage) -> list[StageSummary]:
-    """What failed and no later visit has undone, the newest first, each in a third of the room.
+    """Claim room for failures that no later visit has undone, the newest first, each in a third of the room.
 
     Returns:
         The stages before that one and beside these, oldest first.
@@ -338,7 +338,7 @@ def claim_lines(page: PreamblePage, earlier: Sequence[StageSummary]) -> list[Pre
 
 
 def claim_texts(page: PreamblePage, earlier: Sequence[StageSummary], lines: Sequence[PreambleLine]) -> None:
-    """What the earlier stages said, behind their lines."""
+    """Claim room for the outputs of earlier stages, behind their lines."""
     # The newest speaks first and takes two thirds of what is free. Free is what is left when each older line can
     # still say how much its stage said, for what is left out is said; where hardly anything is free, so does this
     # one. A text that fits is composed once: it is the same in the next prompt as long as its value is.
@@ -374,7 +374,7 @@ def claim_texts(page: PreamblePage, earlier: Sequence[StageSummary], lines: Sequ
 
 
 def _size_of(page: PreamblePage, stage: StageSummary, line: PreambleLine) -> PreambleText | None:
-    """How much a stage said, behind its line; None when that stands somewhere, or is not known."""
+    """The size of a stage's output, behind its line; None when that is on the page already, or not known."""
     key = stage.keys[0]
     if not stage.size or key in page.stated:
         return None
@@ -383,7 +383,7 @@ def _size_of(page: PreamblePage, stage: StageSummary, line: PreambleLine) -> Pre
 
 
 def _excerpt_of(page: PreamblePage, stage: StageSummary, line: PreambleLine) -> PreambleText | None:
-    """What a stage said, behind its line, which keeps it; None for nothing."""
+    """The output of a stage, behind its line, which keeps it; None for none."""
     key = stage.keys[0]
     is_replaced = key in page.stated
     entry = _left_under(page, stage, key, f"{line.text}. ")
@@ -413,7 +413,7 @@ def _texts_of(page: PreamblePage, stage: StageSummary) -> list[PreambleText]:
 
 
 def _left_under(page: PreamblePage, stage: StageSummary, key: str, lead: str) -> PreambleText | None:
-    """What a stage left under a key: whole while the context has it, else its excerpt; None for nothing."""
+    """The value that a stage left under a key: whole while the context has it, else its excerpt; None for none."""
     if key == BRANCHES_KEY:
         return None
     label, is_end = f"{lead}{_label_of(key)}", key in _COMMAND_KEYS
@@ -430,7 +430,7 @@ def _left_under(page: PreamblePage, stage: StageSummary, key: str, lead: str) ->
 
 
 def _label_of(key: str) -> str:
-    """What a stage has left under a key, in the words of people."""
+    """The label of a value that a stage has left under a key, in the words of people."""
     return _LABELS.get(key, "Response" if key.endswith(".response") else one_line(key, 80))
 
 
@@ -440,13 +440,13 @@ def _named(stage: StageSummary) -> str:
 
 
 def _status_line(stage: StageSummary, limit: int) -> str:
-    """How a stage ended and what it says of itself, in one line."""
+    """The status of a stage and its notes, in one line."""
     notes = _own_notes(stage)
     return f"{stage.status} - {one_line(notes, limit)}" if notes.strip() else stage.status
 
 
 def _own_notes(stage: StageSummary) -> str:
-    """What a stage says of itself beside its status and its output."""
+    """The notes of a stage, without its status and its output."""
     notes = stage.notes
     if notes == f"{COMPLETED}{stage.node_id}":
         return ""  # the status says so already

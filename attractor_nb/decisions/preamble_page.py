@@ -1,4 +1,4 @@
-"""The page that a preamble is: its sections, the room that is left, and what stands somewhere already."""
+"""The page of a preamble: its sections, the room that is left, and the keys that are already on it."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class PageSection(msgspec.Struct):
 
 
 class PreamblePage:
-    """What has been told so far, and how much room is left.
+    """A preamble under construction: its sections, and the room that is left.
 
     Attributes:
-        past: What there is to tell.
-        amount: How much of it the mode tells.
-        room_for_incidents: Characters that nothing else may take.
+        past: The past of the run.
+        amount: The budget of the mode.
+        room_for_incidents: Characters reserved for incidents.
         left: Characters that are left of the others.
-        stated: Context keys whose value stands somewhere.
+        stated: Context keys whose value is on the page.
         texts: The texts that count against the budget, in the order of their claims.
     """
 
@@ -121,11 +121,11 @@ class PreamblePage:
                 self.left -= len(text.rendered()) - before
 
 
-# How much each fidelity mode tells of a run (spec 5.4). Estimates without a tokenizer (``model.tokens``).
+# The budget of each fidelity mode (spec 5.4). Estimates without a tokenizer (``model.tokens``).
 
 
 class PreambleAmount(msgspec.Struct, frozen=True):
-    """How much a mode tells."""
+    """The budget of a fidelity mode."""
 
     tokens: int  #: In all.
     notes: int = 0  #: Characters of a stage's notes in a list.
@@ -135,7 +135,7 @@ class PreambleAmount(msgspec.Struct, frozen=True):
     incidents: int = 0  #: Attempts and tool calls.
     kept: int = 0  #: Hundredths of the budget that only these may take.
     has_tools: bool = False  #: Tool calls are among these.
-    has_counts: bool = False  #: It is told how many stages ended how.
+    has_counts: bool = False  #: The number of stages by status is included.
 
 
 _COMPACT: Final = PreambleAmount(4000, notes=300, value=600)
@@ -150,7 +150,7 @@ _AMOUNTS: Final = {
 
 
 def amount_of(mode: str) -> PreambleAmount:
-    """How much a mode tells; a word that is none counts as ``compact``."""
+    """The budget of a mode; an unknown mode counts as ``compact``."""
     return _AMOUNTS.get(mode, _COMPACT)
 
 
@@ -163,7 +163,7 @@ def budget_tokens(mode: str) -> int:
     return 0 if mode == "full" else amount_of(mode).tokens
 
 
-# A text of a run under its label, cut to its room: how much there is, how much of it is here, what has the rest.
+# A text of a run under its label, cut to its room: its size, the part that is here, and the key of the whole.
 
 _INLINE: Final = 160
 """Characters of a text of one line that stands on its label's line."""
@@ -267,7 +267,7 @@ def clipped(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
-# What there is to tell of a run: its stages as they are remembered, its values, its events (spec 5.4).
+# The past of a run: summaries of its stages, its values, its events (spec 5.4).
 
 BRANCHES_KEY: Final = "parallel.results"
 TOOL_OUTPUT_KEY: Final = "tool.output"
@@ -277,7 +277,7 @@ COMPLETED: Final = "Stage completed: "
 
 
 class PreambleLine(msgspec.Struct):
-    """How a stage stands among the earlier ones; it is kept, for it changes only with what it is made of."""
+    """The line of a stage among the earlier ones; it is kept, because it changes only with its parts."""
 
     limit: int  #: Characters of its notes.
     text: str  #: The line.
@@ -289,7 +289,7 @@ class PreambleLine(msgspec.Struct):
 
 @dataclass(slots=True)
 class StageSummary:
-    """What is remembered of a stage."""
+    """The summary of a committed stage, for the preambles of later ones."""
 
     node_id: str  #: The node.
     label: str  #: Its display name.
@@ -310,10 +310,10 @@ class StageSummary:
 
 
 class PreamblePast(msgspec.Struct, frozen=True):
-    """What there is to tell."""
+    """The past of a run, as a preamble reads it."""
 
     value: Callable[[str, Any], Any]  #: The value of a context key; the second argument for one that is not there.
-    #: The same where it is at hand as it is; what is not a text there is asked for.
+    #: The values at hand, by key; a value that is not a text is read through ``value``.
     kept: Mapping[str, Any] = MappingProxyType({})
     goal: str = ""  #: The pipeline's goal.
     run_id: str = ""  #: The run.

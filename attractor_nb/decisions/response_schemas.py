@@ -1,4 +1,4 @@
-"""What ``response_schema`` holds, and whether a value satisfies it: JSON Schema alone, nothing is fetched."""
+"""The schema of ``response_schema``, and the validation of values by it: JSON Schema alone, nothing is fetched."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def native_schema(node: Node) -> dict[str, Any] | None:
 
 
 def schema_problem(text: str) -> str:
-    """Why a text is not a JSON Schema that values can be held against; empty when it is one.
+    """The reason why a text is not a JSON Schema that can validate values; empty when it is one.
 
     >>> schema_problem('{"type": "object"}')
     ''
@@ -159,7 +159,7 @@ class ResponseSchema:
             self._names = frozenset[str]()
 
     def complaint_about(self, value: Any) -> str:
-        """What is wrong with a value that was read from JSON; empty when it satisfies the schema."""
+        """The problem of a value that was read from JSON; empty when it satisfies the schema."""
         work, size = work_of(self._schema, value)
         if work > MAX_WORK:
             return "it takes too long to check: the schema asks for the same parts of it again and again"
@@ -195,7 +195,7 @@ class ResponseSchema:
 
 
 def _validator(schema: Any) -> Draft202012Validator:
-    """What checks values: patterns in linear time, nothing fetched."""
+    """The validator of a schema: it matches patterns in linear time and fetches nothing."""
     from jsonschema_rs import Draft202012Validator, RegexOptions  # noqa: PLC0415 - as above
 
     return Draft202012Validator(schema, pattern_options=RegexOptions(), offline=True)
@@ -208,7 +208,7 @@ def _readable(value: Any) -> Any:
 
 
 def _order(error: ValidationError, schema: Any) -> list[int]:
-    """Where in the text of a schema stands what a value does not satisfy; references count where they stand."""
+    """The position in a schema of the keyword that a value does not satisfy; references count where they occur."""
     places, part = list[int](), schema
     for step in error.evaluation_path:
         steps: list[Any] = list(as_object(part)) or list(range(len(pieces_of(part))))
@@ -236,7 +236,7 @@ def _is_pattern(text: str) -> bool:
 
 
 def _reference_problem(schema: Any) -> str:
-    """What is wrong with what a schema refers to, or empty."""
+    """The problem with a reference of a schema, or empty."""
     for part in map(as_object, parts_of(schema)):
         if part is not schema and isinstance(part.get("$id"), str):
             return "it has a schema with an $id of its own within it"
@@ -262,7 +262,7 @@ def _named(schema: Any) -> tuple[frozenset[str], bool]:
     return frozenset(names), is_open
 
 
-# What the next attempt of a stage tells its model of an answer that was not accepted (ruling 26).
+# The complaint that the next attempt of a stage sends to its model about an invalid answer (ruling 26).
 
 MAX_ANSWER_CHARACTERS: Final = 2_000
 """Of an answer that a model is shown again: its beginning and its end."""
@@ -271,7 +271,7 @@ SHORTER: Final = "Answer the task again, so briefly that the whole answer fits."
 
 
 def complaint_about(answer: str, problem: str, remedy: str = _REMEDY) -> str:
-    r"""What was wrong with an answer, what it was, and what is to be done.
+    r"""The complaint about an answer: its problem, the answer itself, and the task for the next attempt.
 
     The same answer makes the same complaint in any run, so that recordings and the cache know the prompt.
 
@@ -292,7 +292,7 @@ def complaint_about(answer: str, problem: str, remedy: str = _REMEDY) -> str:
     return "\n\n".join([*parts, remedy])
 
 
-# What is wrong with a value that does not satisfy a JSON Schema, in one sentence.
+# The problem of a value that does not satisfy a JSON Schema, in one sentence.
 #
 # A model reads it and corrects its answer, and people compare it with what they know from elsewhere: the
 # sentences are those of Python's jsonschema.
@@ -339,7 +339,7 @@ _SENTENCES: Final[dict[str, Callable[[Any, Any], str]]] = {
 
 
 def sentence(error: ValidationError, schema: Any) -> str:
-    """What is wrong with a value by its schema, without the place."""
+    """The problem of a value by its schema, without the place."""
     kind: Any = error.kind
     name = "falseSchema" if type(kind).__name__ == "FalseSchema" else kind.name
     if name == "propertyNames":
@@ -381,7 +381,7 @@ def _types(error: ValidationError, schema: Any) -> list[str]:
     return [schema] if isinstance(schema, str) else schema
 
 
-# How much work it is to hold a value against a JSON Schema, before anybody begins (ruling 52).
+# The work of validating a value by a JSON Schema, estimated before the validation begins (ruling 52).
 #
 # A schema may refer to itself, and so ask for one part of a value again and again: thirty lines take years, and
 # nothing can interrupt the library that checks them. What is counted here is the most that it may have to do. The
@@ -400,7 +400,7 @@ _CHARACTERS_OF_A_PART: Final = 64
 
 
 def work_of(schema: Any, value: Any) -> tuple[int, int]:
-    """How often parts of a value may have to be looked at, more than ``MAX_WORK`` at the most; how many it has.
+    """The most inspections of parts of a value, counted just beyond ``MAX_WORK``; and the number of its parts.
 
     >>> twice = {"anyOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}
     >>> schema = {**twice, "$defs": {"n": {"properties": {"child": twice}}}}
@@ -413,7 +413,7 @@ def work_of(schema: Any, value: Any) -> tuple[int, int]:
 
 
 def parts_written_out(schema: Any) -> int:
-    """How many parts a schema would have with all that it refers to in place; more than ``MAX_WORK`` at the most.
+    """The number of parts of a schema with all references expanded, counted just beyond ``MAX_WORK``.
 
     >>> twice = {"anyOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}
     >>> parts_written_out({**twice, "$defs": {"n": {"type": "string"}}})
@@ -445,7 +445,7 @@ def _counted(schema: Any, value: Any, whole: Any, sizes: dict[int, int]) -> int:
 
 
 def levels(value: Any) -> int:
-    """How deep objects and lists are nested in a value.
+    """The depth to which objects and lists are nested in a value.
 
     >>> levels(5), levels({}), levels([[], {"a": [1]}])
     (0, 1, 3)
@@ -499,7 +499,7 @@ def parts_of(schema: Any) -> Iterator[Any]:
 
 
 def pieces_of(value: Any) -> list[Any]:
-    """What stands directly in an object or a list."""
+    """The direct members of an object or a list."""
     return cast("list[Any]", value) if isinstance(value, list) else list(as_object(value).values())
 
 

@@ -1,6 +1,6 @@
-"""Which edge a stage leaves by (spec 3.3; rulings 12, 14).
+"""Routing: the edge by which a run leaves a stage (spec 3.3; rulings 12, 14).
 
-Knows nothing of failures: after a FAIL, ``failures`` decides what of this applies.
+The rules for edges come first. The rules for failures below decide which of them apply after a FAIL.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LIKE_FALSE: Final = frozenset({"false", "no", "0"})
 
 
 class ConditionOutcome(msgspec.Struct, frozen=True, array_like=True):
-    """What conditions and labels see: for a diamond, the stage before it (ruling 16)."""
+    """The outcome that conditions and labels see: for a diamond, that of the stage before it (ruling 16)."""
 
     status: StageStatus
     preferred_label: str = ""
@@ -37,7 +37,7 @@ _SUCCESS = ConditionOutcome(StageStatus.SUCCESS)
 
 
 def condition_outcome(outcome: Outcome) -> ConditionOutcome:
-    """What the edges of a stage see of its outcome; SKIPPED routes like SUCCESS (ruling 20)."""
+    """The outcome of a stage as its edges see it; SKIPPED routes like SUCCESS (ruling 20)."""
     label, status = outcome.preferred_label, outcome.status
     if status.is_skipped or status is _SUCCESS.status:
         return ConditionOutcome(_SUCCESS.status, label) if label else _SUCCESS
@@ -92,7 +92,7 @@ def match_condition(planned: PlannedNode, seen: ConditionOutcome, lookup: Lookup
 
 
 def read_status(planned: PlannedNode, seen: ConditionOutcome) -> StageStatus:
-    """What ``outcome`` reads in the conditions of a node's edges (ruling 35).
+    """The value of ``outcome`` in the conditions of a node's edges (ruling 35).
 
     A partial success is a success there, unless one of them tells the two apart.
     """
@@ -147,7 +147,7 @@ def match_weight(edges: Sequence[PlannedEdge]) -> Step | None:
 
 
 def describe_no_match(planned: PlannedNode, seen: ConditionOutcome, lookup: Lookup) -> str:
-    """Why no edge matched: each condition, and the values that it saw."""
+    """The reason why no edge matched: each condition, and the values that it saw."""
     hint = f', preferred label "{seen.preferred_label}"' if seen.preferred_label else ""
     edges = [_refusal(planned, edge, seen, lookup) for edge in planned.edges]
     return f"no matching edge from {planned.id} (outcome {seen.status.value}{hint}): {'; '.join(edges)}"
@@ -163,7 +163,7 @@ def _refusal(planned: PlannedNode, edge: PlannedEdge, seen: ConditionOutcome, lo
     return f"{edge.target} when {saw}"
 
 
-# Where a run goes after each outcome, failures included (spec 3.7; ruling 15).
+# The next step after each outcome, failures included (spec 3.7; ruling 15).
 
 
 def next_step(
@@ -229,11 +229,11 @@ def is_routed(plan: Plan, planned: PlannedNode, outcome: Outcome, lookup: Lookup
 
 
 def within_branch(plan: Plan, step: Step, branch: str) -> Step | None:
-    """What becomes of a way on that a stage of a branch has chosen (ruling 36).
+    """The step that a stage of a branch has chosen, as it applies within the branch (ruling 36).
 
     No branch enters its fan-out or a node before it. An edge that leads there ends the branch. A jump that
-    leads there is taken by whoever walks the fan-out, unless that ignores failures: then it is none. Where
-    the way is a restart the branch fails for that reason.
+    leads there is taken by the walk around the fan-out, unless the fan-out ignores failures: then it is None. A
+    restart makes the branch fail for that reason.
     """
     by_edge = step.reason not in JUMPS
     if step.edge is not None and step.edge.is_restart:
@@ -282,7 +282,7 @@ def _returned(plan: Plan, planned: PlannedNode, outcome: Outcome, branch: str) -
 
 
 def end_reason(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: ConditionOutcome, lookup: Lookup) -> str:
-    """Why the pipeline fails when there is no way on; empty when it may end with the stage's outcome.
+    """The reason why the pipeline fails when no step follows; empty when it may end with the stage's outcome.
 
     Only a stage that did not fail and has no outgoing edges may end a run (ruling 14).
     """

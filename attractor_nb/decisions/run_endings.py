@@ -1,4 +1,4 @@
-"""How a run ends, or does not yet: bounds, dead ends, goal gates, restarts (spec 3.2, 3.4; ruling 18)."""
+"""The end of a run, and what prevents it: bounds, dead ends, goal gates, restarts (spec 3.2, 3.4; ruling 18)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def same_failure_end(state: RunState, node_id: str) -> RunEnd | None:
 
 
 def _around(state: RunState) -> RunPosition | None:
-    """Where the fan-out of a branch stands; None for the run itself."""
+    """The position of the fan-out of a branch; None for the run itself."""
     around = state.around
     if around is None or around.in_flight is None:
         return None
@@ -217,7 +217,7 @@ def _check_unvisited(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effe
     return end
 
 
-# Whether the goal gates let a run end, and where an unsatisfied one sends it (spec 3.4; rulings 17, 45).
+# Goal gates: unsatisfied ones keep a run from its end and redirect it (spec 3.4; rulings 17, 45).
 
 
 def find_unsatisfied(
@@ -260,7 +260,7 @@ def unsatisfied_gate(plan: Plan, state: RunState) -> str | None:
 
 
 def redirect_target(plan: Plan, gate: str) -> Step | None:
-    """Where an unsatisfied gate sends the run, or None when nobody says."""
+    """The jump of an unsatisfied gate to its retry target, or None when there is no such target."""
     return retry_step(plan, plan.nodes[gate])
 
 

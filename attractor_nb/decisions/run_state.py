@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-# Where the branches of a run stand: for each one that is under way a state of its own (spec 4.8).
+# The states of a run's branches: one for each branch under way (spec 4.8).
 #
-# The run's own state holds them all, nested ones too, by their paths: the log is one, and each event says in
-# which branch it happened. When the fan-out commits, or is tried again, its branches are let go; the visit
-# numbers that they used stay, so that no two executions ever share an idempotency key.
+# The run's own state holds them all, nested ones too, by their paths: the log is one, and each event names its
+# branch. When the fan-out commits, or is tried again, the states of its branches are dropped. The visit numbers
+# that they used stay, so that no two executions ever share an idempotency key.
 
 
 class BranchState(msgspec.Struct):
@@ -112,7 +112,7 @@ class BranchStates(msgspec.Struct):
                 self.let_go(inner, node_id)
 
 
-# What is remembered of a committed stage for the preambles of later ones (spec 5.4).
+# Summaries of committed stages for the preambles of later ones (spec 5.4).
 
 RECENT_STAGES: Final = 30
 _RECENT_KEYS: Final = 50
@@ -144,7 +144,7 @@ def remember_keys(recent: dict[str, None], changed: Mapping[str, Any]) -> list[s
 
 
 def stage_summary(event: StageEnd, keys: Sequence[str]) -> StageSummary:
-    """What is remembered of a stage that was committed and has set these keys."""
+    """The summary of a committed stage that has set these keys."""
     changed = event.context
     main = f"{event.name}.response"
     if main not in changed:
@@ -180,7 +180,7 @@ def _no_stages() -> deque[StageSummary]:
 
 
 class RunState(msgspec.Struct, eq=False):
-    """Where a run stands."""
+    """The state of a run."""
 
     next_node: str  #: Where it goes on; empty when the last stage had no way on.
     completed: list[str] = []  #: Ids of committed stages in order; a node visited twice is in it twice.
@@ -420,7 +420,7 @@ class RunState(msgspec.Struct, eq=False):
             self.recent.append(summary)
 
     def _commit_to_run(self, run: RunState, event: StageEnd) -> None:
-        """What all around must know of a stage of this branch: its place in the count, its status."""
+        """Report a commit of this branch to all states around it: its place in the count, its status."""
         run.branches.steps += 1
         run._note_path(event.name, event.outcome.status, self.branch)
         around = self.around
@@ -470,7 +470,7 @@ class RunState(msgspec.Struct, eq=False):
 
     @property
     def carried(self) -> SurvivingTotals:
-        """What neither a restart nor a rewind undoes, for the record of it."""
+        """The totals that neither a restart nor a rewind undoes, for its record."""
         numbers = {**self.visits, **self.numbers}
         if self.in_flight is not None:
             numbers[self.in_flight.node_id] = self.in_flight.visit
@@ -499,7 +499,7 @@ class RunState(msgspec.Struct, eq=False):
             self.failure = structs.replace(self.failure, times=0)
 
     def totals(self) -> dict[str, Any]:
-        """What a list of runs says of an ended run, for its manifest: seconds, stages, what was consumed."""
+        """The totals of an ended run for its manifest, as lists of runs show them: seconds, stages, usage."""
         return {"duration": round(self.elapsed_seconds, 3), "stages": self.steps, "usage": self.usage.to_plain()}
 
     def apply_all(self, events: Sequence[Event], diamonds: frozenset[str]) -> None:

@@ -138,7 +138,7 @@ def traverse_branch(
 
 
 class _Walk(msgspec.Struct, frozen=True):
-    """What stays the same from stage to stage."""
+    """The parts of a traversal that are the same for all stages."""
 
     plan: Plan
     state: RunState

@@ -1,8 +1,8 @@
-"""Which instructions of a run no committed prompt has carried, and which instruction may be given (pure).
+"""The instructions of a run that no committed prompt has carried, and the check of new ones (pure).
 
-An instruction waits from the moment it is given until a model stage is committed that had it: in its prompt, or
-between two of its requests. So an attempt that is tried again, or run again after a crash, has it again, and no stage
-after that does.
+An instruction waits from the moment it is given until a model stage commits that received it: in its prompt, or
+between two of its requests. So an attempt that is tried again, or run again after a crash, receives it again. No
+stage after that does.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class WaitingInstructions(msgspec.Struct):
                 pass
 
     def of(self, node: str) -> tuple[Instruction, ...]:
-        """What the next prompt of a node carries."""
+        """The instructions that the next prompt of a node carries."""
         return tuple(given for given in self.waiting.values() if given.is_for(node))
 
     def had(self, branch: str, node: str) -> Sequence[int]:
@@ -76,7 +76,7 @@ class WaitingInstructions(msgspec.Struct):
         return sorted(self._had.get((branch, node), ()))
 
     def not_had(self, branch: str, node: str) -> dict[int, Instruction]:
-        """What the attempt of a stage under way has not had yet, by number."""
+        """The instructions that the attempt of a stage under way has not received yet, by number."""
         had = self._had.get((branch, node), ())
         return {number: given for number, given in self.waiting.items() if number not in had and given.is_for(node)}
 
@@ -95,7 +95,7 @@ Heard = dict[tuple[str, str, int, int], dict[int, HeardInstruction]]
 
 
 def heard_by_attempts(counted: Iterable[Event]) -> Heard:
-    """What each attempt received, and what was given for it meanwhile; of the events of one run directory."""
+    """The instructions given for each attempt, received or not; of the events of one run directory."""
     events = LoggedEvents.of(counted)
     found: Heard = {}
     starts = events.select(PipelineStarted)

@@ -1,7 +1,7 @@
-"""What an attempt is known to have spent, whatever becomes of it, and what is held for it (ruling 18).
+"""The spending of an attempt, whatever its outcome, and the claims held for it (ruling 18).
 
-A handler that raises, or runs out of time, returns no usage, and its model was paid all the same: the calls
-that it announced say what they consumed.
+A handler that raises, or runs out of time, returns no usage, and its model was paid all the same. The calls
+that it announced carry their usage.
 """
 
 from __future__ import annotations
@@ -176,16 +176,15 @@ class Spending:
 
 
 def _spent(call: ModelCallEnded) -> Usage | None:
-    """What a call consumed: of an answer that nobody counted that it was one, of no answer nothing."""
+    """The usage of a call; an answer without a count is one call, and no answer is nothing."""
     if call.usage is None or usage_problem(call.usage):
         return None if call.error else Usage(calls=1)
     return call.usage
 
 
-# What those who share a bound on money or tokens have left: they wait here until there is room (ruling 18).
+# Funds of callers that share a bound on money or tokens: they wait here until there is room (ruling 18).
 #
-# What may be granted is decided in ``decisions/bounds.py``. There are funds only where there is
-# a bound.
+# ``decisions/bounds.py`` decides which claims are granted. There are funds only where there is a bound.
 
 
 class BudgetQueue:
@@ -261,7 +260,7 @@ class Funds:
             self.account.settle(usage)
 
     def end_for(self, who: str) -> BoundReached | None:
-        """Why nothing more may be spent; None when something may."""
+        """The bound that forbids further spending; None when it is allowed."""
         with self._desk.lock:
             return self.account.end_for(who)
 
@@ -334,7 +333,7 @@ AUTO_STATUS_NOTES = "auto-status: handler completed without writing status"
 
 
 class Returned(msgspec.Struct, frozen=True):
-    """What the call of a handler gave."""
+    """The result of a handler call."""
 
     value: Any  #: What it returned, or the outcome that its exception or its time limit means.
     #: A failure in it was observed by the engine: no status.json makes a success of it (ruling 42).
@@ -416,7 +415,7 @@ def _arbitrated(planned: PlannedNode, files: StageFiles, returned: Returned) -> 
 
 
 def _declared(planned: PlannedNode, returned: Any) -> Outcome:
-    """What the handler's own word comes to, for a stage without a status.json that counts."""
+    """The outcome of the handler's return value, for a stage without a status.json that counts."""
     if isinstance(returned, Outcome):
         return checked_outcome(returned, planned.id)
     if returned is None and planned.auto_status:
@@ -443,7 +442,7 @@ def _finished(outcome: Outcome, effect: Execute, *, is_file: bool = False) -> Ou
 
 
 def outcome_of_handler_error(error: BaseException, node_id: str) -> Outcome:
-    """What an exception of a handler means, with the stage's name where the context refused a value."""
+    """The outcome that an exception of a handler means, with the stage's name where the context refused a value."""
     outcome = outcome_of_exception(error)
     if isinstance(error, ContextValueError):
         return structs.replace(outcome, failure_reason=f"stage {node_id}: {outcome.failure_reason}")
@@ -476,7 +475,7 @@ def write_status(files: StageFiles, text: StatusText) -> None:
 
 
 def _without_secrets(files: StageFiles, text: str) -> str:
-    """What an agent wrote stays as evidence, and the secrets in it do not."""
+    """The status text of an agent without its secrets; the file is rewritten where it had some."""
     clean = redacted_status(text)
     if clean != text:
         files.write_text(STATUS_FILE, clean)

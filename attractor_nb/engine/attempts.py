@@ -203,7 +203,7 @@ class Attempts(msgspec.Struct):
         scope.files, scope.announce, scope.failed = CLOSED_FILES, ignore, ignore
 
     def _read_file(self, node_id: str, name: str) -> str | None:
-        """What a stage has left: in a branch the one of the branch goes before the run's of that name."""
+        """A file of a stage; within a branch, the branch's file takes precedence over the run's."""
         found = self.store.read_stage_file(node_id, name, self.branch)
         return self.store.read_stage_file(node_id, name) if found is None and self.branch else found
 
@@ -332,7 +332,7 @@ def _paid(
 
 
 def _outcome_of(error: BaseException, planned: PlannedNode, spending: Spending) -> Outcome:
-    """What an exception of a handler means; a bound of the node itself fails the stage for good."""
+    """The outcome that an exception of a handler means; a bound of the node itself is a terminal failure."""
     if spending.over_own is not None and isinstance(error, BudgetReached):
         return Outcome.fail(spending.over_own.reason, is_terminal=True)
     return outcome_of_handler_error(error, planned.id)
@@ -415,7 +415,7 @@ async def keep_changes(
 
 
 class StoredConversation:
-    """What a thread has said, for one attempt: it reads what is committed, and saves under its own name.
+    """The conversation of a thread, for one attempt: it reads the committed entry, and saves under its own name.
 
     Attributes:
         is_saved: The attempt saved its words.
@@ -425,10 +425,10 @@ class StoredConversation:
         """Take up the thread of an attempt.
 
         Args:
-            store: Where.
+            store: The store of the run.
             effect: The attempt.
             branch: Path of the branch that it is in, or empty.
-            announce: Says what a person should know.
+            announce: Announces warnings for people.
         """
         started = effect.started
         self._store = store
@@ -447,7 +447,7 @@ class StoredConversation:
         return self._thread
 
     def read(self) -> str:
-        """What the thread's last committed stage saved, or this attempt itself since; empty at its beginning."""
+        """The text that the thread's last committed stage saved, or this attempt since; empty at its beginning."""
         entry = self._own if self.is_saved else self._before
         if not entry:
             return ""

@@ -3,7 +3,7 @@
 ``walk`` asks it before each stage and after each outcome, and only while it ``is_active``: a run that nobody
 debugs pays a look at a flag. Which breakpoint holds is decided in ``decisions/breakpoints.py``. Commands come
 from any thread; what changes a run's state is done in the run's own loop. Each change is a record of the log
-(``DebuggerChanged``), so whoever folds the log has it.
+(``DebuggerChanged``), so each fold of the log has it.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class Debugging:
         return replace(result, outcome=replaced)
 
     def _reason(self, branch: str, moment: WalkMoment, *, is_first: bool) -> str:
-        """What asks a walk to stop at a moment: a breakpoint, ``step`` or ``pause``; empty for nothing."""
+        """The reason for a walk to stop at a moment: a breakpoint, ``step`` or ``pause``; empty for none."""
         holds = holding(self._own, moment)
         found = first_to_stop(self._own, holds, self._held_before(branch))
         desk = self.desk
@@ -196,7 +196,7 @@ class Debugging:
             return "step" if is_stepping else "pause" if desk.is_pausing else ""
 
     def _held_before(self, branch: str) -> frozenset[str]:
-        """What held at the last moment of a branch, or of the walk in which it began."""
+        """The breakpoints that held at the last moment of a branch, or of the walk in which it began."""
         while branch and branch not in self._held:
             branch = enclosing(branch)
         return self._held.get(branch, frozenset())
@@ -359,9 +359,7 @@ class PinnedHandler:
         return replace(outcome, notes=notes, usage=None)
 
 
-# What the debuggers of a run and of its child runs share: breakpoints, wishes, and who stands where.
-#
-# It has a walk that stands go on, or a change made in its loop; it knows neither why one stands nor what is changed.
+# The state that the debuggers of a run and of its child runs share: breakpoints, requests, and paused walks.
 
 DESK_SLICE_SECONDS = 0.25
 """A wait wakes this often: an interrupt must find something that it can break."""
@@ -370,9 +368,9 @@ COMMAND_SECONDS: Final = 30.0
 
 
 class PausedWalk(msgspec.Struct):
-    """A walk that stands still."""
+    """A paused walk."""
 
-    stop: Stop  #: Where and why.
+    stop: Stop  #: Its place and its reason.
     owner: Debugging  #: The controller of its run.
     state: RunState  #: The state of the run, or of the branch.
     context: Context  #: Its context.
@@ -395,8 +393,8 @@ class DebugSession:
         graph: The graph of the outermost run; it knows those of its children.
         lock: Held while anything here is read or changed, and while a change is recorded.
         breakpoints: By their texts, in the order in which they were set.
-        stands: The walks that stand, by the numbers of their stops; the one that stands longest first.
-        members: The controllers of the runs that go on: the outermost first.
+        stands: The paused walks, by the numbers of their stops; the oldest stop first.
+        members: The controllers of the runs under way: the outermost first.
         is_pausing: Each walk stops at its next stage.
         steps: Walks that stop at their next stage, by the path of their run and their branch; and whether
             the branches of the stage in between stop, too.
@@ -417,7 +415,7 @@ class DebugSession:
 
     @property
     def stops(self) -> tuple[Stop, ...]:
-        """Where the run stands; the stop that stands longest first."""
+        """The stops at which the run is paused, the oldest first."""
         with self.lock:
             return tuple(stand.stop for stand in self.stands.values())
 

@@ -1,4 +1,4 @@
-"""Numbers events, logs the durable ones, and hands them to whoever listens (spec 9.6).
+"""Numbers events, logs the durable ones, and passes them to listeners (spec 9.6).
 
 Sinks are ours: called inline, in order, they must be quick and never raise. Observers and feeds are
 the user's: each has a bounded buffer of its own, so that a slow, raising or re-entering consumer

@@ -66,7 +66,7 @@ class Gates:
     Attributes:
         on_change: Told when a gate opens (its ``InterviewStarted``), is over (``InterviewCompleted``,
             ``InterviewTimeout``), or goes without either (None): its run was stopped.
-        pauses_run: The run is to be paused once all that goes on in it waits here.
+        pauses_run: The run is to be paused once everything under way in it waits here.
     """
 
     def __init__(
@@ -334,9 +334,7 @@ def _forget(asked: asyncio.Future[Any]) -> None:
         asked.exception()
 
 
-# A question to a person, as those who show and answer it have it.
-#
-# It knows neither who is asked nor how an answer comes to count.
+# A question to a person, as front-ends show and answer it.
 
 
 class Gate(msgspec.Struct, frozen=True):
@@ -367,7 +365,7 @@ class Gate(msgspec.Struct, frozen=True):
         )
 
 
-# What is handed in at a gate's desk, before it counts; and what the log has of an answer.
+# Answers as given, before they count, and answers as the log records them.
 
 
 def already_answered(gate: str, answer: str) -> AlreadyAnswered:
@@ -382,7 +380,7 @@ def node_of(question_id: str) -> str:
 
 
 def checked_form(form: object) -> dict[str, Any]:
-    """What was filled in, not yet judged."""
+    """The values of a form, not yet judged."""
     if form is None:
         return {}
     if isinstance(form, Mapping):
@@ -404,7 +402,7 @@ def check_texts(**given: object) -> None:
 
 
 def given_answer(question: Question, choice: str, text: str) -> Answer:
-    """What was handed in, before it is checked; a target stands for the choice that leads to it."""
+    """The answer as given, before it is checked; a target means the choice that leads to it."""
     if question.type is QuestionType.FREEFORM:
         return Answer(text=text or choice)
     option = find_option(question, choice)

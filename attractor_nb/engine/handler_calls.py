@@ -1,4 +1,4 @@
-"""How a handler is called, and what is left of its stage for one that goes on when its attempt is over."""
+"""Calls of handlers, and the closed files of a stage for a handler that continues after its attempt."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ OWN_GRACE_SECONDS = 5.0
 
 
 class HandlerCall(NamedTuple):
-    """How a handler is called, found out once."""
+    """The way to call a handler, determined once."""
 
     execute: Callable[..., Awaitable[Any]]  #: Calls it, whatever kind of function it is.
     keeps_own_time: bool  #: It ends by itself at the node's timeout, and knows better how: a tool, a gate.
     reserves_requests: bool  #: What it asks enters ``StageScope.paying`` around each of its requests.
-    #: Whether it runs something that may write a status.json, or what tells it of a node (ruling 42).
+    #: Whether it runs something that may write a status.json, or a function that decides it by node (ruling 42).
     writes_status: bool | Callable[[Node], bool]
     observes_failures: bool  #: A failure that it returns is one that it observed, such as an exit code.
 
 
 def handler_call(handler: Handler) -> HandlerCall:
-    """How a handler is called."""
+    """Determine the way to call a handler."""
     return HandlerCall(
         awaitable(handler.execute),
         keeps_own_time=bool(getattr(handler, "keeps_own_time", False)),
@@ -65,7 +65,7 @@ async def contained(call: Awaitable[Any]) -> Any:
 
 
 class Raised(msgspec.Struct, frozen=True):
-    """What a handler raised instead of returning."""
+    """An exception that a handler raised instead of returning."""
 
     error: BaseException
 
@@ -77,9 +77,9 @@ class Late(msgspec.Struct, frozen=True):
 
 
 class _ClosedFiles:
-    """What is left of a stage's files for a handler that goes on after its attempt was given up.
+    """The files of a stage for a handler that continues after its attempt was given up: all access fails.
 
-    The directory is the next attempt's by then: a late status.json would be taken for its own.
+    The directory belongs to the next attempt by then: a late status.json would be taken for its own.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -92,12 +92,12 @@ CLOSED_FILES: Final = cast("StageFiles", _ClosedFiles())
 
 
 def ignore(_text: object) -> None:
-    """What a handler says after its attempt is heard by nobody."""
+    """Drop all that a handler reports after its attempt."""
 
 
-# Where the user's Python failed: the traceback as a file of the stage, and the exception while it is here.
+# Failures of the user's Python: the traceback as a file of the stage, and the exception while it is in memory.
 #
-# Both begin at the first frame that is not ours, so that who reads them is in code of their own. A failure of
+# Both begin at the first foreign frame, so that readers start in code of their own. A failure of
 # ours alone, such as a refusal that a backend words, has no such frame and leaves nothing.
 
 TRACEBACK_FILE: Final = "traceback.txt"

@@ -39,13 +39,13 @@ _FOLDED: Final = (InstructionGiven, InstructionCarried, PipelineStarted, StageSt
 
 
 class Instructions:
-    """What a run was told, and which of its stages are under way (``stage.InstructionSource``).
+    """The instructions to a run, and its stages under way (``stage.InstructionSource``).
 
-    A run that nobody tells anything pays for none of it: its events are folded from the first instruction on.
+    A run without instructions has no cost: its events are folded from the first instruction on.
 
     Attributes:
-        is_used: The run was told something.
-        is_over: The run has ended: it takes nothing more.
+        is_used: The run has received an instruction.
+        is_over: The run has ended: it accepts no more instructions.
         under_way: The attempts under way by their identities, the latest begun last.
     """
 
@@ -75,7 +75,7 @@ class Instructions:
 
     @property
     def waiting(self) -> tuple[Instruction, ...]:
-        """What no committed prompt has carried."""
+        """The instructions that no committed prompt has carried."""
         return tuple(self._fold.waiting.values()) if self.is_used else ()
 
     @property
@@ -99,7 +99,7 @@ class Instructions:
         return next((scope.node_id for scope in reversed(self.under_way.values())), "")
 
     def texts_for(self, node: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What the next prompt of a node carries: of supervisors, and of people."""
+        """The instructions that the next prompt of a node carries: of supervisors, and of people."""
         return _by_giver(self._fold.of(node))
 
     def tell(self, node: str | None, text: object, given_by: str) -> InstructionReceipt:
@@ -143,7 +143,7 @@ class Instructions:
         return next((scope for scope in found if scope.reach), found[0] if found else None)
 
     def carry(self, scope: StageScope) -> str:
-        """What an attempt under way has not had yet, as sections of a prompt; it has it now, and that is recorded."""
+        """The instructions new to an attempt under way, as sections of a prompt; their delivery is recorded."""
         found = self._fold.not_had(scope.branch, scope.node_id)
         if not found:
             return ""

@@ -1,4 +1,4 @@
-"""What a run is made of: the services that stay the same, and where it stands."""
+"""The parts of a run: its services, which stay the same, and its state."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ class RunSetup(msgspec.Struct):
     handlers: Mapping[str, Handler]  #: The handler of each node.
     context: Context  #: Its context, inputs applied.
     inputs: Mapping[str, Any]  #: The values given by the caller, for restarts.
-    state: RunState  #: Where it stands.
+    state: RunState  #: Its state.
     store: RunStore  #: Its directory.
     stream: EventStream  #: Its events.
     clock: Clock  #: Time.
     randomness: Randomness  #: Jitter and ids.
     run_id: str  #: Its id.
-    debugging: Debugging  #: Has it stand still between its steps.
-    instructions: Instructions  #: What the run is told by a supervisor, or by people.
+    debugging: Debugging  #: Pauses it between its steps.
+    instructions: Instructions  #: Its instructions, of a supervisor or of people.
     lifetimes: tuple[BackendLifetime, ...] = ()  #: Backends to open before and close after.
     gates: Interviewer | None = None  #: Puts the engine's own questions, as handlers put theirs.
     stop_after: int | None = None  #: How many stages to run before pausing; None for no pause.
     is_checkpointed_each_stage: bool = False  #: Write checkpoint.json after every stage (the letter of 5.3).
-    is_resumed: bool = False  #: It goes on from a recorded state.
-    restart_of: str = ""  #: Of a restart, the directory that it goes on from; else empty.
+    is_resumed: bool = False  #: It continues from a recorded state.
+    restart_of: str = ""  #: Of a restart, the directory that it continues from; else empty.
     warning: str = ""  #: Something to say at the beginning, or empty.
     #: The record of a rewind, to be written first: it is what makes the run stand there.
     rewound: PipelineRewound | None = None

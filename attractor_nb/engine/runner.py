@@ -58,7 +58,7 @@ YIELD_SECONDS = 0.005
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
-    """How a run ended."""
+    """The end of a run: status, reason and duration."""
 
     status: str  #: ``completed``, ``failed``, ``interrupted`` or ``paused``.
     reason: str  #: Why, unless completed.
@@ -182,7 +182,7 @@ class Runner(msgspec.Struct):
         self._save_checkpoint(is_forced=True)
 
     def _carried(self) -> SurvivingTotals:
-        """What a restart has of the run before it."""
+        """The totals that a restart takes over from the run before it."""
         setup = self.setup
         return msgspec.structs.replace(
             setup.state.carried,
@@ -417,9 +417,7 @@ def mirror_graph(plan: Plan, context: Context) -> None:
         context.set(key, value)
 
 
-# Starts what stands behind the model stages of a run, and closes it when the run has its result.
-#
-# Knows no run, and no kind of backend.
+# Opens the backends of a run, and closes them when the run has its result.
 
 LOGGER = own_logger(__name__)
 

@@ -61,15 +61,15 @@ SHOWN_DIGITS = 16
 
 
 class CacheLookup(msgspec.Struct):
-    """What a look into the cache came to."""
+    """The result of a cache lookup."""
 
-    scope: StageScope  #: What the attempt knew and could do; it outlives the attempt's own.
-    call: StageCall  #: What the handler says of the call.
-    inputs: CallInputs | None  #: What goes into the stage; None when it is not one for the cache.
-    record: CacheLook  #: What the stage's directory says of it.
+    scope: StageScope  #: A scope with the values of the attempt's; it outlives the attempt's own.
+    call: StageCall  #: The handler's description of the call.
+    inputs: CallInputs | None  #: The inputs of the stage; None when the stage is not cached.
+    record: CacheLook  #: The record of the lookup in the stage's directory.
     entry: CachedStage | None = None  #: The result that was found, or None.
     present: frozenset[str] = msgspec.field(default_factory=frozenset)  #: Files that were there before the call.
-    conversation: str = ""  #: Under ``full`` fidelity: what the thread had said before.
+    conversation: str = ""  #: Under ``full`` fidelity: the conversation of the thread so far.
 
 
 class StageCache(msgspec.Struct, frozen=True):
@@ -175,7 +175,7 @@ class StageCache(msgspec.Struct, frozen=True):
         return "" if is_kept else f"it has more than {MAX_ENTRY_BYTES} bytes"
 
     async def _inputs(self, planned: PlannedNode, call: StageCall, scope: StageScope) -> tuple[CallInputs | None, str]:
-        """What goes into a stage; or None, and why it cannot be known."""
+        """The inputs of a stage; or None, and the reason why they cannot be known."""
         assert call.inputs is not None, "a call without inputs is refused"
         patterns = comma_list(planned.node.get(FILES_ATTRIBUTE, str, ""))
         try:
@@ -240,7 +240,7 @@ _PREFIXES: Final = {"tool": ("tool.",), "parallel.fan_in": ("parallel.",)}
 def _refusal_of(
     entry: CachedStage, planned: PlannedNode, handler: Handler, context: AttemptContext, graph: Graph
 ) -> str:
-    """Why an entry does not count today, or empty: answers are validated where they are used (ruling 44)."""
+    """The reason why an entry does not count today, or empty: answers are validated at each use (ruling 44)."""
     targets = {edge.edge.target for edge in planned.edges}
     if unknown := [name for name in entry.outcome.suggested_next_ids if name not in targets]:
         return f"it suggests {unknown[0]}, which no outgoing edge leads to"
@@ -257,7 +257,7 @@ def _refusal_of(
 
 
 def _code_of(handler: Handler) -> str:
-    """Where the code of a handler is: one of the same version elsewhere does something else."""
+    """The qualified name of a handler's code: the same version under another name is another handler."""
     handler = getattr(handler, "handler", handler)  # a shipped one stands for another
     code = getattr(handler, "function", None) or type(handler)
     return f"{getattr(code, '__module__', '')}.{getattr(code, '__qualname__', type(code).__qualname__)}"
@@ -266,7 +266,7 @@ def _code_of(handler: Handler) -> str:
 def _call_of(
     planned: PlannedNode, handler: Handler, scope: StageScope, context: AttemptContext, graph: Graph
 ) -> StageCall:
-    """What a handler says of its call; one of somebody's own says its version alone."""
+    """The description of a call by its handler; a custom handler without one has only its version."""
     try:
         if isinstance(handler, DescribesStages):
             return handler.stage_call(planned.node, context, graph)
@@ -304,7 +304,7 @@ def _recorded(look: CacheLookup) -> CacheLookup:
 
 
 def _own_files(look: CacheLookup) -> dict[str, bytes]:
-    """What the attempt left in its directory, but for what each attempt writes anew."""
+    """The files that the attempt left in its directory, without those that each attempt writes anew."""
     left_out = {STATUS_NAME, INPUTS_FILE, *look.present, *look.call.files}
     contents = stage_contents(look.scope.files, max_bytes=MAX_ENTRY_BYTES)
     return {path: data for path, data in contents.items() if path not in left_out}

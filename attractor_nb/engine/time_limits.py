@@ -31,15 +31,15 @@ class TimeIsOver(Exception):
 
 
 class Sleeps(Protocol):
-    """Who can wait: a clock, or the running time of a run."""
+    """An object that can wait: a clock, or the running time of a run."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds."""
+        """Wait for the given number of seconds."""
         ...
 
 
 class RunningTime(msgspec.Struct):
-    """How long a run has gone on, over all its sessions. While a debugger holds it, it stands still."""
+    """The running time of a run, over all its sessions. It is paused while a debugger holds it."""
 
     clock: Clock  #: Time.
     before: float  #: Running time before this session, in seconds.
@@ -58,7 +58,7 @@ class RunningTime(msgspec.Struct):
 
     @property
     def paused_seconds(self) -> float:
-        """How long it has stood still."""
+        """The time for which it was paused."""
         return self._paused + (self.clock.monotonic() - self._held_since if self._holders else 0.0)
 
     def hold(self) -> None:

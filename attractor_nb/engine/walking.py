@@ -50,7 +50,7 @@ class RunStops(Exception):
 
 
 class StageCommitter(Protocol):
-    """Keeps what walks come to, in the state, the log and the checkpoint: the runner."""
+    """Commits the results of walks to the state, the log and the checkpoint: the runner."""
 
     @property
     def state(self) -> RunState:
@@ -121,8 +121,8 @@ async def walk(  # noqa: C901 - a call for each effect would be paid in each ste
 # Walks the branches of a fan-out side by side (spec 3.8, 4.8; ruling 22).
 #
 # Each branch is a traversal of its own with a copy of the context, and commits on its own to the one log, so
-# a crash repeats only what no branch had committed. The fan-out's handler decides when the others need not go
-# on; when the run itself stops, all of them do.
+# a crash repeats only stages that no branch had committed. The fan-out's handler decides when the others need not
+# continue; when the run itself stops, all of them do.
 
 MAX_DEPTH = 8
 """Fan-outs within fan-outs."""
@@ -290,7 +290,7 @@ class FanOut(msgspec.Struct):
         return self._result(branch)
 
     def _result(self, branch: BranchState) -> BranchResult:
-        """How a branch ended, as the log says: the same live and after a resume."""
+        """The result of a branch, from the log: the same live and after a resume."""
         end, state = branch.end, branch.state
         assert end is not None, "only a branch that has ended has a result"
         resolved = self.attempts.context.resolved

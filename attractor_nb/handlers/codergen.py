@@ -109,7 +109,7 @@ class CodergenHandler:
     def refusal_of(
         self, node: Node, context: Context, graph: Graph, outcome: Outcome, files: Mapping[str, bytes]
     ) -> str:
-        """Why the result of an earlier run does not count today, or empty (ruling 44).
+        """The reason why the result of an earlier run does not count today, or empty (ruling 44).
 
         Its response is judged again: by the schema and validators that the node has now.
         """
@@ -154,7 +154,7 @@ def compose_prompt(
 
 
 def task_of(node: Node) -> str:
-    """What a node asks for: its prompt, or its label where it has none (spec 4.5)."""
+    """The task of a node: its prompt, or its label where it has none (spec 4.5)."""
     return node.prompt or node.label
 
 
@@ -200,7 +200,7 @@ def _with_facts(outcome: Outcome, text: str) -> Outcome:
     return replace(outcome, usage=text.usage, notes=notes)
 
 
-# What goes into a call of a backend: texts with their values (ruling 34), attachments.
+# The inputs of a backend call: texts with their values (ruling 34), attachments.
 
 PROMPT_FILE = "prompt.md"
 SILENT = "the backend does not say what its answers depend on; give it a version, or call_inputs"
@@ -225,7 +225,7 @@ def rendered_node(node: Node, graph: Graph, get: Callable[[str, Any], Any]) -> N
 
 
 def place_of(scope: StageScope) -> RunPaths:
-    """Where a stage is executed: what its inputs must not depend on."""
+    """The run's id and directories, on which the inputs of a stage must not depend."""
     written = str(scope.logs_root)
     is_path = os.sep in written  # a single word may stand in any text
     return RunPaths(scope.run_id, (*((written,) if is_path else ()), str(scope.logs_root.absolute())))
@@ -265,7 +265,7 @@ def with_values(call: StageCall, values: Mapping[str, Any]) -> StageCall:
 def attachments_of(
     node: Node, graph: Graph, get: Callable[[str, Any], Any], scope: StageScope
 ) -> tuple[Attachment, ...]:
-    """What a node attaches, read.
+    """Read the attachments of a node.
 
     Args:
         node: The node as the graph has it.
@@ -372,7 +372,7 @@ class Found(Struct, frozen=True):
 
 
 class NoAnswer(ValueError):
-    """Why no value of an answer counts. It never reaches a user: it becomes an outcome's reason."""
+    """No value of an answer counts. It never reaches a user: it becomes an outcome's reason."""
 
 
 def json_values(text: str) -> tuple[Found, ...]:
@@ -414,7 +414,7 @@ def _parts(text: str) -> Iterator[Found]:
 
 
 def _end_of_value(text: str, start: int, limit: int) -> int:
-    """Where the bracket at ``start`` is closed; 0 for not before ``limit``.
+    """The offset behind the bracket that closes the one at ``start``; 0 for none before ``limit``.
 
     Quotation marks of prose need not be paired: strings are tokens within brackets only.
     """
@@ -523,7 +523,7 @@ def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | N
 
 
 def _status_complaint(value: Any, targets: list[str]) -> str:
-    """What is wrong with a value as a status, or empty."""
+    """The problem of a value as a status, or empty."""
     if not isinstance(value, dict):
         return "is not an object"
     try:
@@ -546,7 +546,7 @@ def _schema_of(node: Node) -> ResponseSchema | None:
     return ResponseSchema(text)
 
 
-# What of a response is read: not its secrets, and not its reasoning (ruling 46).
+# The answer in a response: without its secrets, and without its reasoning (ruling 46).
 
 RESPONSE_FILE: Final = "response.md"
 EXCERPT_CHARACTERS: Final = 200
@@ -574,7 +574,7 @@ def answer_in(
 
 
 def no_answer(response: str) -> str:
-    """Why a response has no answer in it."""
+    """The reason why a response has no answer in it."""
     return ONLY_REASONING if response.strip() else EMPTY
 
 

@@ -1,4 +1,4 @@
-"""A fan-out (spec 4.8; ruling 22): its branches run side by side, and its policies say what that comes to.
+"""A fan-out (spec 4.8; ruling 22): its branches run side by side, and its policies decide the outcome.
 
 How a branch is walked is the engine's business (``stage.Branches``); what the results mean is decided
 in ``decisions/branch_policies.py``. Here they meet, and the results go into the context before anybody judges
@@ -70,7 +70,7 @@ class ParallelHandler:
     writes_status = False
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
-        """What the join policy makes of the branches; a policy that cannot be met is a FAIL."""
+        """Walk the branches, and judge them by the join policy; a policy that cannot be met is a FAIL."""
         branches = current_stage().branches
         if branches is None:
             return Outcome.fail(f"{node.id} has no branches here: it is not a fan-out of the plan", is_terminal=True)
@@ -100,7 +100,7 @@ def _tell(context: Context, handed_on: Iterable[BranchResult], results: Iterable
 
 # A fan-in (spec 4.9; ruling 22): chooses the best of the branches that went before, by rule or by a model.
 #
-# What counts as an answer and what a branch hands on is decided in ``decisions/fan_in_choice.py``.
+# ``decisions/fan_in_choice.py`` decides which answer counts and which updates a branch hands on.
 
 ASKED_AT_MOST = 2
 """An answer that is none is asked for once more; then the rule decides."""

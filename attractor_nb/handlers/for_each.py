@@ -65,7 +65,7 @@ class ForEachHandler:
     writes_status = False
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
-        """What the join policy makes of the items; what is known to be wrong is FAIL before the first.
+        """Run the items, and judge them by the join policy; a known mistake is a FAIL before the first item.
 
         An empty list is SUCCESS without a run.
         """
@@ -127,7 +127,7 @@ class _Items:
         return tuple(work.results[item.index] for item in self._items)
 
     def _settled(self, results: Sequence[BranchResult]) -> str:
-        """Why the others need not run; one that could not be executed stops them (ruling 51)."""
+        """The reason why the others need not run; one that could not be executed stops them (ruling 51)."""
         if results and results[-1].is_unmeasured:
             return f"cancelled: {results[-1].id} could not be executed"
         return self._settling(results)
@@ -186,7 +186,7 @@ def _beginning(value: Any) -> str:
 
 
 def _given(context: Context) -> dict[str, Any]:
-    """What the run of each item has of the context here: all but what the engine says of this run."""
+    """The context values for the run of each item: all but the engine's own of this run."""
     return {key: context.get(key) for key in context if not _is_engines_own(key)}
 
 
@@ -200,7 +200,7 @@ def _name(item: ListItem) -> str:
 
 
 def _result(node: Node, item: ListItem, child: Child, look: ChildSnapshot) -> ItemResult:
-    """How the run of an item ended: as its one stage did."""
+    """The result of an item's run: that of its one stage."""
     commit = child.commit_of(node.id)
     updates = {} if commit is None else {key: child.value(key) for key in commit.context if not _is_engines_own(key)}
     status, reason, notes = StageStatus.FAIL, look.reason, "" if commit is None else commit.outcome.notes
@@ -223,7 +223,7 @@ def _result(node: Node, item: ListItem, child: Child, look: ChildSnapshot) -> It
 
 
 def _output(node: Node, updates: Mapping[str, Any]) -> Any:
-    """What an item came to: its response, what its command printed, else the values that its stage has set."""
+    """The output of an item: its response, the output of its command, else the values that its stage has set."""
     for key in (f"{node.id}.response", "tool.output"):
         if key in updates:
             return updates[key]

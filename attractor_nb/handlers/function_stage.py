@@ -59,7 +59,7 @@ class StageFunction:
 
     @property
     def version(self) -> str:
-        """What changes with what it does: its own ``version``, or the SHA-256 of its source; empty without both."""
+        """The version of the function: its own ``version``, or the SHA-256 of its source; empty without both."""
         if self.is_declared:
             return str(self.function.version)  # pyright: ignore[reportFunctionMemberAccess] - checked above
         return sha256(self.source.encode("utf-8", "surrogatepass")).hexdigest() if self.source else ""
@@ -152,7 +152,7 @@ class FunctionStageHandler:
         return self._outcome(found, node, result)
 
     def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:
-        """What the call depends on: the source of the function, the node, and the context values that it reads."""
+        """The inputs of the call: the source of the function, the node, and the context values that it reads."""
         found, scope = self._named(node), current_stage()
         if not found.version:
             return StageCall(
@@ -211,6 +211,6 @@ def _with_values(found: StageFunction, node: Node, values: dict[Any, Any]) -> Ou
 
 
 def _files(found: StageFunction, node: Node) -> dict[str, str]:
-    """What is written into the stage's directory before the call."""
+    """The files written into the stage's directory before the call."""
     texts = {SOURCE_FILE: found.source, PROMPT_FILE: node.prompt}
     return {name: redacted(text) for name, text in texts.items() if text}

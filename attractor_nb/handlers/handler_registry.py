@@ -1,4 +1,4 @@
-"""Which handler executes a node (spec 4.2, 4.12)."""
+"""The registry of handlers, which resolves the handler of a node (spec 4.2, 4.12)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""A supervisor: it looks at a child run, judges it, steers it, and waits (spec 4.11).
+"""A supervisor of a child run: it observes it, judges it, steers it, and waits (spec 4.11).
 
 The child is a run of its own (``stage.Children``). In this process its events wake the manager, so the
-interval is only how often it looks when nothing happens: ``manager.max_cycles`` counts intervals, not
-events.
+interval only bounds the time between two observations: ``manager.max_cycles`` counts intervals, not events.
 """
 
 from __future__ import annotations
@@ -175,7 +174,7 @@ def _outcome_of(look: ChildSnapshot) -> Outcome:
 
 
 def _telemetry(look: ChildSnapshot) -> str:
-    """What a model is told of the child."""
+    """The description of the child for a model."""
     lines = [
         "## The child run",
         "",
@@ -236,7 +235,7 @@ async def until_over(child: Child, scope: StageScope) -> None:
 
 
 def _inputs(assignments: Iterable[Assignment], context: Context) -> dict[str, Any]:
-    """What the child begins with."""
+    """The inputs of the child."""
     found: dict[str, Any] = {}
     for assignment in assignments:
         value = value_at(context.get, assignment.key, _MISSING) if assignment.key else assignment.value
@@ -277,7 +276,7 @@ def _outcome(node: Node, graph: Graph, child: Child, look: ChildSnapshot, output
     return replace(failed, is_unmeasured=look.is_unmeasured)
 
 
-# What a manager is told to do, and how it judges its child (spec 4.11): no waiting and no child here.
+# The settings of a manager, and its judgement of the child (spec 4.11): no waiting and no child here.
 
 GuardFunction = Callable[..., Any]
 """Judges a child: given its ``ChildSnapshot`` and the context, a ``GuardVerdict``, its word, or a bool."""
@@ -287,7 +286,7 @@ DEFAULT_COOLDOWN_SECONDS: Final = 60.0
 
 
 class GuardVerdict(StrEnum):
-    """What a guard says about a child: let it go on, tell it something, or give it up."""
+    """The verdict of a guard about a child: continue, intervene with an instruction, or escalate."""
 
     CONTINUE = "continue"
     INTERVENE = "intervene"
@@ -295,16 +294,16 @@ class GuardVerdict(StrEnum):
 
 
 class Charge(Struct, frozen=True):
-    """What a manager node is told to do."""
+    """The settings of a manager node."""
 
     poll_seconds: float  #: Time between two looks that are counted.
     max_cycles: int  #: How many of these before it gives up.
-    actions: frozenset[str]  #: What it does in a cycle.
+    actions: frozenset[str]  #: Its actions in a cycle.
     stop: Condition | None  #: Condition on which it is done, or None.
     guard: Condition | None  #: Condition for going on, or None.
     escalate: Condition | None  #: Condition on which it gives up its child, or None.
     guard_function: str  #: Name of a registered guard, or empty.
-    instructions: str  #: What it tells its child, or empty.
+    instructions: str  #: The instruction for its child, or empty.
     cooldown_seconds: float  #: Least time between two instructions.
     is_started: bool  #: It starts its child; else it takes up one that exists.
     child_run: str  #: Run directory of that one, or empty.
@@ -347,9 +346,9 @@ def holds(condition: Condition | None, context: Context) -> bool:
 async def judge(
     charge: Charge, guards: Mapping[str, GuardFunction], look: ChildSnapshot, context: Context
 ) -> GuardVerdict | None:
-    """What the guards say; None when there are none.
+    """The verdict of the guards; None when there are none.
 
-    Giving up counts more than intervening, and that more than going on.
+    Escalating takes precedence over intervening, and that over continuing.
     """
     if holds(charge.escalate, context):
         return GuardVerdict.ESCALATE

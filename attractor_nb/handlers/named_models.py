@@ -95,7 +95,7 @@ def named_form(node: Node, schemas: Mapping[str, type[BaseModel]]) -> Form | Non
 
 
 def form_problems(schemas: Mapping[str, type[BaseModel]]) -> dict[str, str]:
-    """Why registered models cannot be filled in as forms, by name; those that can are left out."""
+    """The reasons why registered models cannot be filled in as forms, by name; those that can are left out."""
     problems: dict[str, str] = {}
     for name, model in schemas.items():
         try:
@@ -124,6 +124,6 @@ def _judged(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str
 
 
 def _words(message: str) -> str:
-    """What a person reads at the field."""
+    """The message that a person reads at the field."""
     message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     return (message.splitlines() or [""])[0][:MAX_COMPLAINT_CHARACTERS]

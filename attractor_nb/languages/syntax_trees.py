@@ -23,7 +23,7 @@ END = "$END"
 
 
 class Token(NamedTuple):
-    """A terminal and where it stands."""
+    """A terminal and its place."""
 
     kind: str
     text: str
@@ -130,11 +130,9 @@ def _branch(rule: str, parts: list[Any]) -> Branch:
 
 # Runs the parse tables that lark made from a ``grammar.lark``.
 #
-# Importing lark costs about a hundred milliseconds and building a grammar as much again, so neither
-# happens when a pipeline is read: ``table_building`` has lark compile each grammar into the
-# ``tables.json`` beside it, and this module is the loop over them. It keeps its own stacks, so nesting
-# never meets Python's recursion limit. It knows no terminal and no rule: a lexer supplies tokens, the
-# caller one action per rule.
+# Importing lark costs about a hundred milliseconds and building a grammar as much again, so neither happens when a
+# pipeline is read: ``table_building`` has lark compile each grammar into the ``tables.json`` beside it, and
+# the loop here runs them. It keeps its own stacks, so nesting never meets Python's recursion limit.
 
 TokenT = TypeVar("TokenT", bound=tuple[Any, ...])
 

@@ -95,7 +95,7 @@ def _as_bad(cause: Diagnostic, entailed: Sequence[Diagnostic]) -> Diagnostic:
 
 
 def _key(found: Diagnostic) -> Hashable:
-    """What tells one finding from another, whatever its node or edge is called after the slip."""
+    """The identity of a finding, whatever its node or edge is called after the misspelling."""
     if found.span is None:
         return found.rule, found.message
     place = found.span.outermost()

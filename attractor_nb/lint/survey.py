@@ -72,7 +72,7 @@ class Survey:
         return {node_id: tuple([edge.target for edge in leaving(node_id) if edge.target in nodes]) for node_id in nodes}
 
     def onward(self, node_id: str) -> tuple[str, ...]:
-        """Where the edges of a node lead."""
+        """The targets of a node's edges."""
         return self.successors[node_id]
 
     @cached_property
@@ -135,7 +135,7 @@ class Survey:
 
     @cached_property
     def joins(self) -> dict[str, Join]:
-        """Where the branches of each fan-out meet (ruling 22)."""
+        """The node where the branches of each fan-out meet (ruling 22)."""
         return joins_of(self.graph)
 
     @cached_property
@@ -159,7 +159,7 @@ class Survey:
         return walked((target for node_id in free for target in self._led_to(node_id)), self._led_to, ())
 
     def _led_to(self, node_id: str) -> Sequence[str]:
-        """Where edges and retry jumps lead from a node."""
+        """The targets of a node's edges and retry jumps."""
         targets = self.successors[node_id]
         if node_id not in self.jumps:
             return targets
@@ -201,7 +201,7 @@ class Survey:
 
     @cached_property
     def condition_errors(self) -> list[tuple[Edge, ConditionSyntaxError]]:
-        """What is wrong with conditions, pointing into the outer text."""
+        """The errors of conditions, pointing into the outer text."""
         errors: list[tuple[Edge, ConditionSyntaxError]] = []
         for edge, text in self.conditional_edges:
             if self.conditions[text] is None:
@@ -213,7 +213,7 @@ class Survey:
 
     @cached_property
     def condition_notices(self) -> list[tuple[Edge, Diagnostic]]:
-        """What reading the conditions gave notice of, pointing into the outer text."""
+        """The notices of the parsed conditions, pointing into the outer text."""
         notices: list[tuple[Edge, Diagnostic]] = []
         for edge, text in self.conditional_edges:
             condition = self.conditions[text]
@@ -273,12 +273,12 @@ class KnownNames:
 
 
 def no_inputs(_name: str) -> None:
-    """What is registered where nothing is."""
+    """The inputs of a schema where no schemas are registered: None."""
 
 
 @dataclass(frozen=True, slots=True)
 class LintOptions:
-    """How strict lint is, and which handlers there are."""
+    """Options of lint: its strictness, and the handlers, schemas and functions that exist."""
 
     #: Handler types that mean something: the built-in ones and those registered.
     known_types: frozenset[str] = BUILT_IN_TYPES
@@ -343,12 +343,12 @@ def find_suspects(graph: Graph) -> list[Suspect]:
 
 
 def _is_unknown(_: AttrValue) -> bool:
-    """What no value of an attribute outside the table satisfies."""
+    """The check of an attribute outside the table: no value satisfies it."""
     return False
 
 
 def _claim(row: AttributeSpec) -> Callable[[AttrValue], bool] | None:
-    """What a value of the attribute has to satisfy; None when any will do."""
+    """The check of a value of the attribute; None when any value is valid."""
     minimum = row.minimum
     match row.type:
         case AttrType.BOOLEAN:
@@ -376,7 +376,7 @@ _CLAIMS: Final[dict[Scope, Mapping[str, Callable[[AttrValue], bool] | None]]] = 
 }
 
 
-# Where things stand in the source, and the edits that mend them there.
+# Spans of things in the source, and the edits that repair them there.
 
 
 class AttributedElement(Protocol):
@@ -389,18 +389,18 @@ class AttributedElement(Protocol):
 
     @property
     def attr_spans(self) -> Mapping[str, AttrSpan]:
-        """Where they stand."""
+        """Their spans."""
         ...
 
 
 def name_span(thing: AttributedElement, name: str) -> Span | None:
-    """Where the name of an attribute stands; else the thing itself."""
+    """The span of an attribute's name; else that of the thing itself."""
     found = thing.attr_spans.get(name)
     return found.name if found else getattr(thing, "span", None)
 
 
 def value_span(thing: AttributedElement, name: str) -> Span | None:
-    """Where the value of an attribute stands; else the thing itself."""
+    """The span of an attribute's value; else that of the thing itself."""
     found = thing.attr_spans.get(name)
     return found.value if found else getattr(thing, "span", None)
 
@@ -419,7 +419,7 @@ def embedded_text(thing: AttributedElement, name: str, value: str) -> SourceText
 
 
 def target_span(edge: Edge) -> Span | None:
-    """Where the target of an edge stands."""
+    """The span of an edge's target."""
     span = edge.span
     if span is None or not span.text.endswith(edge.target):
         return span
@@ -427,7 +427,7 @@ def target_span(edge: Edge) -> Span | None:
 
 
 def source_span(edge: Edge) -> Span | None:
-    """Where the source of an edge stands."""
+    """The span of an edge's source."""
     span = edge.span
     if span is None or not span.text.startswith(edge.source):
         return span
@@ -494,14 +494,14 @@ def _end_of_graph(text: str) -> tuple[int, bool] | None:
     return (brace - len(line) + 1 if is_alone else brace), is_alone
 
 
-# What a built-in rule is: a function that finds things, its name, its severity and its page.
+# A built-in rule: a function that yields findings, its name, its severity and its page.
 
 
 class Finding(NamedTuple):
-    """What a rule's function yields; the rule adds its name and severity."""
+    """A finding as a rule's function yields it; the rule adds its name and severity."""
 
-    message: str  #: What is wrong, naming the thing.
-    span: Span | None = None  #: Where it stands, or None for graphs that came from no text.
+    message: str  #: The problem, naming the thing.
+    span: Span | None = None  #: Its place in the source, or None for graphs that came from no text.
     node_id: str = ""  #: The node concerned, or empty.
     edge: tuple[str, str] | None = None  #: Source and target of the edge concerned, or None.
     fix: Fix | None = None  #: How to fix it, or None.

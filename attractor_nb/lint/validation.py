@@ -107,7 +107,7 @@ def validate_or_raise(
     options: LintOptions | None = None,
     severity: Mapping[str, Severity | str] | None = None,
 ) -> list[Diagnostic]:
-    """What ``validate`` finds, when none of it is an ERROR.
+    """The findings of ``validate``, when none of them is an ERROR.
 
     Args:
         graph: A graph after its transforms (ruling 9).
@@ -156,5 +156,5 @@ def _read_severity(name: str, level: Severity | str) -> Severity | str:
 
 
 def _position(found: Diagnostic) -> int:
-    """Where a finding stands in the source; those about the whole graph come first."""
+    """The position of a finding in the source; those about the whole graph come first."""
     return found.span.outermost().start if found.span is not None else -1

@@ -153,10 +153,10 @@ class Watchdog:
 
 
 class Descendants:
-    """What a command started and is alive: by its group, its session, its parents, or its mark.
+    """The live descendants of a command: by its group, its session, its parents, or its mark.
 
-    Who was seen once is known from then on, also when its parent has ended. What left the session, gave
-    up its environment and was adopted by init, all before we first looked, is not found.
+    A process that was seen once is known from then on, also when its parent has ended. A process that left the
+    session, gave up its environment and was adopted by init, all before the first scan, is not found.
     """
 
     def __init__(self, group: int, mark: str, since_ticks: int) -> None:

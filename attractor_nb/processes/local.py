@@ -52,7 +52,7 @@ _DRAIN_SECONDS = 0.25
 
 
 class CommandOutput(Struct, frozen=True):
-    """How a command ended (``protocols.CommandResult``)."""
+    """The result of a command: exit code and output (``protocols.CommandResult``)."""
 
     exit_code: int  #: Its exit code; negative: the signal that ended it.
     stdout: str  #: Its output, decoded with replacement; the middle of a long one is left out.
@@ -287,11 +287,11 @@ MAX_SPOOLED_BYTES = 64 * 1024 * 1024
 
 
 class Channel(asyncio.Protocol):
-    """What takes one output of a command.
+    """A receiver of one output of a command.
 
     Attributes:
         failed: Done when it can take no more: the command is then ended.
-        ended: Done when the last writer has closed the pipe, or we have.
+        ended: Done when the last writer has closed the pipe, or this side has.
     """
 
     def __init__(self) -> None:
@@ -448,7 +448,7 @@ class Talk:
 
 
 class _Stdout(Channel):
-    """What it writes to stdout, as it comes."""
+    """The receiver of a program's stdout, which passes each piece on as it arrives."""
 
     def __init__(self, take: Callable[[bytes], None]) -> None:
         super().__init__()

@@ -1,11 +1,11 @@
 """Finds secrets and takes them out, also of a text in pieces. One redactor serves the whole process.
 
-Nearly every text is clean, and most are looked at on the way of an event or a stage: so the first look
-is a single pass of one automaton over all forms at once, and only what it suspects is looked at closely.
-The automaton takes longer to load than a small run takes: until so much has been looked at that it pays,
-the beginnings of secrets are searched for one by one.
+Nearly every text is clean, and most are inspected during an event or a stage. So the first inspection is a
+single pass of one automaton over all forms at once, and only a suspect text is inspected closely. The automaton
+takes longer to load than a small run takes: until enough text has been inspected for it to pay, the beginnings
+of secrets are searched for one by one.
 
-Whatever may be the beginning of a secret is held back until it is known to be one or none.
+A possible beginning of a secret is held back until it is known to be one or none.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ from functools import cache
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
-# What secrets look like: the forms of well-known keys, names of variables, and spellings of a value.
-#
-# A table and pure functions; who looks for them is ``redactor.py``.
+# The forms of secrets: well-known keys, names of variables, and spellings of a value.
 
 MIN_LENGTH: Final = 12
 """Shorter values are no secrets worth the name: ``true``, ``1`` and ``development`` must stay readable."""
@@ -60,7 +58,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def secrets_among(environment: Mapping[str, str]) -> list[str]:
-    """What is secret in an environment and long enough to be: values by their name, and parts of addresses."""
+    """The secrets of an environment that are long enough: values by their name, and parts of addresses."""
     found: list[str] = []
     for name, value in environment.items():
         found += [value] if is_secret_name(name) else address_secrets(value)
@@ -117,11 +115,11 @@ class KeyForm:
 
     @property
     def open_tail(self) -> re.Pattern[str]:
-        """What may follow the anchor while more of the key is still to come."""
+        """The pattern that may follow the anchor while the key is incomplete."""
         return _compiled(self.tail)
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where such keys are, as offsets."""
+        """The offsets of such keys."""
         if self.anchor not in text:
             return
         for found in _compiled(self.expression).finditer(text):
@@ -193,9 +191,9 @@ KEY_FORMS: Final = (
 
 
 def spellings(value: str) -> list[str]:
-    """How a value is spelled where texts are quoted: plain, in JSON, in Python, in an address.
+    """The spellings of a value where texts are quoted: plain, in JSON, in Python, in an address.
 
-    Bytes are looked through as Latin-1, so that what they say in UTF-8 is one more spelling.
+    Bytes are searched as Latin-1, so the value's UTF-8 bytes are one more spelling.
     """
     raw = value.encode("utf-8", "surrogatepass")
     found = [
@@ -218,7 +216,7 @@ def _url_quoted(raw: bytes, safe: str) -> str:
 
 
 def base64_cores(value: str) -> list[str]:
-    """What every base64 text that contains a value has in it, wherever in the text the value begins.
+    """The digits that every base64 text of a value contains, wherever in the text the value begins.
 
     The digits at both ends, which depend on its neighbours too, are left out.
     """
@@ -251,7 +249,7 @@ MAX_HELD: Final = 64 * 1024
 
 
 class Redactor:
-    """What is secret, and how it is found. Safe to use from several threads."""
+    """The known secrets and the search for them. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._values: dict[str, None] = {}
@@ -313,7 +311,7 @@ class Redactor:
         return type(data) is str and not data.isascii() and not _is_readable(data)
 
     def secret_places(self, text: str) -> list[tuple[int, int]]:
-        """Where the secrets of a text are, in order and apart from one another."""
+        """The offsets of the secrets in a text, in order and apart from one another."""
         if not self.may_hold(text):
             return []
         found = [place for form in KEY_FORMS for place in form.find(text)]
@@ -452,7 +450,7 @@ class StreamRedactor:
         return self._given_out(self._before + self._held + text, is_end=False)
 
     def finish(self) -> str:
-        """What was held back, when nothing more follows."""
+        """The text that was held back, when nothing more follows."""
         return self._given_out(self._before + self._held, is_end=True)
 
     def _given_out(self, text: str, *, is_end: bool) -> str:
@@ -477,7 +475,7 @@ _LONGEST_ANCHOR: Final = max(len(form.anchor) for form in KEY_FORMS)
 
 
 def _settled_length(text: str, places: list[tuple[int, int]]) -> int:
-    """How much of a text is settled, whatever follows it."""
+    """The length of the part of a text that is settled, whatever follows it."""
     end = min(_open_literal(text), _open_key(text))
     if end < len(text):
         for start, stop in places:
@@ -487,7 +485,7 @@ def _settled_length(text: str, places: list[tuple[int, int]]) -> int:
 
 
 def _open_literal(text: str) -> int:
-    """Where the first literal begins that the text ends in the middle of."""
+    """The beginning of the first literal that is cut off by the end of the text; the text's length without one."""
     length = len(text)
     openings = REDACTOR.openings
     for start in range(max(0, length - REDACTOR.longest), length):
@@ -503,7 +501,7 @@ def _open_literal(text: str) -> int:
 
 
 def _open_key(text: str) -> int:
-    """Where the first key begins that may go on behind the end of the text."""
+    """The beginning of the first key that may continue beyond the end of the text; the text's length without one."""
     length = end = len(text)
     for form in KEY_FORMS:
         start = text.find(form.anchor)

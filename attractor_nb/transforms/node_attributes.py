@@ -122,7 +122,7 @@ def _stylesheet(text: str) -> Stylesheet:
         return Stylesheet()
 
 
-# What files of other runners of these pipelines mean by attributes of their own (ruling 5).
+# The meaning of attributes in files of other runners of these pipelines (ruling 5).
 
 
 class ForeignSubPipelines:

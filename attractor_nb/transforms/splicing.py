@@ -249,7 +249,7 @@ def replaced(graph: Graph, node_id: str, other: Any, prefix: str) -> Graph:
 
 
 def _rerouted(outer: Edge, node_id: str, inside: Inside) -> Iterator[Edge]:
-    """What stands in place of an edge of the host: itself, when it does not touch the node."""
+    """The edges in place of an edge of the host: itself, when it does not touch the node."""
     plain = Edge(outer.source, outer.target)
     sources = inside.leavings if outer.source == node_id else (plain,)
     targets = inside.entries if outer.target == node_id else (plain,)

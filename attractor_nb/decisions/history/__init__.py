@@ -1,1 +1,1 @@
-"""What a run's events say of its past: visits, causes, reasons, loops."""
+"""The past of a run, read from its events: visits, causes, reasons, loops."""

@@ -1,8 +1,8 @@
-"""What a run's events say of its past: each visit with its attempts, and the context at any moment.
+"""The past of a run, read from its events: each visit with its attempts, and the context at any moment.
 
-A state (``run_state.py``) is where a run stands; a journal is how it came there. Whoever looks back (the
-inspector, explanations, time travel, comparisons, timelines) asks a journal and folds nothing itself. It
-knows the events of one run directory, and nothing of where they lie.
+A state (``run_state.py``) is the position of a run; a journal is its history. The inspector, explanations, time
+travel, comparisons and timelines read a journal and fold nothing themselves. A journal knows the events of one
+run directory, and not where they are stored.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class VisitRecord(msgspec.Struct):
 
     @property
     def commit(self) -> StageEnd | None:
-        """What ended it; None while it goes on, and when it was never brought to its end."""
+        """The commit that ended the visit; None while it is under way, and when it never ended."""
         ended = self.attempts[-1].ended
         return ended if ended is not None and ended.is_commit else None
 
@@ -138,18 +138,18 @@ class Journal:
 
     @cached_property
     def changes_by_hand(self) -> list[DebuggerChanged]:
-        """What people changed in a debugger."""
+        """The changes that people made in a debugger."""
         return [event for event in self.counted if isinstance(event, DebuggerChanged)]
 
     @cached_property
     def heard(self) -> Heard:
-        """What people and supervisors told each attempt."""
+        """The instructions of people and supervisors that each attempt received."""
         from attractor_nb.decisions.waiting_instructions import heard_by_attempts  # noqa: PLC0415 - for who looks
 
         return heard_by_attempts(self.counted)
 
     def _position(self, sequence: int) -> int:
-        """Where the first event stands that has this number or a higher one."""
+        """The position of the first event that has this number or a higher one."""
         return bisect_left(self.counted, sequence, key=lambda event: event.sequence)
 
     @cached_property

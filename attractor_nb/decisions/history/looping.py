@@ -1,7 +1,7 @@
-"""Why a node was visited again and again: the way back of each round, and what decided for it.
+"""An explanation of a node's repeated visits: the way back of each round, and the edge that decided for it.
 
 Between two visits of a node the run took a number of edges. The one that decided is the last at which another
-edge could have kept the run away from the node: what its condition saw is why there was another visit.
+edge could have kept the run away from the node: the values that its condition saw explain the next visit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LoopIteration(msgspec.Struct, frozen=True):
 
 
 class LoopReport(msgspec.Struct, frozen=True):
-    """Why a node was visited as often as it was."""
+    """The report that explains the number of visits of a node."""
 
     node: str  #: The node.
     visits: int  #: How often it was visited; what a rewind went behind does not count.
@@ -75,15 +75,15 @@ def explain_looping(
     is_ended: bool,
     branch: str = "",
 ) -> LoopReport:
-    """Why a node was visited so often.
+    """Explain the number of visits of a node.
 
     Args:
         plan: The graph.
         node_id: A node of it.
         events: Those that count, in order; of a run that was restarted those of all its directories.
         by_commit: Why each commit among them went where it did, by ``id`` of the event.
-        is_ended: Whether the run stands still.
-        branch: Path of the branch to look at; outside of all when empty.
+        is_ended: Whether the run has stopped.
+        branch: Path of the branch to inspect; outside of all when empty.
     """
     avoiding = _avoiding(plan, node_id)
     rounds: list[LoopIteration] = []
@@ -159,7 +159,7 @@ def _decides(plan: Plan, avoiding: frozenset[str], hop: Hop) -> bool:
 
 
 def _decision(hop: Hop, reasons: RouteReasons | None) -> tuple[str, int, str, str, str]:
-    """Who decided, in which visit, in what manner, by what, and that as a line."""
+    """The decider of a round: its node, visit, kind of decision and cause, and all of it as a line."""
     if isinstance(hop, GoalGateUnsatisfied):
         words = f"goal gate {hop.gate} was not satisfied at the end: back to {hop.target}"
         return hop.gate, 0, "gate", "", words
@@ -206,7 +206,7 @@ def _ending(
     *,
     is_ended: bool,
 ) -> str:
-    """Why there was no further visit."""
+    """The reason why there was no further visit."""
     last = events[-1] if events else None
     if isinstance(last, PipelineFailed):
         return f"the run ended there: {_short(last.error, MAX_REASON * 2)}"
@@ -266,7 +266,7 @@ def _listed(found: Iterable[str]) -> str:
 
 
 def _times(count: int) -> str:
-    """How often.
+    """A count in words.
 
     >>> _times(1), _times(2), _times(3)
     ('once', 'twice', '3 times')

@@ -1,8 +1,8 @@
-"""Why a stage was left the way it was: the rules of spec 3.3 and 3.7 asked again, beside what was recorded.
+"""An explanation of the route out of a stage: the rules of spec 3.3 and 3.7 applied again, beside the record.
 
-The record says where the run went. Here the same rules decide once more for the recorded outcome and context,
-and each edge is told apart: its condition, what the clauses saw, why it was or was not taken. Where rules and
-record disagree, because the graph was changed since, that is said.
+The record says where the run went. Here the same rules decide once more for the recorded outcome and context.
+Each edge is explained: its condition, the values that its clauses saw, why it was or was not taken. A
+disagreement of rules and record, after a change of the graph, is reported.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def all_route_reasons(
 
 
 def seen_at_commits(plan: Plan, journal: Journal) -> dict[int, ConditionOutcome]:
-    """What the edges saw at each commit that counts, by its number; one pass over the events."""
+    """The outcome that edges saw at each commit that counts, by its number; one pass over the events."""
     state, diamonds = RunState(plan.start), diamonds_of(plan)
     found: dict[int, ConditionOutcome] = {}
     for event in journal.counted:
@@ -87,13 +87,13 @@ def route_reasons_of(
     seen: ConditionOutcome,
     resolve: Callable[[Any], Any] = lambda value: value,
 ) -> RouteReasons:
-    """Why one visit was left as it was; see ``all_route_reasons``, and ``seen_at_commits`` for what was seen."""
+    """The reasons for the route of one visit; see ``all_route_reasons``, and ``seen_at_commits`` for ``seen``."""
     values = journal.values_at(commit.sequence, commit.branch)
     return reasons_for(plan, commit, seen, _lookup(values, resolve))
 
 
 def reasons_for(plan: Plan, commit: StageEnd, seen: ConditionOutcome, lookup: Lookup) -> RouteReasons:
-    """Why a stage was left as its commit says.
+    """The reasons for the route that a commit records.
 
     Args:
         plan: The graph as it is now.
@@ -133,7 +133,7 @@ def _lookup(values: Mapping[str, Any], resolve: Callable[[Any], Any]) -> Lookup:
 
 
 def _sentence(commit: StageEnd) -> str:
-    """Where the run went and why, in one line."""
+    """The target of the route and its reason, in one line."""
     route, detail, where = commit.route, commit.route_detail, commit.next_node
     if route in {"failed", "no_match"}:
         return f"the run failed here: {detail}"
@@ -145,7 +145,7 @@ def _sentence(commit: StageEnd) -> str:
 
 
 def because(route: str, detail: str) -> str:
-    """Why a way was taken, in words: of a route and its detail, as recorded."""
+    """The reason for a route, in words: of the route and its detail, as recorded."""
     if route == "condition":
         return f"the condition `{detail}` holds"
     if route == "preferred_label":
@@ -253,7 +253,7 @@ def _refused(
     *,
     has_failed: bool,
 ) -> str:
-    """Why an edge was not taken."""
+    """The reason why an edge was not taken."""
     failing = [verdict for verdict in values if not verdict.holds]
     if failing:
         saw = ", ".join(f'`{one.clause}` saw "{one.value[:MAX_SEEN_CHARACTERS]}"' for one in failing)
@@ -280,7 +280,7 @@ def _behind_default(edge: PlannedEdge, step: Step) -> str:
 
 
 def _behind(edge: PlannedEdge, step: Step) -> str:
-    """Why one edge of two that could be taken comes second."""
+    """The reason why one edge of two that could be taken comes second."""
     first = step.edge
     if first is None:
         return f"the run went to {step.target}"
@@ -291,7 +291,7 @@ def _behind(edge: PlannedEdge, step: Step) -> str:
     return f"{step.target} comes first by target id"
 
 
-# Why a stage was left as it was, as values: the rules that were asked, each edge, the next step.
+# The reasons for a route as values: the rules that were applied, each edge, the next step.
 
 MAX_SEEN_CHARACTERS: Final = 200
 """Of a value that a condition saw."""
@@ -337,7 +337,7 @@ class AskedRule(msgspec.Struct, frozen=True):
 
 
 class RouteReasons(msgspec.Struct, frozen=True):
-    """Why a visit was left the way it was."""
+    """The reasons for the route out of a visit."""
 
     edge: int | None  #: Position of the edge taken, or None for a jump or an end.
     target: str  #: Where the run went; empty where it ended.
@@ -362,11 +362,11 @@ class RouteReasons(msgspec.Struct, frozen=True):
         }
 
 
-# What brought a run to a visit: an edge, a jump, a goal gate, a branch's beginning, a rewind, a restart.
+# The causes of a visit: an edge, a jump, a goal gate, a branch's beginning, a rewind, a restart.
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """How a run came to a visit."""
+    """The way by which a run came to a visit."""
 
     node: str  #: The stage that it came from; empty for the first.
     visit: int  #: Which visit of that.
@@ -375,7 +375,7 @@ class Arrival(msgspec.Struct, frozen=True):
 
 
 def arrival_of(journal: Journal, visit: VisitRecord) -> Arrival:
-    """What brought the run to a visit, by the last event before it that says where the run goes on."""
+    """The arrival at a visit, by the last event before it that names the next node."""
     found: Event | None = None
     by_hand: list[str] = []
     for event in journal.events_before(visit.sequence):
@@ -389,7 +389,7 @@ def arrival_of(journal: Journal, visit: VisitRecord) -> Arrival:
 
 
 def _by_hand(event: Event, node_id: str) -> str:
-    """What a person did between the stage before and a visit, in words; empty for what only happened."""
+    """The act of a person between the stage before and a visit, in words; empty for any other event."""
     changed = ""
     if isinstance(event, PipelineRewound | PipelineForked):
         parts = [*event.context, *(["the prompt"] if event.prompt else [])]

@@ -1,9 +1,9 @@
-"""What a graph can make this machine do (RELIABILITY, "Trust before run").
+"""The executable surface of a graph: all that it can make this machine do (RELIABILITY, "Trust before run").
 
-Everything is listed here by which a graph's author, and not its user, decides what this machine runs, which
-tools a model gets here, what a model is told that may write or execute, and to which server prompts and keys
-are sent; and nothing else (ruling 43).
-The list has a hash, by which it is trusted. It must not know where a graph came from, nor who trusts it.
+The surface lists every attribute by which a graph's author, and not its user, decides about this machine: the
+commands that it runs, the tools that a model has, the texts for a model that may write or execute, and the
+servers that receive prompts and keys. It lists nothing else (ruling 43).
+Trust is given to the hash of the list. The list must not depend on the origin of a graph, nor on its user.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def executable_surface(graph: Graph, *, acts_unasked: bool = False) -> Executabl
 
 
 def _place_of(graph: Graph, commands: tuple[Command, ...]) -> Iterator[Command]:
-    """Where commands work, which is part of what is trusted: a folder of the run's own, or the user's."""
+    """The isolation of commands, which is part of the surface: a folder of the run's own, or the user's."""
     isolation = graph.get("isolation", str, "").strip()
     if commands and isolation and not any(entry.attribute == "isolation" for entry in commands):
         yield Command("", "isolation", isolation)

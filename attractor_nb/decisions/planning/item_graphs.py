@@ -88,7 +88,7 @@ def item_graph(graph: Graph, node: Node) -> Graph:
 
 
 def _own(node: Node) -> Mapping[str, AttrValue]:
-    """What the stage of one item has of the node's attributes; what it reads is the item, too."""
+    """The attributes of the node that the stage of one item has; it reads the item, too."""
     attrs = {name: value for name, value in node.attrs.items() if name not in _OF_THE_WHOLE}
     if isinstance(read := attrs.get(_READS), str):
         attrs[_READS] = ", ".join([read, *ITEM_KEYS] if read.strip() else ITEM_KEYS)

@@ -1,6 +1,6 @@
-"""Which model answers each prompt, and what in the graph says so (spec 8.5).
+"""The model that answers each prompt, and the part of the graph that chose it (spec 8.5).
 
-The values are those that the transforms wrote on the nodes; this says where they came from.
+The values are those that the transforms wrote on the nodes; this module finds their origin.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ValueChoice:
 
     @property
     def reason(self) -> str:
-        """Who gave it, in a few words: ``stylesheet .code, line 8``."""
+        """The origin of the value, in a few words: ``stylesheet .code, line 8``."""
         who = f"{self.origin} {self.selector}".strip()
         if self.span is None:
             return who

@@ -161,7 +161,7 @@ class Plan(msgspec.Struct, frozen=True):
         return ""
 
 
-# How a graph becomes a plan: conditions parsed, edges sorted, policies and targets resolved, once.
+# From a graph to a plan.
 
 _OF_AN_ITEM: Final = frozenset({"timeout", "allow_partial", "auto_status", "on_interrupted", "tool_command"})
 """Attributes of a node with `for_each` that hold for each of its items."""
@@ -337,9 +337,7 @@ def _on_interrupted(node: Node) -> str:
     return "ask" if runs_command and not node.get("idempotent", bool, default=False) else "rerun"
 
 
-# How often a run can come to each node, before it has run: the path it likely takes, and the most it can do.
-#
-# Knows no prices and no prompts: `estimates.py` puts those to it.
+# Estimated visits of each node: the likely path of a run, and its most visits. `estimates.py` adds the prices.
 
 _SUCCEEDED: Final = ConditionOutcome(StageStatus.SUCCESS)
 _ENDS: Final = frozenset({"start", "exit"})
@@ -401,7 +399,7 @@ def _onward(planned: PlannedNode, found: Mapping[str, Visit], lookup: Lookup) ->
 
 
 def most_visits(plan: Plan) -> dict[str, int]:
-    """How often a run can come to each node at most, taken alone; all together are bound by `max_steps`.
+    """The most visits of each node that a run can make, taken alone; all together are bound by `max_steps`.
 
     A node on a way that leads back to it, by edges or by retry targets, can be visited until
     `max_node_visits` or `max_steps` ends the run; one that only a goal gate's redirect or a restart leads
@@ -446,7 +444,7 @@ def has_loops(plan: Plan) -> bool:
 
 
 def _retry_targets(plan: Plan, node_id: str) -> set[str]:
-    """Where a failure of a node may lead (ruling 15)."""
+    """The targets of a failure of a node (ruling 15)."""
     planned = plan.nodes[node_id]
     if planned.handler_type in _ENDS:
         return set()
@@ -463,7 +461,7 @@ def _on_cycles(successors: Mapping[str, Iterable[str]]) -> set[str]:
 
 
 def _branches_coming(plan: Plan, successors: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """How many paths that are walked side by side come to each node, each once; 0 for none."""
+    """The number of parallel paths that reach each node, each counted once; 0 for none."""
     regions: list[tuple[str, set[str]]] = [("", set(_region(plan, successors, plan.start, "")))]
     regions += [
         (node_id, set(_region(plan, successors, branch.target, plan.nodes[node_id].join)))
@@ -486,7 +484,7 @@ def _branches_coming(plan: Plan, successors: Mapping[str, Iterable[str]]) -> dic
 
 
 def _region(plan: Plan, successors: Mapping[str, Iterable[str]], start: str, stop: str) -> Iterator[str]:
-    """What one way can come to until it stops; of a fan-out on it what is after its branches."""
+    """The nodes that one path reaches until ``stop``; a fan-out on it leads to its join, not into its branches."""
     seen: set[str] = set()
     work = [start]
     while work:

@@ -1,8 +1,8 @@
-"""What goes into a call, as recordings and the cache know it: the inputs of models, commands and handlers.
+"""The inputs of calls, as recordings and the cache compare them: calls of models, commands and handlers.
 
-Two runs that ask the same must have the same inputs, so whatever differs between them without changing
-an answer is taken out here, in the key and never in the prompt: the run's id, its directory, how often an
-earlier stage was tried, what it cost. Knows no files: who calls hashes them.
+Two runs that make the same call must have the same inputs. So all that differs between them without changing
+an answer is removed here, from the key and never from the prompt: the run's id, its directory, the attempts and
+the cost of an earlier stage. The module reads no files: the caller hashes them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _UNSEEN_ATTRS: Final = frozenset({"cache", "cache.files", "cache.context", "clas
 
 
 class RunPaths(msgspec.Struct, frozen=True):
-    """Where a call is made: texts that differ from run to run."""
+    """The id and the directories of a run: texts that differ from run to run."""
 
     run_id: str = ""  #: The run.
     directories: tuple[str, ...] = ()  #: Its directories, as texts.
@@ -77,7 +77,7 @@ def model_call(
     conversation: str = "",
     attachments: Iterable[str] = (),
 ) -> CallInputs:
-    r"""What goes into a call of a model, or of an agent.
+    r"""The inputs of a call of a model, or of an agent.
 
     Args:
         node_id: Who calls.
@@ -106,7 +106,7 @@ def model_call(
 
 
 def command_call(node_id: str, command: str, context: Mapping[str, Any], *, place: RunPaths) -> CallInputs:
-    """What goes into a command of a tool stage.
+    """The inputs of a command of a tool stage.
 
     >>> command_call("test", "make test", {"tickets": 3}, place=PlaceOfCall()).values
     {'command': 'make test', 'context': {'tickets': 3}}
@@ -125,7 +125,7 @@ def handler_call(
     graph: Mapping[str, Any] | None = None,
     code: str = "",
 ) -> CallInputs:
-    """What goes into a stage of somebody's own handler.
+    """The inputs of a stage of a custom handler.
 
     Args:
         node_id: Whose stage.
@@ -216,10 +216,10 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) else str(value)
 
 
-# Which stages may be taken from the cache, and what made one be executed after all.
+# The stages that the cache may answer, and the reason why one was executed after all.
 #
-# A stage is kept only where its inputs say all that its result depends on, and where executing it leaves
-# nothing behind but its result. Whoever can do more, a command or an agent, has to be declared.
+# A stage is kept only where its inputs hold all that its result depends on, and where executing it leaves
+# nothing behind but its result. A command or an agent, which can do more, has to be declared.
 
 UNCACHED_TYPES: Final[Mapping[str, str]] = {
     "start": "a start does nothing",
@@ -242,7 +242,7 @@ _WITH_EFFECTS: Final = {COMMAND_CALL: "a command", HANDLER_CALL: "a function"}
 
 
 def refusal(node: Node, handler_type: str, call: StageCall, fidelity: str = "") -> str:
-    """Why a stage is neither looked up in the cache nor kept there; empty when it is.
+    """The reason why a stage is neither looked up in the cache nor kept there; empty when it is.
 
     Args:
         node: The node.
@@ -277,7 +277,7 @@ class StageComparison(msgspec.Struct, frozen=True):
 
 
 def nearest(earlier: Iterable[tuple[Mapping[str, Any], str]], now: Mapping[str, Any]) -> StageComparison:
-    """What differs from that earlier entry which differs in the fewest inputs.
+    """The difference from the earlier entry that differs in the fewest inputs.
 
     Args:
         earlier: Inputs and run id of each, the newest first; among equals the first counts.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def question_inputs(question: Question) -> CallInputs:
-    """What goes into a question: what a person reads, and may answer.
+    """The inputs of a question: the text that a person reads, and the possible answers.
 
     >>> question_inputs(Question("Ship?", options=(Option("A", "Approve"),), stage="gate")).values
     {'text': 'Ship?', 'type': 'multiple_choice', 'options': [['A', 'Approve']]}

@@ -1,7 +1,7 @@
-"""Which recorded call answers a call, and what a miss says (docs/cassettes.md).
+"""The lookup of the recorded call that answers a call, and the report of a miss (docs/cassettes.md).
 
-Calls are matched within their stage: by kind and by everything that went in. Several equal ones are given
-in the order of their visits and attempts, each once. Knows no files and calls nothing.
+Calls are matched within their stage: by kind and by all inputs. Equal calls are given in the order of their
+visits and attempts, each once. The module reads no files and calls nothing.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _is_same_task(recorded: CallInputs, now: CallInputs) -> bool:
 
 
 def _of_run(inputs: CallInputs) -> CallInputs:
-    """What a run knows of a call by itself."""
+    """The inputs of a call that a run knows without its backend."""
     values = {name: value for name, value in inputs.values.items() if name in OWN_INPUTS}
     return CallInputs(inputs.kind, inputs.node_id, values)
 
@@ -98,7 +98,7 @@ def miss_report(
     *,
     is_described: bool = True,
 ) -> tuple[str, tuple[str, ...]]:
-    """Why no recorded call answers, and the names of the inputs that changed.
+    """The reason why no recorded call answers, and the names of the inputs that changed.
 
     Args:
         calls: All recorded calls of the stage.
@@ -127,7 +127,7 @@ def miss_report(
 
 
 def _change_lines(change: InputChange, within: str) -> list[str]:
-    """What changed in an input, for people."""
+    """The change of an input, for people."""
     before, now = change.before, change.now
     name = f"{within}{change.name}"
     if isinstance(before, dict) and isinstance(now, dict):

@@ -1,7 +1,7 @@
 """Condition text to syntax tree, or one of our errors with a caret (spec 10.2, ruling 11).
 
 What is right but deserves a word, aliases, slips and missing quotes, gives notices. Their fixes are in the
-coordinates of the condition's own text; whoever knows what the text is embedded in carries them outwards.
+coordinates of the condition's own text; a caller that knows the outer text translates them.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def mend_condition(text: str) -> str | None:
     return mended
 
 
-# What a condition means: whether it holds, and why (spec 10.3-10.5, rulings 11, 50).
+# The evaluation of a condition: whether it holds, and why (spec 10.3-10.5, rulings 11, 50).
 #
 # Values are data: a literal is compared with what they mean (ruling 50), and they are never read as part of a
 # condition.
@@ -210,7 +210,7 @@ _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE
 
 
 class ClauseVerdict(msgspec.Struct, frozen=True):
-    """How one clause fared."""
+    """The result of one clause."""
 
     clause: str  #: The clause as text.
     value: str  #: What its key gave, as text.
@@ -240,7 +240,7 @@ def evaluate_condition(condition: Condition, outcome_status: str, preferred_labe
 def explain_condition(
     condition: Condition, outcome_status: str, preferred_label: str, lookup: Lookup
 ) -> list[ClauseVerdict]:
-    """How each clause fares and which value it sees; for messages."""
+    """The verdict of each clause and the value that it sees; for messages."""
     verdicts: list[ClauseVerdict] = []
     for clause in condition.clauses:
         value = _value(clause.key, outcome_status, preferred_label, lookup)
@@ -297,11 +297,11 @@ def _is_equal(value: object, literal: str) -> bool:
     return value_text(value) == literal
 
 
-# The syntax tree of a condition (spec 10.2). Knows neither how it is parsed nor what it means.
+# The syntax tree of a condition (spec 10.2).
 
 
 class Operator(StrEnum):
-    """How a clause compares its key with its literal."""
+    """The comparison of a clause's key with its literal."""
 
     EQUALS = "="
     DIFFERS = "!="
@@ -313,7 +313,7 @@ class Operator(StrEnum):
 class Clause:
     """One comparison."""
 
-    key: str  #: What is looked up: ``outcome``, ``preferred_label``, or a context key.
+    key: str  #: The key of the lookup: ``outcome``, ``preferred_label``, or a context key.
     operator: Operator = Operator.IS_TRUE  #: How it is compared.
     #: The text it is compared with: quotes and escapes resolved, outcome aliases replaced by the status they mean
     #: (ruling 11). Empty when the key stands alone.

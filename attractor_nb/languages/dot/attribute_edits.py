@@ -109,7 +109,7 @@ def _of_graph(tree: DotTree) -> list[Holder]:
 
 
 def _attributes_named(holders: Iterable[Holder], scope: Scope, name: str) -> list[tuple[Holder, Attr]]:
-    """Where statements say an attribute, under any of its names; the last one counts."""
+    """The statements that set an attribute, under any of its names, and where they do; the last one counts."""
     known = readings(scope)
 
     def canonical(written: str) -> str:
@@ -289,17 +289,17 @@ def _split(tree: DotTree, link: ChainLink, *, is_kept: bool) -> str:
     return apply_edits(tree.source, [page.replace(statement.start, ids[-1].end, joint.join(parts))])
 
 
-# Where new text goes and what is taken out with an old one, so that a change touches as few lines as it can.
+# Placement of new text and removal of old text, so that a change touches as few lines as it can.
 #
-# Comments outside of what is removed stay, as do order, indentation and line ends. Knows statements and lines,
-# not what they mean.
+# Comments outside of removed text stay, as do order, indentation and line ends. This part knows statements and
+# lines, not their meaning.
 
 _BLANKS: Final = re.compile(r"[ \t\r]*+")
 _SPACE: Final = re.compile(r"[ \t\r\n]*+")
 
 
 class PlacedStatement(NamedTuple):
-    """A statement and the groups that it stands in, outermost first."""
+    """A statement and the groups around it, outermost first."""
 
     statement: Statement
     groups: tuple[SubgraphStatement, ...]
@@ -361,7 +361,7 @@ class Page:
         return self.replace(close, close, f"{self.newline}{outer}{INDENT}{text}{self.newline}{outer}")
 
     def separator_before(self, statement: Placed) -> str:
-        """What to put between a statement and another one that takes a part of it."""
+        """The text between a statement and another one that takes a part of it."""
         line = self._line_start(statement.start)
         if self.text[line : statement.start].strip():
             return "; "
@@ -426,12 +426,12 @@ class Page:
     # -- lines -----------------------------------------------------------------------------------------
 
     def indent(self, offset: int) -> str:
-        """What stands before the first character of a line."""
+        """The indentation of a line."""
         line = self._line_start(offset)
         return self.text[line : self._skip(_BLANKS, line)].replace("\r", "")
 
     def column_gap(self, statement: Statement) -> int:
-        """How wide a node's id is with the blanks before its block; 0 where one blank stands."""
+        """The width of a node's id with the blanks before its block; 0 where there is at most one blank."""
         if not isinstance(statement, NodeStatement) or statement.block is None:
             return 0
         between = self.text[statement.id.end : statement.block.start]
@@ -450,7 +450,7 @@ class Page:
         return place + 1 if self.text[place : place + 1] in tuple(separators) else offset
 
     def _end_of_line(self, offset: int) -> int | None:
-        """Where the line of an offset ends, its separator and comments passed; None if more stands on it."""
+        """The end of an offset's line, with its separator and comments passed; None if the line has more."""
         while True:
             offset = self._past(offset, ",;")
             after = self._skip(_BLANKS, offset)
@@ -478,7 +478,7 @@ class Page:
         return "" if place is None else self.text[place]
 
     def _separator_place(self, offset: int) -> int | None:
-        """Where the separator behind an attribute stands, comments passed; None without one."""
+        """The offset of the separator behind an attribute, comments passed; None without one."""
         while True:
             offset = self._skip(_SPACE, offset)
             comment = self._comment_at(offset)

@@ -86,7 +86,7 @@ class _Scope:
 
 
 class _Declared:
-    """What the statements of one node have said so far."""
+    """The values that the statements of one node have set so far."""
 
     __slots__ = ("groups", "name", "own", "own_written", "scope_values", "scope_written")
 
@@ -247,7 +247,7 @@ class _Lowering:
         )
 
     def _class_finder(self) -> Callable[[Sequence[int]], tuple[str, ...]]:
-        """What gives the derived classes of a node that stands in some groups, outermost first."""
+        """The function that returns the derived classes of a node in some groups, outermost first."""
         groups = self._groups
         paths: dict[int, tuple[int, ...]] = {}
         for number, group in enumerate(groups):
@@ -341,7 +341,7 @@ def _read_into(values: _Values, written: _Written, known: Mapping[str, Reading],
         written[name] = attr
 
 
-# Whether two ids are so alike that one may be a slip of the other (ruling 4).
+# The similarity of ids, of which one may be a misspelling of the other (ruling 4).
 
 MAX_COMPARISONS: Final = 200_000
 """Beyond this many pairs nothing is compared and everything counts as a slip, which is the safe side."""

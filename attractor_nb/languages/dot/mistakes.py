@@ -1,4 +1,7 @@
-"""What is wrong with DOT text: messages, places and hints for characters, structure and attributes."""
+"""Error messages for DOT text: messages, places and hints for characters, structure and attributes.
+
+This module runs only after parsing has failed, so it may take its time.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,7 @@ if TYPE_CHECKING:
     from attractor_nb.source import SourceText, Span
 
 
-# What is wrong with characters that begin no token: messages, places and hints.
-#
-# For outside of attribute blocks. Used only once reading has failed, so it may look around at leisure.
+# Characters that begin no token, outside of attribute blocks.
 
 _CHARACTER_RUN: Final = re.compile(r"""(?:(?!->|--|//|/\*)[^\s\[\]{}();,="'<>&+])+""")
 _WHAT: Final = {"DIGRAPH": "a bare name", "SUBGRAPH": "a group's id"}
@@ -24,7 +25,7 @@ _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
 def statement_mistake(source: SourceText, start: int, before: str) -> DotSyntaxError:
-    """Why no statement can be read at an offset; ``before`` is the terminal of the token before it."""
+    """The error for an offset at which no statement can be read; ``before`` is the terminal of the token before it."""
     text = source.text
     if found := NAME_AND_EQUALS.match(text, start):
         if text.startswith("=>", found.end() - 1):
@@ -69,7 +70,7 @@ def _string_mistake(source: SourceText, start: int, before: str) -> DotSyntaxErr
 
 
 def _why_no_id(run: str) -> str:
-    """What keeps a run of characters from being an identifier."""
+    """The reason why a run of characters is no identifier."""
     wrong = next((char for char in run if char != "_" and not (char.isascii() and char.isalnum())), None)
     if wrong is None:
         return "it begins with a digit"
@@ -96,9 +97,7 @@ def _shown(text: str) -> str:
     return flat if len(flat) <= 60 else f"{flat[:59]}…"
 
 
-# What is wrong with a token that fits nowhere: a table from (token before, token found) to advice.
-#
-# Used only once parsing has failed. The first row that fits speaks.
+# Tokens that fit nowhere: a table from (token before, token found) to advice. The first row that matches counts.
 
 _ANY: Final = frozenset[str]()
 _KEYWORD: Final = frozenset({"DIGRAPH", "GRAPH", "NODE", "EDGE", "SUBGRAPH", "STRICT"})
@@ -240,7 +239,7 @@ _TABLE: Final = (
 def structure_mistake(
     source: SourceText, found: tuple[str, int, int], before: tuple[str, int, int], braces: list[int]
 ) -> DotSyntaxError:
-    """Why a token fits nowhere.
+    """The error for a token that fits nowhere.
 
     Args:
         source: The text.
@@ -273,7 +272,7 @@ def _quoted(text: str) -> str:
     return shown if shown.startswith('"') else f'"{shown}"'
 
 
-# The expressions and symbol messages that all modules of mistakes share.
+# The expressions and symbol messages that all parts of this module share.
 
 _GAP = r"(?>(?:[ \t\r\n]++|//[^\n]*+|/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/|\#[^\n]*+)*)"
 STRING: Final = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"', re.DOTALL)
@@ -308,7 +307,7 @@ _SYMBOLS: Final = (
 
 
 def symbol_mistake(source: SourceText, at: int) -> DotSyntaxError:
-    """What is wrong with the symbol at an offset."""
+    """The error for the symbol at an offset."""
     if source.text.startswith("--", at) and _BEGINS_A_LINE.search(source.text[:at]):
         return DotSyntaxError(
             'a line cannot begin with "--"',
@@ -331,9 +330,7 @@ def symbol_mistake(source: SourceText, at: int) -> DotSyntaxError:
     )
 
 
-# What is wrong with attributes: messages, places and hints.
-#
-# Used only once reading has failed, so it may look around at leisure.
+# Attributes.
 
 _RUN: Final = re.compile(r"""(?:(?!//|/\*)[^\s,;\[\]{}"=<>])+|[<>]""")
 _BLANKS: Final = re.compile(r"(?>(?:[ \t\r\n]++|//[^\n]*+|/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/)*)")
@@ -345,7 +342,7 @@ _BRACKET_OPEN: Final = '"[" is never closed'
 
 
 def name_mistake(source: SourceText, attr: Attr) -> DotSyntaxError:
-    """Why an attribute's name is not allowed."""
+    """The error for an attribute's name that is not allowed."""
     span = source.span(attr.start, attr.name_end)
     if attr.name.lower() in KEYWORDS:
         return DotSyntaxError(
@@ -361,7 +358,7 @@ def name_mistake(source: SourceText, attr: Attr) -> DotSyntaxError:
 
 
 def value_mistake(source: SourceText, attr: Attr) -> DotSyntaxError:
-    """Why a bare value is not allowed: it is a keyword or too large a number."""
+    """The error for a bare value that is not allowed: it is a keyword or too large a number."""
     span = source.span(attr.value_start, attr.end)
     if attr.literal.lower() in KEYWORDS:
         return DotSyntaxError(
@@ -373,7 +370,7 @@ def value_mistake(source: SourceText, attr: Attr) -> DotSyntaxError:
 
 
 def separator_mistake(source: SourceText, gap: Gap) -> DotSyntaxError:
-    """Why two attributes need a comma between them."""
+    """The error for two attributes without a comma between them."""
     before, semicolon, after = gap
     is_touching = semicolon is None and before.end == after.start
     hint = "separate attributes with commas"
@@ -385,7 +382,7 @@ def separator_mistake(source: SourceText, gap: Gap) -> DotSyntaxError:
 
 
 def separator_span(source: SourceText, gap: Gap) -> Span:
-    """Where a separator is wrong: the semicolon, or the name that should follow a comma."""
+    """The place of a wrong separator: the semicolon, or the name that should follow a comma."""
     _, semicolon, after = gap
     if semicolon is not None:
         return source.span(semicolon, semicolon + 1)
@@ -393,13 +390,13 @@ def separator_span(source: SourceText, gap: Gap) -> Span:
 
 
 def attribute_mistake(source: SourceText, start: int, previous_end: int, bracket: int) -> DotSyntaxError:
-    """Why the inside of an attribute block cannot be read on.
+    """The error for an attribute block that cannot be parsed further.
 
     Args:
         source: The text.
-        start: Where reading stopped.
-        previous_end: Where the token before it ends.
-        bracket: Where the block's ``[`` stands.
+        start: The offset at which parsing stopped.
+        previous_end: The end of the token before it.
+        bracket: The offset of the block's ``[``.
     """
     text = source.text
     if start == len(text) or text[start] in "{}" or text.startswith("->", start):
@@ -424,11 +421,11 @@ def attribute_mistake(source: SourceText, start: int, previous_end: int, bracket
 
 
 def assignment_mistake(source: SourceText, start: int, after_equals: int) -> DotSyntaxError:
-    """Why no value can be read after ``name =``.
+    """The error for a missing value after ``name =``.
 
     Args:
         source: The text.
-        start: Where the name begins.
+        start: The beginning of the name.
         after_equals: The offset after the ``=``.
     """
     text = source.text

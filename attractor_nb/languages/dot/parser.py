@@ -68,7 +68,7 @@ def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
 
 
 class _Actions:
-    """What to make of each rule of the grammar; one method a rule, named as the rule is."""
+    """The action of each rule of the grammar; one method a rule, named as the rule is."""
 
     def __init__(self, lexer: Lexer) -> None:
         self._lexer = lexer

@@ -110,6 +110,6 @@ def _requoted(old: str, text: str) -> str:
 
 
 def _agreeing(left: str, right: str) -> int:
-    """How many characters two texts have in common at their beginning."""
+    """The length of the common prefix of two texts."""
     pairs = zip(left, right, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))

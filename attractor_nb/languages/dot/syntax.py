@@ -45,7 +45,7 @@ class Attr(NamedTuple):
 
 
 class Name(NamedTuple):
-    """An id or a graph's name: its text without quotes, and where it stands with them."""
+    """An id or a graph's name: its text without quotes, and its place with them."""
 
     text: str
     start: int
@@ -131,14 +131,14 @@ class DotTree:
     notices: tuple[Diagnostic, ...] = ()  #: What was read although the subset does not have it (rulings 1 and 3).
 
     def span(self, part: Placed) -> Span:
-        """Where a part of the tree stands."""
+        """The span of a part of the tree."""
         return self.source.span(part.start, part.end)
 
 
-# Which statement or attribute a comment belongs to.
+# The statement or attribute that a comment belongs to.
 #
-# A comment on the line where something ends trails it; any other one leads what comes next, be it the
-# closing bracket. A comment in the middle of a statement's head leads that statement.
+# A comment on the line where a part ends trails it; any other one leads the next part, be it the closing
+# bracket. A comment in the middle of a statement's head leads that statement.
 
 
 def leading_comments(tree: DotTree) -> dict[int, list[Comment]]:
@@ -159,7 +159,7 @@ def leading_comments(tree: DotTree) -> dict[int, list[Comment]]:
 
 
 class _Anchors:
-    """Where the parts of a tree that comments may belong to begin and end."""
+    """The offsets at which the parts of a tree begin and end that comments may belong to."""
 
     def __init__(self, tree: DotTree) -> None:
         self._starts = [tree.end - 1]
@@ -171,7 +171,7 @@ class _Anchors:
         self._heads.sort()
 
     def head_around(self, offset: int) -> int | None:
-        """Where the statement begins in whose head an offset lies, or None."""
+        """The beginning of the statement in whose head an offset lies, or None."""
         place = bisect_right(self._heads, (offset, 0)) - 1
         if place >= 0 and self._heads[place][0] < offset < self._heads[place][1]:
             return self._heads[place][0]
@@ -211,7 +211,7 @@ class _Anchors:
             self._heads.append((attr.start, attr.end))
 
 
-# Where attributes stand, as a mapping that makes its spans only when somebody asks.
+# The spans of attributes, as a mapping that makes each span at its lookup.
 
 
 class AttrSpans(Mapping[str, AttrSpan]):

@@ -151,7 +151,7 @@ class _Writer:
             self._add(depth, "}")
 
     def _lacking(self, member: str, defaults: _Spelled) -> _Spelled:
-        """What a node inherits beyond the defaults in force."""
+        """The attributes that a node inherits beyond the defaults in force."""
         inherited = self._inherited.get(member, {})
         return {name: value for name, value in inherited.items() if defaults.get(name) != value}
 
@@ -239,7 +239,7 @@ def statement_text(head: str, pairs: Sequence[str], indent: str) -> str:
     return f"{head} [\n{indent}{INDENT}{inner}\n{indent}]"
 
 
-# Values as written: how a string is escaped, what a bare value is, where its characters stand.
+# Values as written: the escapes of a string, the form of a bare value, the offsets of its characters.
 #
 # Spec 2.2 and 2.4, ruling 2. An unknown escape such as ``\l`` is kept as written; a line end inside a
 # string is ``\n`` however the file ends its lines. Knows nothing of attributes and their types.
@@ -376,11 +376,11 @@ def string_offsets(literal: str, start: int = 0) -> list[int]:
     return offsets
 
 
-# Which value a literal has, once its attribute is known (ruling 2).
+# The value of a literal, once its attribute is known (ruling 2).
 #
-# A string attribute keeps the text as written (``label=007``), a typed one reads quoted and bare values
-# alike, an attribute of somebody else's keeps what its own spelling says. Nothing fails here: a literal
-# that does not fit stays what it is, for lint to report.
+# A string attribute keeps the text as written (``label=007``), a typed one reads quoted and bare values alike, a
+# foreign attribute has the type of its spelling. Nothing fails here: a literal that does not fit stays as it is,
+# for lint to report.
 
 Reading = tuple[str, "Callable[[str], AttrValue]"]
 """The canonical name of an attribute, and what makes a value of its literal."""
@@ -390,7 +390,7 @@ _TEXTUAL: Final = frozenset({AttrType.STRING, AttrType.CHOICE, AttrType.NODE_ID,
 
 @cache
 def readings(scope: Scope) -> Mapping[str, Reading]:
-    """How to read the attributes that the table knows in a scope, by each of their names."""
+    """The readers of the attributes that the table knows in a scope, by each of their names."""
     return {
         row.name: (row.alias_of or row.name, text_of if row.type in _TEXTUAL else _typed_reader(row))
         for row in attributes_of(scope)
@@ -404,7 +404,7 @@ def read_unknown(literal: str) -> AttrValue:
 
 
 def _typed_reader(row: AttributeSpec) -> Callable[[str], AttrValue]:
-    """What reads literals as the row's type where they can be."""
+    """The function that reads literals as the row's type, where they have it."""
     longest = MAX_NUMBER_LENGTH if row.type is AttrType.FLOAT else MAX_INTEGER_DIGITS
 
     def read(literal: str) -> AttrValue:

@@ -109,7 +109,7 @@ def _notice(rule: str, message: str, word: str, span: Span, known: Sequence[str]
     return Diagnostic(rule, Severity.WARNING, message, fix=fix, span=span)
 
 
-# The syntax tree of a model stylesheet (spec 8.2). Knows neither parsing nor what a node is.
+# The syntax tree of a model stylesheet (spec 8.2).
 
 PROPERTIES: Final = (
     "llm_model",
@@ -132,7 +132,7 @@ PROPERTY_ALIASES: Final = {
 
 
 class SelectorKind(IntEnum):
-    """What a selector looks at; the number is its specificity (ruling 10)."""
+    """The property of a node that a selector matches; the number is its specificity (ruling 10)."""
 
     EVERY = 0
     SHAPE = 1
@@ -142,11 +142,11 @@ class SelectorKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which nodes a rule is for."""
+    """The nodes that a rule applies to."""
 
-    kind: SelectorKind  #: What it looks at.
+    kind: SelectorKind  #: The property of a node that it matches.
     name: str = ""  #: The shape, class or id, without its sign; empty for ``*``.
-    span: Span | None = field(default=None, compare=False, repr=False)  #: Where it stands.
+    span: Span | None = field(default=None, compare=False, repr=False)  #: Its place in the text.
 
     def __str__(self) -> str:
         return ("*", "", ".", "#")[self.kind] + self.name
@@ -178,14 +178,14 @@ class Stylesheet:
 
     @cached_property
     def positions(self) -> Mapping[tuple[SelectorKind, str], Sequence[int]]:
-        """Where in ``rules`` those are that select the same, by the kind and the name of their selector."""
+        """The positions in ``rules`` of rules with the same selector, by its kind and name."""
         found: dict[tuple[SelectorKind, str], list[int]] = {}
         for position, rule in enumerate(self.rules):
             found.setdefault((rule.selector.kind, rule.selector.name), []).append(position)
         return found
 
 
-# What a stylesheet means for one node: which declarations win (spec 8.3, ruling 10).
+# The declarations of a stylesheet that win for a node (spec 8.3, ruling 10).
 
 
 def resolve_properties(stylesheet: Stylesheet, node: Node) -> dict[str, str]:
@@ -215,9 +215,7 @@ def winning_declarations(stylesheet: Stylesheet, node: Node) -> dict[str, tuple[
     }
 
 
-# What is wrong with a stylesheet, in human words: from where the parser stopped to an error with a remedy.
-#
-# Knows no lark: it is told the offset at which reading stopped and what could have followed.
+# Error messages for stylesheets: from the offset where the parser stopped to an error with a remedy.
 
 _TOKEN = re.compile(r"[A-Za-z0-9_.#-]+|\S")
 _LAST_TOKEN = re.compile(r"\s*+([A-Za-z0-9_.-]++#?|\S)")
@@ -229,7 +227,7 @@ _NOT_CLOSED = "the rule is not closed"
 
 
 class _State(Enum):
-    """What the reader was waiting for, most telling terminal first."""
+    """The part of a rule that the parser expected, most telling terminal first."""
 
     SELECTOR = "EVERY"
     OPEN = "OPEN"
