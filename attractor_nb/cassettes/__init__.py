@@ -1,6 +1,6 @@
 """Recording the calls of a run and replaying them: models, commands, people (docs/cassettes.md).
 
-Each wrapper stands before one seam and knows the tape; none knows a run or another wrapper.
+Each wrapper is in front of one seam and knows the tape; none knows a run or another wrapper.
 """
 
 from typing import TYPE_CHECKING

@@ -95,7 +95,7 @@ class OnDemandBackend:
             await self.inner.close()
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
-        """What the backend answers."""
+        """The answer of the backend, which is opened at the first call."""
         async with self._opening:
             if not self._is_open:
                 self._is_open = True
@@ -105,7 +105,7 @@ class OnDemandBackend:
 
 
 class DescribedCalls:
-    """What goes into the calls of a backend beside the prompt, also of one that does not say it.
+    """The inputs of a backend's calls beside the prompt, also for a backend that does not describe them.
 
     Args:
         backend: The backend; None when nobody knows it: then only the prompt tells calls apart.
@@ -116,7 +116,7 @@ class DescribedCalls:
 
     @classmethod
     def of(cls, backend: CodergenBackend) -> DescribedCalls:
-        """Those of a backend, or of the one that it stands for."""
+        """The described calls of a backend, or of the one that it represents."""
         return cls(backend.inner if isinstance(backend, AbsentBackend | OnDemandBackend) else backend)
 
     @property
@@ -214,7 +214,7 @@ class RecordedBackend:
 
 
 class _Observed:
-    """What a call does beside answering: files, context values, the conversation."""
+    """The side effects of a call: files, context values, the conversation."""
 
     def __init__(self, scope: StageScope, context: Context) -> None:
         self._scope = scope
@@ -254,7 +254,7 @@ class _Observed:
 
 
 def _set_so_far(context: Context) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What an attempt has set and logged; of a context of no attempt all values."""
+    """The values that an attempt has set, and its log entries; all values for a context outside an attempt."""
     if isinstance(context, AttemptContext):
         return context.own_changes, context.own_logs
     return {key: context.get(key) for key in context}, ()
@@ -283,7 +283,7 @@ class _RecordedConversation:
 
 
 def plain_result(result: str | Outcome) -> dict[str, Any]:
-    """What a backend returned, as JSON values."""
+    """The result of a backend, as JSON values."""
     if isinstance(result, Outcome):
         return {"outcome": result.to_plain()}
     plain: dict[str, Any] = {"text": str(result)}
@@ -298,7 +298,7 @@ def plain_result(result: str | Outcome) -> dict[str, Any]:
 
 
 def _replayed(answer: Mapping[str, Any], inputs: CallInputs, scope: StageScope, context: Context) -> str | Outcome:
-    """What the backend returned, and did, when it was recorded; nothing of it is spent again."""
+    """The recorded result of the backend, with its side effects; nothing of it is spent again."""
     answer = Placeholders.of(scope).unmarked(answer)
     _check_keys(answer, scope)
     _announce(answer, inputs, scope)

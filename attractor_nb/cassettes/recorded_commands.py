@@ -47,7 +47,7 @@ _OWN_PREFIX: Final = "ATTRACTOR_"
 
 @dataclass(frozen=True, slots=True)
 class RecordedResult:
-    """How a recorded command ended (``protocols.CommandResult``)."""
+    """The result of a recorded command (``protocols.CommandResult``)."""
 
     exit_code: int
     stdout: str
@@ -86,7 +86,7 @@ class RecordedProcesses:
         on_output: Any = None,
         **options: Any,
     ) -> CommandResult:
-        """How the command ended when it was recorded, or ends now; see ``protocols.Processes``."""
+        """The result of the command, recorded or new; see ``protocols.Processes``."""
 
         async def started() -> CommandResult:
             return await self._processes.run(
@@ -166,7 +166,7 @@ def _named(cwd: Path) -> str:
 
 
 def _plain(result: CommandResult, scope: StageScope, before: Mapping[str, Any]) -> dict[str, Any]:
-    """How a command ended, as JSON values without secrets; an empty output is left out."""
+    """The result of a command, as JSON values without secrets; an empty output is left out."""
     try:
         files = written_since(scope.files, dict(before), known=_OUTPUT_FILES)
     except TooMuch as reason:
@@ -183,7 +183,7 @@ def _plain(result: CommandResult, scope: StageScope, before: Mapping[str, Any]) 
 def _replayed(
     answer: Mapping[str, Any], scope: StageScope, output_directory: Path | None, on_output: Any
 ) -> CommandResult:
-    """How the command ended when it was recorded, its output streamed and stored, its files there again."""
+    """The recorded result of the command, with its output streamed and stored and its files restored."""
     answer = Placeholders.of(scope).unmarked(answer)
     raise_recorded(answer)
     if type(answer.get("exit_code")) is not int:
@@ -216,7 +216,7 @@ Found = dict[str, Any]
 
 
 class TooMuch(Exception):
-    """Why the files of a call cannot be recorded, in words that complete "it …"."""
+    """The reason the files of a call cannot be recorded, in words that complete "it …"."""
 
 
 def look(files: StageFiles) -> Found:
@@ -232,7 +232,7 @@ def look(files: StageFiles) -> Found:
 
 
 def written_since(files: StageFiles, before: Found, *, known: tuple[str, ...] = ()) -> dict[str, Any]:
-    """What was written since a look, as JSON values: ``text`` or ``base64`` by name.
+    """The files written since a look, as JSON values: ``text`` or ``base64`` by name.
 
     Args:
         files: The stage's.

@@ -65,7 +65,7 @@ _IS_INSIDE: ContextVar[bool] = ContextVar("attractor_recorded_call", default=Fal
 
 @dataclass(frozen=True, slots=True)
 class CassetteReport:
-    """What a run had of its cassette."""
+    """The use that a run made of its cassette: calls replayed, recorded and unused."""
 
     path: Path
     mode: str  #: ``record``, ``replay`` or ``auto``.
@@ -107,7 +107,7 @@ class _SharedTape:
 
 
 class Tape:
-    """What a run records on and replays from. Safe to use from several threads.
+    """The tape that a run records on and replays from. Safe to use from several threads.
 
     Attributes:
         child_of: Path of the stage whose child run, or of the row of a map, this is the tape of, or empty.
@@ -156,7 +156,7 @@ class Tape:
         return self._shared.mode == REPLAY
 
     def place_of(self, scope: StageScope) -> CallSite:
-        """Where a stage makes its calls."""
+        """The call site of a stage."""
         return CallSite(scope.node_id, scope.visit, scope.attempt, scope.branch, self.child_of)
 
     def find(self, place: CallSite, inputs: CallInputs, *, is_described: bool = True) -> Mapping[str, Any] | None:
@@ -264,7 +264,7 @@ class Tape:
 
 
 def usage_of(answer: Mapping[str, Any]) -> Usage:
-    """What a recorded call had consumed."""
+    """The usage of a recorded call."""
     holder: Mapping[str, Any] = answer.get("outcome") or answer.get("error") or answer
     plain: Mapping[str, Any] | None = holder.get("usage")
     return Usage.from_plain(plain) if plain else Usage()
@@ -277,7 +277,7 @@ def is_inside() -> bool:
 
 @contextlib.contextmanager
 def inside() -> Generator[None]:
-    """What is called here is part of a recorded call."""
+    """Mark all calls within as part of a recorded call."""
     token = _IS_INSIDE.set(True)
     try:
         yield
@@ -285,7 +285,7 @@ def inside() -> Generator[None]:
         _IS_INSIDE.reset(token)
 
 
-# How a call is written on a cassette: placeholders for its run's id and directory, a failure's class.
+# The form of a call on a cassette: placeholders for its run's id and directory, a failure's class.
 
 _OPENING: Final = "{{attractor:"
 _TEXT, _RUN, _STAGES, _DIRECTORY = (f"{_OPENING}{word}}}}}" for word in ("text", "run", "run-dir", "root-dir"))
@@ -298,7 +298,7 @@ _FAILED: Final = "failed"
 
 
 def place_of(scope: StageScope) -> RunPaths:
-    """What differs from run to run in the texts of a stage."""
+    """The parts of a stage's texts that differ from run to run: the run's id and directories."""
     return RunPaths(scope.run_id, tuple(_directories(scope)))
 
 

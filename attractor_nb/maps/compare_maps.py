@@ -97,7 +97,7 @@ class MapComparison:
 
     @property
     def transitions(self) -> dict[tuple[str, str], int]:
-        """How many rows went from which status in A to which in B; those that stayed are left out."""
+        """The number of rows for each change of status from A to B; unchanged rows are left out."""
         pairs = ((pair.a, pair.b) for pair in self.rows)
         counted = Counter((a.status, b.status) for a, b in pairs if a and b and a.status != b.status)
         return dict(counted.most_common())
@@ -137,7 +137,7 @@ class MapComparison:
         return [f"{name} {map_headline(side.view, has_times=False)}" for name, side in sides]
 
     def _words(self) -> str:
-        """How many rows differ, and how."""
+        """The number of rows that differ, by kind of difference, in words."""
         signs = Counter(pair.sign for pair in self.rows)
         if not self.differing:
             return "no row differs"
@@ -178,7 +178,7 @@ class MapComparison:
 
 
 def compare_maps(a: object, b: object) -> MapComparison:
-    """What two maps did differently; one that goes on is compared as far as it has come."""
+    """The differences of two maps; one that is still running is compared as far as it has come."""
     return MapComparison(record_of(a), record_of(b))
 
 

@@ -1,4 +1,4 @@
-"""Where a map begins, or goes on: everything is checked, then its directory is made, then rows are run."""
+"""Launch and resume of a map: everything is checked, then its directory is made, then rows are run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FAILED: Final = ("keep", "retry")
 
 @dataclass(frozen=True, slots=True)
 class MapRequest:
-    """What a caller wants: the map's own options, those of each row, and whether an interrupt came.
+    """The caller's request for a map: the map's own options, those of each row, and a held interrupt.
 
     The caller may block until the end. With a cassette, its tape is made when all is checked.
     """
@@ -106,7 +106,7 @@ def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapR
 def continue_map(
     pipeline: Definition, path: Path, params: object, request: MapRequest, *, on_graph_change: str, failed: str
 ) -> MapRun:
-    """Go on with a map: finished rows are read, interrupted ones resumed, missing ones started.
+    """Resume a map: finished rows are read, interrupted ones resumed, missing ones started.
 
     Args:
         pipeline: What runs.
@@ -291,7 +291,7 @@ def _refuse_interrupted(interrupt: HeldInterrupt, behind: HandleJob[MapResult]) 
         raise RunInterrupted("the map was stopped before it began", hint=behind.how_to_go_on)
 
 
-# A map while it runs, and what it came to: a small value for each row, the details on disk.
+# A running map, and its result: a small value for each row, the details on disk.
 
 TABLE_ROWS: Final = 200
 _COLUMNS: Final = (
@@ -309,7 +309,7 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapResult(Sequence["RowResult"]):
-    """How the rows of a map ended. ``result[3]`` is a row, ``result.run(3)`` all that it did.
+    """The result of a map and its rows. ``result[3]`` is a row, ``result.run(3)`` is its run.
 
     Iterating gives the rows, in the order of the inputs.
     """
@@ -348,7 +348,7 @@ class MapResult(Sequence["RowResult"]):
 
     @property
     def counts(self) -> dict[RowStatus, int]:
-        """How many rows ended in which way."""
+        """The number of rows by status."""
         return dict(self.view.counts)
 
     @property
@@ -375,12 +375,12 @@ class MapResult(Sequence["RowResult"]):
 
     @property
     def usage(self) -> Usage:
-        """What the model calls of all rows consumed."""
+        """The usage of the model calls of all rows."""
         return self.view.usage
 
     @property
     def mark(self) -> str:
-        """What must be said of the results together, as of a run's; empty when there is nothing (ruling 48)."""
+        """The answer marks of all results in words, as of a run's; empty without marks (ruling 48)."""
         return self.view.marks.words
 
     @property
@@ -483,7 +483,7 @@ class MapRun(Handle[MapResult]):
 
     Attributes:
         directory: The map's directory; None when nothing is kept.
-        view: How it stands: counts, rows under way, failures.
+        view: Its state: counts, rows under way, failures.
     """
 
     def __init__(self, map_id: str, rows: MapWork, work: HandleJob[MapResult]) -> None:
@@ -545,7 +545,7 @@ class MapRun(Handle[MapResult]):
 
 
 def work_of_map(rows: MapWork) -> HandleJob[MapResult]:
-    """What is behind the handle of a map."""
+    """The work behind the handle of a map."""
     if rows.directory is None:
         return HandleJob("the map", 'nothing of it is kept, for its durability is "none"')
     return HandleJob("the map", f'continue with pipeline.resume_map("{rows.directory.path}")')

@@ -119,14 +119,14 @@ def map_page(record: MapRecord, links: Mapping[int, str]) -> str:
 
 
 def _line(record: MapRecord) -> str:
-    """How the map stands; the numbers are below."""
+    """The status of the map in one line; the numbers are below."""
     view = record.view
     ended = f"{view.ended_count:,} of {view.row_count:,} rows"
     return "   ".join([f"{RunStatus.of(view.status).letter} {view.status}", one_line(view.reason) or ended])
 
 
 def _fitting_limit(rows: Sequence[RecordedRow]) -> int:
-    """How many characters of a value are shown, so that all together are not too many."""
+    """The limit of characters for each value, so that all values together fit the page."""
     lengths = Counter(
         len(value_text(value)) for row in rows for value in (*(row.inputs or {}).values(), *row.outputs.values())
     )

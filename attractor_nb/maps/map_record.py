@@ -111,7 +111,7 @@ def read_map_record(path: Path) -> MapRecord:
 
 
 def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
-    """What was chosen for a map, as far as its directory says."""
+    """The choices of a map, as far as its directory records them."""
     known = {"backend": str(facts.get("backend", "")), "outputs": ", ".join(map(str, facts.get("outputs", ())))}
     model = cast("Mapping[str, Any]", facts.get("backend_facts") or {}).get("model")
     return {name: redacted(value) for name, value in {**known, "model": str(model or "")}.items() if value}
@@ -137,7 +137,7 @@ def _recorded(
 
 
 def _kept(place: Path, outputs: tuple[str, ...]) -> tuple[dict[str, Any], str]:
-    """The outputs of a row, as its latest checkpoint has them, and the stage that it came to last."""
+    """The outputs of a row, as its latest checkpoint has them, and the stage that it reached last."""
     try:
         checkpoint, _ = read_checkpoint(place)
     except (RunError, OSError):

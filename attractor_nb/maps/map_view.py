@@ -1,6 +1,6 @@
-"""What is shown of a map: counts, rows under way, failures; a table for a terminal and a notebook.
+"""The view of a map: counts, rows under way, failures; a table for a terminal and a notebook.
 
-It is told by the map's engine, and read from other threads at any time.
+The map's engine updates it, and other threads may read it at any time.
 
 It is as long as a screen, whatever the number of rows: the rest is in the result.
 """
@@ -56,7 +56,7 @@ class ActiveRow:
 
 @dataclass(slots=True)
 class MapView:
-    """A map as it stands."""
+    """The current state of a map."""
 
     name: str  #: Name of the pipeline.
     row_count: int
@@ -76,7 +76,7 @@ class MapView:
 
     @property
     def ended_count(self) -> int:
-        """How many rows have ended, well or not."""
+        """The number of rows that have ended, successful or not."""
         return self.counts["success"] + self.counts["fail"]
 
     @property
@@ -86,7 +86,7 @@ class MapView:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken, or takes so far."""
+        """The duration of the map in seconds, so far or in total."""
         return time.monotonic() - self.began if self.duration is None else self.duration
 
     def begin(self, row: int) -> None:
@@ -94,7 +94,7 @@ class MapView:
         self.under_way[row] = ActiveRow(row, time.monotonic())
 
     def enter(self, row: int, stage: str) -> None:
-        """A row comes to a stage."""
+        """A row reaches a stage."""
         if (entry := self.under_way.get(row)) is not None:
             entry.stage = stage
 
@@ -120,7 +120,7 @@ class MapView:
 
 @dataclass(frozen=True, slots=True)
 class ShownRow:
-    """What is shown of a row."""
+    """A row as the table shows it."""
 
     status: str  #: ``running``, or how it ended.
     row: str  #: Its number, or empty.
@@ -134,7 +134,7 @@ class ShownRow:
 
 
 def map_headline(view: MapView, *, has_times: bool = True) -> str:
-    """One line: how the map stands, how many rows ended in which way, for how long, at what price.
+    """One line: the status of the map, its rows by status, its duration and its price.
 
     Args:
         has_times: Show time, tokens and cost, which differ from run to run.
@@ -246,7 +246,7 @@ def _seconds(view: MapView) -> str:
 
 
 def _bar(view: MapView) -> Markup:
-    """How much is done and how much of it failed, as parts of a bar."""
+    """A progress bar: the shares of the rows that succeeded and failed."""
     shares = (("done", view.counts["success"]), ("bad", view.counts["fail"]))
     # The part of a hundredth is wide enough to be seen.
     parts: Iterable[Markup] = (

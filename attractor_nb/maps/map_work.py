@@ -1,4 +1,4 @@
-"""Runs the rows of a map, so many at a time, until all have ended or no further one may be started."""
+"""Runs the rows of a map, N at a time, until all have ended or no further row may be started."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ class MapWork:
         return status, reason
 
     async def _open_backend(self) -> None:
-        """Start what stands behind the stages, once for all rows; without it none is started."""
+        """Start the services behind the stages, once for all rows; without it none is started."""
         behind = self._behind
         if behind is None:
             return
@@ -272,7 +272,7 @@ class MapWork:
 
     @property
     def _behind(self) -> BackendLifetime | None:
-        """What is opened before the first row and closed after the last; a shipped backend is there."""
+        """The lifetime opened before the first row and closed after the last; workers open a shipped backend."""
         if self.shipping is not None:
             return self.shipping
         return self.backend if isinstance(self.backend, BackendLifetime) else None
@@ -289,7 +289,7 @@ class MapWork:
 
 
 def _funds_of(bounds: MapBounds) -> Funds | None:
-    """What all rows of a map may spend; None where nothing bounds it."""
+    """The spending limit of all rows of a map together; None without a bound."""
     usd, tokens = bounds.max_budget_usd_all, bounds.max_tokens_all
     if usd is None and tokens is None:
         return None
@@ -297,13 +297,13 @@ def _funds_of(bounds: MapBounds) -> Funds | None:
 
 
 def _recorded(tasks: Sequence[RowTask]) -> dict[int, Usage]:
-    """What rows have spent, as their directories say it."""
+    """The usage of rows, as their directories record it."""
     there = ((task.row, task.directory) for task in tasks if task.directory is not None)
     lines = ((row, summarize(directory)) for row, directory in there if directory.exists())
     return {row: line.usage for row, line in lines if line is not None and line.usage is not None}
 
 
-# The status of a map's rows as a session of agents, for everybody to see (status-schema).
+# The status of a map's rows as a public session of agents (status-schema).
 
 _ENDS = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
 
@@ -355,9 +355,9 @@ def _name(row: int) -> str:
     return f"row {row}"
 
 
-# What a map is given: its own options, those of ``run``, and its rows, checked before anything runs.
+# The inputs of a map: its own options, those of ``run``, and its rows, checked before anything runs.
 #
-# pandas and numpy are never imported here: whoever gives their values has them.
+# pandas and numpy are never imported here: a caller that passes their values has them.
 
 SHIP: Final = ("rows", "stages")
 ON_FAILURE: Final = ("continue", "stop")

@@ -1,6 +1,6 @@
-"""One row of a map as a complete, ordinary run: started, gone on with, or read when it has ended.
+"""One row of a map as a complete, ordinary run: started, resumed, or read when it has ended.
 
-``row_worker.py`` does the same from plain data alone, for a worker that shares nothing with the caller.
+The last sections do the same on workers, from plain data alone: a worker shares nothing with the caller.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class RowTask:
 
 @dataclass(frozen=True, slots=True)
 class RowServices:
-    """What the caller has for all rows."""
+    """The services that the caller shares among all rows."""
 
     backend: CodergenBackend | None = None  #: Answers prompts, and is open already; None: each row has one of its own.
     sinks: Sequence[EventSink] = ()  #: Take the row's events; quick, and never raising.
@@ -93,7 +93,7 @@ _NO_PLUGS = RowServices()
 async def run_row(
     pipeline: Definition, task: RowTask, options: RunOptions, plugs: RowServices = _NO_PLUGS
 ) -> RowResult:
-    """Bring a row to its end, from wherever its directory says that it stands.
+    """Bring a row to its end, from the state that its directory records.
 
     Args:
         options: As of ``run``, with an interviewer; its ``params`` and ``logs_root`` are the row's.
@@ -143,7 +143,7 @@ async def _run(pipeline: Definition, task: RowTask, options: RunOptions, plugs: 
 
 
 def _beginning(pipeline: Definition, task: RowTask, options: RunOptions, seams: Injected) -> RunStart:
-    """Where the row begins or goes on; one that was cut off before its first record begins anew."""
+    """The starting point of a new or resumed row; one that was cut off before its first record begins anew."""
     if task.directory is not None and has_event_log(task.directory):
         try:
             return continue_run(
@@ -212,10 +212,10 @@ def _directory_name(task: RowTask) -> str:
     return task.directory.name if task.directory is not None and task.directory.exists() else ""
 
 
-# On a worker: one row of a map from plain data alone, wherever that is.
+# On a worker: one row of a map from plain data alone.
 #
-# It keeps nothing but what pipelines it has read, and what it returns is plain data, the files of the row's
-# run directory among them.
+# It keeps only the pipelines that it has read, and returns plain data, including the files of the row's
+# run directory.
 
 NAME = "<map>"
 """Of the source, in messages."""
@@ -267,7 +267,7 @@ async def _row(task: StageTask, plug: bytes, lifeline: Lifeline) -> StageReport:
 
 @contextlib.asynccontextmanager
 async def _answering(name: str, backend: Any) -> AsyncGenerator[Any]:
-    """What answers the row's prompts, started: once per process if it has a name, else for this row."""
+    """The row's backend, started: once per process if it has a name, else for this row."""
     if name:
         async with named_backend(name) as kept:
             yield kept
@@ -302,7 +302,7 @@ class _InStageDirectory(LocalProcesses):
         return await super().run(command, output_directory=output_directory, **there)
 
 
-# Whole rows of a map, run by the workers of ``executor=``: which maps can, and what becomes of a row.
+# Whole rows of a map, run by the workers of ``executor=``: the check of a map, and the result of a row.
 
 RERUN = "rerun"
 ROWS, STAGES = "rows", "stages"

@@ -1,4 +1,4 @@
-"""A map as its directory has it, for whoever looks at one that has ended or that another process runs."""
+"""A map as its directory has it: one that has ended, or that another process runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers and messages from other processes of this user: a run takes them while it goes on, anybody hands them in.
+"""Answers and messages from other processes of this user: a run takes them while it is under way.
 
 What is taken goes the way of every other: the run's gates check an answer, and the first durable one wins; the run's
 desk for instructions checks a message.
@@ -136,7 +136,7 @@ def tell_elsewhere(
     """Tell something to a run that another process works at.
 
     Args:
-        place: The directory in which the run stands (``current_directory``).
+        place: The current directory of the run (``current_directory``).
         node: The node that it is for, or empty.
         text: What it says.
         owner: Facts about the process: ``pid``, ``host``, ``since``.
@@ -155,7 +155,7 @@ def tell_elsewhere(
 
 
 def _handed_in(given: Boxed, place: Path, owner: Mapping[str, Any], patience: float) -> AnswerReply | None:
-    """What the process of a run replied; None when it takes nothing from here."""
+    """The reply of a run's process; None when it takes no answers from here."""
     reply = AnswerBox(place).hand_in(given, patience) if can_be_answered(owner, place) else None
     if reply is None or not reply.error:
         return reply

@@ -1,4 +1,4 @@
-"""Where a run begins: its plan, its directory, its context and its first node."""
+"""The beginning of a run: its plan, its directory, its context and its first node."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Injected(Struct, frozen=True):
 
 
 class RunStart(Struct):
-    """Where a run begins, or goes on."""
+    """The starting point of a new or resumed run."""
 
     plan: Plan  #: The compiled graph.
     store: RunStore  #: The run directory, owned.
@@ -140,9 +140,9 @@ def begin(
 
 
 def describe_backend(backend: BackendSpec) -> str:
-    """What the manifest says of a backend: its name, or a description of the caller's own object.
+    """The backend as the manifest records it: its name, or a description of the caller's own object.
 
-    Models of providers have the name of all, and their options in ``backend_facts``.
+    All models of providers have the name ``llm``; ``backend_facts`` has their options.
     """
     return "llm" if _is_of_providers(backend) else name_of_backend(backend)
 
@@ -162,7 +162,7 @@ def _is_of_providers(backend: BackendSpec) -> TypeGuard[ProviderBackend]:
 
 
 def backend_facts(backend: BackendSpec, graph: Graph) -> dict[str, Any]:
-    """What the manifest says of models of providers, under a key of its own; nothing of other backends."""
+    """The manifest entry for models of providers, under a key of its own; empty for other backends."""
     if backend == "llm":
         backend = backends.ProviderBackend()
     if not _is_of_providers(backend):
@@ -171,10 +171,10 @@ def backend_facts(backend: BackendSpec, graph: Graph) -> dict[str, Any]:
 
 
 def answers_of(graph: Graph, options: RunOptions) -> Answers:
-    """Who answers prompts, and whether commands are run; child runs say it of themselves.
+    """The kind of answers that prompts and commands get: real, simulated or none. Child runs record their own.
 
-    A replay has the answers of the backend that was recorded (``with_cassette``); one that is not known had real
-    ones. Commands are nobody's answers, but one that is not run is made up.
+    A replay has the answers of the backend that was recorded (``with_cassette``); those of an unknown backend count
+    as real. Commands have no answers, but a command that is not run has a simulated result.
     """
     backend = options.backend
     is_simulator = backend == SIMULATED or isinstance(backend, SimulatedBackend)
@@ -189,7 +189,7 @@ def answers_of(graph: Graph, options: RunOptions) -> Answers:
 
 
 def first_marks(graph: Graph, options: RunOptions) -> dict[str, Any]:
-    """What the manifest of a run or a map says at first of its answers (ruling 48); nothing when nobody is asked."""
+    """The initial answer marks of a run or a map for its manifest (ruling 48); empty when nobody is asked."""
     answers = answers_of(graph, options)
     return ResultMarks(answers, [describe_backend(options.backend)]).to_facts() if answers else {}
 
@@ -244,7 +244,7 @@ def _new_store(
 
 
 def _child_sources(pipeline: Definition, place: Path) -> Iterator[tuple[str, str]]:
-    """The sources of child pipelines, however deep, by place: a run directory alone is enough to go on."""
+    """The sources of child pipelines, however deep, by place: a run directory alone is enough to resume."""
     for node_id, child in pipeline.family.children.items():
         home = child_home(place, node_id)
         yield str(home), stored_source(child.to_dot(), child.whole)[0]

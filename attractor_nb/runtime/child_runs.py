@@ -217,7 +217,7 @@ class ChildRuns:
         return pipeline
 
     def _charge(self, node: Node, inputs: Mapping[str, Any], item: ListItem | None) -> ChildCharge:
-        """What the stage under way wants to have run."""
+        """The request of the running stage for a child run."""
         scope, pipeline = current_stage(), self._pipeline_of(node)
         if item is not None:
             inputs = {**inputs, ITEM: item.value, ITEM_INDEX: item.index}
@@ -233,7 +233,7 @@ class ChildRuns:
         return self._launched(charge, begin(pipeline, options, seams, inputs=options.params, unlisted=unlisted))
 
     def _read(self, charge: ChildCharge, place: Path, *, origin: str) -> FinishedChild | None:
-        """A child run that has ended; None when it can go on. Our own is tidied up."""
+        """A child run that has ended; None when it can continue. Our own is tidied up."""
         ended = finished_run(charge.pipeline, place)
         if ended is None:
             return None
@@ -247,7 +247,7 @@ class ChildRuns:
         return child
 
     def _taken_up(self, charge: ChildCharge, place: Path, *, origin: str) -> Child:
-        """A child run that is there: gone on with, or read when it has ended."""
+        """An existing child run: resumed, or read when it has ended."""
         if (child := self._read(charge, place, origin=origin)) is not None:
             return child
         recorded: tuple[Command, ...] = ()
@@ -266,7 +266,7 @@ class ChildRuns:
         return self._launched(charge, start, is_taken_up=True, is_found=origin == _FOUND)
 
     def _counted(self, charge: ChildCharge, place: Path) -> Usage:
-        """What of a child's usage an earlier attempt of its stage has counted."""
+        """The part of a child's usage that an earlier attempt of its stage has counted."""
         record = self._record_of(charge)
         is_same = record is not None and Path(record.root).name == place.name and record.visit == charge.scope.visit
         return record.counted if record is not None and is_same else Usage()
@@ -298,7 +298,7 @@ class ChildRuns:
         return child
 
     def _inherited(self, charge: ChildCharge) -> SharedByParent:
-        """What a child has of its parent."""
+        """The objects that a child run inherits from its parent."""
         parent, scope = self._parent, charge.scope
         return SharedByParent(
             workspace=self._workspace(charge.options),
@@ -355,7 +355,7 @@ class ChildRuns:
         )
 
     def _left(self, pipeline: Definition) -> dict[str, Any]:
-        """What the child may spend: what its graph says, and no more than is left of the parent's."""
+        """The bounds on the child's spending: those of its graph, at most what is left of the parent's."""
         bounds, usage = self._parent.setup.plan.bounds, self._parent.setup.state.usage
         found: dict[str, Any] = {}
         if bounds.max_budget_usd is not None:

@@ -1,4 +1,4 @@
-"""What single options of a run choose: its people, its cache, its session of agents, its trace."""
+"""The parts that single options of a run choose: its people, its cache, its session of agents, its trace."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def feed_of(
     before: Iterable[Event],
     stream: EventStream,
 ) -> tuple[SessionFeed, ...]:
-    """What feeds the session of a run: one, or nothing where nobody asked or there are no branches.
+    """The feed of a run's session of agents; empty when no session is asked for or the graph has no branches.
 
     Args:
         place: The directory under which the session lies; True: the working directory; False: none.
@@ -220,7 +220,7 @@ def with_cassette(options: RunOptions, *, is_resume: bool = False) -> tuple[RunO
 
 
 def answering_backend(options: RunOptions, tape: Tape | None) -> CodergenBackend:
-    """What answers prompts: the backend, opened only if a call needs it, or by a worker; in a replay nobody."""
+    """The backend that answers prompts: opened only if a call needs it, or by a worker; absent in a replay."""
     spec = options.backend
     if tape is None or tape.mode == cassettes.RECORD or options.executor is not None:
         return resolve_backend(spec)
@@ -238,7 +238,7 @@ def answering_backend(options: RunOptions, tape: Tape | None) -> CodergenBackend
 
 
 def on_tape(plugs: StageServices, answering: CodergenBackend, tape: Tape | None) -> StageServices:
-    """What stands behind model and tool stages, with the tape before it."""
+    """The services of model and tool stages, with the tape in front of them."""
     if tape is None:
         return plugs
     return structs.replace(
@@ -249,7 +249,7 @@ def on_tape(plugs: StageServices, answering: CodergenBackend, tape: Tape | None)
 
 
 def inner_interviewer(interviewer: Interviewer, tape: Tape | None) -> Interviewer:
-    """Who is asked behind the gates: in a replay nobody."""
+    """The interviewer behind the gates; in a replay it asks nobody."""
     if tape is None:
         return interviewer
     return cassettes.PresetInterviewer(RefusingInterviewer() if tape.is_replay else interviewer)
@@ -261,7 +261,7 @@ def recording_interviewer_for(gates: Interviewer, tape: Tape | None) -> Intervie
 
 
 class Recording(Struct):
-    """The end of a recording, for whoever ends the run."""
+    """The end of a recording, for the code that ends the run."""
 
     tape: Tape
 
@@ -286,7 +286,7 @@ class Recording(Struct):
 
 
 class StageServices(Struct, frozen=True):
-    """What stands behind the model and tool stages of a run."""
+    """The services behind the model and tool stages of a run."""
 
     backend: CodergenBackend  #: What answers prompts.
     processes: Processes  #: What runs commands.
@@ -294,7 +294,7 @@ class StageServices(Struct, frozen=True):
 
     @property
     def lifetimes(self) -> tuple[BackendLifetime, ...]:
-        """What is opened before the first stage and closed after the last; a shipped backend is there."""
+        """The lifetimes opened before the first stage and closed after the last; workers open a shipped backend."""
         if self.shipping is not None:
             return (self.shipping,)
         return (self.backend,) if isinstance(self.backend, BackendLifetime) else ()
@@ -364,14 +364,14 @@ def backend_name(options: RunOptions) -> str:
     return options.backend if isinstance(options.backend, str) else ""
 
 
-# What a run inherits from whoever starts it: a parent's people, a map's workers, a cassette.
+# Objects that a run inherits from its caller: a parent's people, a map's workers, a cassette.
 
 CHILD_OF: Final = "child_of"
 """The entry of a question's metadata that names the stage whose child run asks."""
 
 
 class ParentLink(Struct, frozen=True):
-    """What a child run knows of its parent."""
+    """A child run's link to its parent."""
 
     debugging: Debugging  #: The parent's debugger.
     node_id: str  #: The stage whose child it is.
@@ -380,7 +380,7 @@ class ParentLink(Struct, frozen=True):
 
 
 class SharedByParent(Struct, frozen=True):
-    """What a run does not make for itself, because its caller has it for several runs."""
+    """Objects that a run receives from its caller, who shares them among several runs."""
 
     backend: CodergenBackend | None = None  #: One that is open already, for a run without an executor.
     shipping: Shipping | None = None  #: The way to workers, open already.

@@ -1,6 +1,6 @@
 """A pipeline below the façade: a source, what is plugged in for it, and the pipelines that are made of both.
 
-What the source has come to is in ``prepared_source.py``. How it runs is not known here.
+``PreparedSource`` is the source, read, transformed and linted. How it runs is not known here.
 """
 
 from __future__ import annotations
@@ -75,9 +75,7 @@ else:
     trust = later("attractor_nb.runtime.prepare.trust")
 
 
-# What a source has come to: its graph as written and as it will run, its texts, inputs and findings, its plan.
-#
-# It does not know what is plugged in, nor how it was prepared or is run.
+# The prepared source: its graph as written and as it will run, its texts, inputs, findings and plan.
 
 
 class PreparedSource:
@@ -165,7 +163,7 @@ class PreparedSource:
         )
 
     def join_of(self, node_id: str) -> str:
-        """Where the branches of a fan-out meet: the node at which the run goes on after them (ruling 22).
+        """The join of a fan-out: the node at which the run continues after its branches (ruling 22).
 
         Args:
             node_id: The fan-out.
@@ -310,7 +308,7 @@ class Definition(PreparedSource):
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """What every pipeline that is made of this one has, too."""
+        """The settings that every pipeline made from this one inherits."""
         return {
             "handlers": self.handlers,
             "rules": self._rules,
@@ -326,11 +324,11 @@ class Definition(PreparedSource):
 
     @property
     def origin(self) -> Origin | None:
-        """Where its commands come from, its children's included."""
+        """The origin of its commands, its children's included."""
         return self.origin_for(acts_unasked=False)
 
     def origin_for(self, *, acts_unasked: bool) -> Origin | None:
-        """Where its commands come from, with a backend that may write or execute for any stage, or without.
+        """The origin of its commands, with or without a backend that may write or execute for any stage.
 
         Args:
             acts_unasked: The backend may write or execute for any stage.
@@ -346,7 +344,7 @@ class Definition(PreparedSource):
 
     @property
     def run_kind(self) -> type[Execution]:
-        """What its runs are handed out as."""
+        """The class of its runs."""
         return execution.Execution
 
     @property
@@ -462,7 +460,7 @@ class Definition(PreparedSource):
 
 
 def _text_files(origin: Origin | None) -> TextFiles:
-    """Where texts of a pipeline may be: beside its file, or in the working directory for the caller's own."""
+    """The text files of a pipeline: beside its file, or in the working directory for the caller's own text."""
     if isinstance(origin, str):
         return text_sources.TextFiles(None, origin)
     if origin is not None:

@@ -1,8 +1,8 @@
 """One execution of a definition, live or read again from its directory.
 
-A live one is a handle on an engine that works elsewhere (``hosts.py``); a loaded one is a view of a
-run directory that nobody needs to own. Both show the same things. How it is waited for is in ``handle.py``.
-What is asked of its past, and how it goes on, are functions that take it; ``Run`` offers them.
+A live one is a handle on an engine that works elsewhere; a loaded one is a view of a run directory that
+nobody needs to own. Both show the same things. ``handle.py`` has the hosts and the waiting.
+Functions that take an execution read its past and continue it; ``Run`` offers them.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Execution(Handle[RunResult]):
         return list(self.graph.nodes)
 
     def why(self, node_id: str) -> Why:
-        """Why a stage was executed, and what differs from an earlier run; or that the cache had its result.
+        """The reason a stage was executed and its differences from an earlier run, or that the cache had its result.
 
         Args:
             node_id: The node.
@@ -182,9 +182,9 @@ class Execution(Handle[RunResult]):
         return Journal(read_run(self.logs_root).events, self.graph.mirrored())
 
     def changes(self) -> Changes:
-        """What it has changed so far, of a run with ``isolation="worktree"``: files and diff, by its branch.
+        """The changes so far of a run with ``isolation="worktree"``: files and diff, by its branch.
 
-        What a single stage changed is ``changes.diff`` of the stage: ``run["fix"].files("changes.diff")``.
+        The changes of a single stage are in its file ``changes.diff``: ``run["fix"].files("changes.diff")``.
 
         Raises:
             OptionError: It works in no worktree.
@@ -357,7 +357,7 @@ def failures_of(run: Execution) -> Failures | None:
 
 
 def in_engine(run: Execution, ask: Callable[[Instructions], AnswerT]) -> AnswerT | None:
-    """What the desk for instructions answers in the loop of the run's engine; None where no engine works here."""
+    """The answer of the desk for instructions, asked in the loop of the run's engine; None without an engine here."""
     desk, job = run._instructions, run._work.job  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
     if desk is None or job is None or desk.is_over:
         return None
@@ -371,5 +371,5 @@ def cast_run(run: Execution, kind: type[ExecutionT]) -> ExecutionT:
 
 
 def kept_options(run: Execution) -> KeptOptions:
-    """What runs that go on from it have, unless they are given something else."""
+    """The options that runs continuing from it keep unless the caller overrides them."""
     return run._kept  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above

@@ -212,9 +212,9 @@ def _manifest(
 
 
 def _own_place(place: RewindPlace, logs_root: Path, run_id: str) -> dict[str, Any]:
-    """Where a fork works whose parent has a place of its own: in another, as its parent's was then.
+    """The isolated working place of a fork whose parent has one: a new place, in the state of the parent's then.
 
-    A workspace is copied as it stands; of a worktree the commit is known at which it stood.
+    A workspace is copied in its current state; of a worktree the commit at that point is known.
     """
     facts = place.stored.manifest
     if facts.get("isolation") == WORKSPACE:
@@ -229,7 +229,7 @@ def _own_place(place: RewindPlace, logs_root: Path, run_id: str) -> dict[str, An
 
 
 def _room(parent: StoredRun, options: RunOptions, seams: Injected) -> tuple[RunDirectory, str, str]:
-    """Where a fork goes: the directory around it, its name there, and its run id."""
+    """The place of a fork: the directory around it, its name there, and its run id."""
     run_id = seams.randomness.new_id()
     if options.logs_root is not None:
         path = as_path(options.logs_root, "logs_root").absolute()

@@ -71,7 +71,7 @@ def go_on(
     on_graph_change: str = "error",
     rewind: Rewind | None = None,
 ) -> Execution:
-    """Take a run up where it stands, or where a rewind goes, and start its engine."""
+    """Resume a run in its current state, or where a rewind goes, and start its engine."""
     recorded = stored_state.choices_for(pipeline.graph, logs_root, options)
     options, tape = with_cassette(stored_state.with_recorded_plugs(options, logs_root), is_resume=True)
     check_host(options.host)
@@ -96,7 +96,7 @@ def resume_run(
     is_waited_for: bool = False,
     **given: Any,
 ) -> Execution:
-    """Go on with what a run directory holds, by the options of a call; see ``Pipeline.resume``."""
+    """Resume the run of a directory, by the options of a call; see ``Pipeline.resume``."""
     if kept is not None:
         given.update(kept.added_to(given))
     stored_state.check_own(logs_root, given)

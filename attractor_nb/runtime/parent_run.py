@@ -1,4 +1,4 @@
-"""What a run shares with its child runs, and what one of its stages wants to have run."""
+"""The objects that a run shares with its child runs, and a stage's request for a child run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ParentRun(Struct, frozen=True):
-    """What a run shares with its children."""
+    """The objects that a run shares with its child runs."""
 
     pipeline: Definition  #: The parent's pipeline, which knows its children.
     options: RunOptions  #: The parent's options.
@@ -48,7 +48,7 @@ class ParentRun(Struct, frozen=True):
 
 
 class ChildRecord(Struct):
-    """What the parent's log says of the latest child of a node."""
+    """The record of a node's latest child run in the parent's log."""
 
     visit: int  #: The visit whose child it is.
     root: str  #: Its run directory, as recorded.
@@ -60,7 +60,7 @@ class ChildRecord(Struct):
 
 
 class ChildCharge(Struct, frozen=True):
-    """What a stage wants to have run."""
+    """A stage's request for a child run."""
 
     pipeline: Definition  #: The child pipeline.
     options: RunOptions  #: The options of its run.

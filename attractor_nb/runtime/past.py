@@ -1,4 +1,4 @@
-"""The whole past of a run, from all its directories: for who inspects its stages and explains its path.
+"""The whole past of a run, from all its directories, for inspecting its stages and explaining its path.
 
 A run that a ``loop_restart`` took on has several directories; a rewind has set visits aside. Here each visit
 is found with the events around it and the directory of its files, whichever it is.
@@ -86,7 +86,7 @@ class RecordedDirectory:
 
     @cached_property
     def journal(self) -> Journal:
-        """What counts of its log."""
+        """The events of its log that count."""
         return Journal(self.events, self._base)
 
     @property
@@ -130,7 +130,7 @@ class RecordedDirectory:
         return BranchNames(places_of(self.events))
 
     def files_of(self, record: VisitRecord, attempt: int) -> Path:
-        """Where the files of an attempt are: in front, if it is the latest of its stage, or beneath."""
+        """The directory of an attempt's files: the stage's own for its latest attempt, else one beneath."""
         if record.branch:
             directory = self.root.joinpath(*self._branch_names.names_of(record.branch, record.node_id))
         else:
@@ -140,7 +140,7 @@ class RecordedDirectory:
         return directory / VISITS_NAME / f"{record.number}.{attempt}"
 
     def resolve(self, value: Any) -> Any:
-        """The value that a recorded one stands for."""
+        """The value that a recorded reference means."""
         return self._values.whole(value)
 
 
@@ -159,7 +159,7 @@ class RunHistory:
 
     @cached_property
     def plan(self) -> Plan:
-        """What its graph, as it is now, would decide."""
+        """The compiled plan of its graph, as the graph is now."""
         return compile_plan(self._graph)
 
     @cached_property
@@ -185,11 +185,11 @@ class RunHistory:
 
     @cached_property
     def reasons_by_commit(self) -> dict[int, RouteReasons]:
-        """Why each commit that counts went where it did, by ``id`` of the event."""
+        """The reasons for the route of each commit that counts, by ``id`` of the event."""
         return {id(commit): reasons for _, commit, reasons in self.explained()}
 
     def reasons_of(self, visit: RecordedVisit) -> RouteReasons | None:
-        """Why a visit was left as it was; None while it has not ended."""
+        """The reasons for the route taken after a visit; None while it has not ended."""
         commit = visit.record.commit
         if commit is None:
             return None
@@ -233,7 +233,7 @@ def read_history(run: Execution) -> RunHistory:
 
 
 def stamp_of(root: Path) -> tuple[int, ...]:
-    """What is other when the log of a directory has grown."""
+    """A stamp of a directory's log, which changes when the log grows."""
     try:
         facts = (root / EVENT_LOG_NAME).stat()
     except OSError:

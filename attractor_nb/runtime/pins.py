@@ -1,4 +1,4 @@
-"""What stands for the execution of a node, a pinned outcome or a handler; and where a run is to stop."""
+"""Pins and breakpoints: outcomes or handlers in place of a node's execution, and nodes at which a run stops."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _STATUSES = ", ".join(status.value for status in StageStatus)
 
 
 def check_can_stand_in(node: str, handler_type: str) -> None:
-    """Refuse a node that nothing can stand for."""
+    """Refuse a node that cannot be pinned or replaced."""
     if why := _NOT_TO_BE_REPLACED.get(handler_type):
         raise OptionError(f"node {node} is of type {handler_type} and can be neither pinned nor mocked", hint=why)
 
@@ -83,7 +83,7 @@ def read_outcome(
 
 
 def pin_of(run: Execution, node: str, outcome: object, response: str | None, visit: int | None = None) -> Pin:
-    """What a node is pinned to."""
+    """The pin of a node."""
     if visit is not None and (outcome is not None or response is not None):
         raise OptionError(f"visit {visit} is given, and what {node} comes to", hint="leave one of them out")
     if response is not None and not isinstance(response, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
@@ -97,7 +97,7 @@ def pin_of(run: Execution, node: str, outcome: object, response: str | None, vis
 
 
 def read_pins(pins: Mapping[str, Any], graph: Graph) -> dict[str, Pin]:
-    """What nodes are pinned to, as the option ``pins`` says."""
+    """The pins by node, read from the option ``pins``."""
     found: dict[str, Pin] = {}
     for node, wanted in pins.items():
         if node not in graph.nodes:
@@ -129,7 +129,7 @@ def _saying_pin(node: str, response: str, outcome: Outcome) -> Pin:
 
 
 def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
-    """What a node came to in a visit, the latest by default, with what it set."""
+    """A pin with the outcome of a node in a visit, the latest by default, and the context values it set."""
     ended = [one for one in past.read_history(run).visits_of(node) if one.record.commit is not None]
     fitting = [one for one in ended if (not one.is_set_aside if visit is None else one.record.number == visit)]
     if not fitting:
@@ -151,7 +151,7 @@ def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
 
 
 def stand_in_of(run: Execution, node: str, handler_type: str, answer: object) -> Handler:
-    """What executes a node in place of its handler."""
+    """The handler that executes a node in place of its own."""
     if handler_type == MODEL_TYPE:
         if isinstance(answer, str):
             return CodergenHandler(FunctionBackend(_saying(answer)), run.pipeline.schemas)
@@ -180,7 +180,7 @@ def read_breakpoints(texts: Sequence[object], graph: Graph) -> list[Breakpoint]:
 
 
 def check_debugging(options: RunOptions, graph: Graph, *, is_waited_for: bool) -> None:
-    """Refuse pins and breakpoints that are none, and breakpoints at which nobody could have the run go on."""
+    """Refuse invalid pins and breakpoints, and breakpoints after which nobody could continue the run."""
     read_pins(options.pins, graph)
     if not options.breakpoints:
         return

@@ -1,4 +1,4 @@
-"""Going on with a stored run: newest valid checkpoint, the log after it, and nothing twice (ruling 29)."""
+"""Resuming a stored run: newest valid checkpoint, the log after it, and nothing twice (ruling 29)."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def continue_run(
     rewind: Rewind | None = None,
     recorded: Sequence[Command] = (),
 ) -> RunStart:
-    """Take ownership of a stored run and find where it goes on: where it stands, or before a visit.
+    """Take ownership of a stored run and find its resume point: its current state, or before a visit.
 
     Args:
-        pipeline: What goes on.
+        pipeline: The pipeline that continues.
         logs_root: The run directory.
         options: How.
         seams: Clock, randomness and disk.
@@ -121,13 +121,13 @@ def continue_run(
 def _begun_again(
     store: DirectoryRunStore, latest: Latest, request: _ResumeRequest, owned: contextlib.ExitStack
 ) -> RunStart:
-    """Where a run goes on whose directory is ours.
+    """The starting point of a resumed run, whose directory this process owns.
 
     Args:
         store: The directory.
         latest: What it says.
-        request: How somebody wants to go on.
-        owned: Closes what is opened besides, if it cannot go on.
+        request: The request to resume.
+        owned: Closes what is opened besides, if the resume fails.
     """
     options = with_recorded_bounds(request.options, latest.stored.manifest)
     plan = request.pipeline.compile(bounds_of(request.pipeline.graph, options.bounds))
@@ -168,7 +168,7 @@ def _begun_again(
 
 
 def _context_there(plan: Plan, store: DirectoryRunStore, point: _ResumePoint) -> Context:
-    """The context where a run goes on; a rewind brings changes of its own."""
+    """The context at the resume point; a rewind brings changes of its own."""
     context = restored_context(plan, point.stored, point.inputs, store=store.values)
     if point.rewound is not None:
         context.restore(point.rewound.context)
@@ -178,7 +178,7 @@ def _context_there(plan: Plan, store: DirectoryRunStore, point: _ResumePoint) ->
 def _workspace_again(
     plan: Plan, store: DirectoryRunStore, point: _ResumePoint, options: RunOptions, recorded: Sequence[Command]
 ) -> tuple[Workspace, str]:
-    """Where a run works, brought to where it stands and recorded; what the user must know of it, or empty."""
+    """The workspace of a run, restored to its state and recorded; and a warning for the user, or empty."""
     stored = point.stored
     facts = read_facts(first_directory(stored.logs_root))
     workspace, place = resumed_workspace(options, facts, stored.logs_root)
@@ -188,7 +188,7 @@ def _workspace_again(
 
 
 def _elsewhere(facts: Mapping[str, Any], place: Mapping[str, Any]) -> str:
-    """That a run without a place of its own goes on in another working directory; empty when it does not."""
+    """A warning that a run without a place of its own resumes in another working directory; else empty."""
     before, now = facts.get("workdir"), place.get("workdir")
     if before and now and before != now and not facts.get("isolation"):
         return f"the run worked in {before} before, and goes on in {now}"
@@ -207,7 +207,7 @@ def _stored_goes_on(pipeline: Definition, logs_root: Path) -> str:
 
 
 def _placed(workspace: Workspace, plan: Plan, stored: StoredRun, state: RunState, *, is_rewind: bool) -> str:
-    """Bring the run's worktree to where the run stands; what the user must know of it, or empty."""
+    """Bring the run's worktree to the state of the run; a warning for the user, or empty."""
     if not isinstance(workspace, Worktree):
         return ""
     flight = state.in_flight
@@ -238,7 +238,7 @@ def _cut_off(store: DirectoryRunStore, stored: StoredRun, state: RunState) -> di
 
 
 def _requests(read: Callable[[str], str | None]) -> int:
-    """How many requests the latest attempt of a stage has made, as its files say."""
+    """The number of requests that the latest attempt of a stage has made, counted in its files."""
     try:
         made = sum(1 for _ in takewhile(lambda number: read(request_file(number)) is not None, count(1)))
         return made + (read(AGENT_TASK_FILE) is not None)
@@ -247,14 +247,14 @@ def _requests(read: Callable[[str], str | None]) -> int:
 
 
 def _reopen(state: RunState) -> None:
-    """Go on; the first model stage, in each branch too, has less of the past with it (spec 5.3, step 6)."""
+    """Resume; the first model stage, in each branch too, has less of the past with it (spec 5.3, step 6)."""
     state.reopen()
     for place in (state, *(branch.state for branch in state.branches.open.values())):
         place.resumed_hops = 1 if place.fidelity == "full" else 0
 
 
 class _ResumeRequest(Struct, frozen=True):
-    """What somebody wants to go on with, and how."""
+    """A request to resume a run, with its options."""
 
     pipeline: Definition
     logs_root: Path
@@ -266,7 +266,7 @@ class _ResumeRequest(Struct, frozen=True):
 
 
 class _ResumePoint(Struct, frozen=True):
-    """Where a run goes on."""
+    """The point at which a run resumes."""
 
     whole: StoredRun  #: The directory as it is.
     stored: StoredRun  #: The directory as far as it counts.
@@ -277,7 +277,7 @@ class _ResumePoint(Struct, frozen=True):
 
 
 def _resume_point(plan: Plan, latest: Latest, request: _ResumeRequest) -> _ResumePoint:
-    """Find where a run goes on, from what its directories say. Nothing is changed on the disk."""
+    """Find the resume point of a run in its directories. Nothing is changed on the disk."""
     stored, state, inputs = latest.stored, latest.state, latest.inputs
     check_still_counts(stored)
     whole, rewound = stored, None
@@ -296,7 +296,7 @@ def _resume_point(plan: Plan, latest: Latest, request: _ResumeRequest) -> _Resum
 
 
 def cut_off_usage(flight: InFlight, branch: str, events: Iterable[Event], asked: int) -> Usage:
-    """What a cut-off attempt had consumed; nothing of one that an earlier resume has counted.
+    """The usage of a cut-off attempt; empty for one that an earlier resume has counted.
 
     Args:
         flight: The attempt.
@@ -327,7 +327,7 @@ def cut_off_usage(flight: InFlight, branch: str, events: Iterable[Event], asked:
     return spent
 
 
-# Whether a stored run can go on: what refuses a resume, and what to do instead. Changes no file.
+# Checks that a stored run can resume: each refusal, and what to do instead. They change no file.
 
 GRAPH_CHANGES = ("error", "warn", "accept")
 
@@ -341,14 +341,14 @@ def check_fork(
     on_graph_change: str,
     recorded: Sequence[Command],
 ) -> None:
-    """Check that a run could go on in this state, before a directory is made for it.
+    """Check that a run could continue in this state, before a directory is made for it.
 
     Args:
-        pipeline: What would go on.
+        pipeline: The pipeline that would continue.
         plan: The same, compiled.
         stored: The parent's directory as if its log ended there.
         state: Where the fork begins.
-        options: How it would go on.
+        options: The options with which it would continue.
         on_graph_change: As of ``Pipeline.resume``.
         recorded: What the parent's directory chooses by itself, as ``recorded_options.choices_of`` says.
     """

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Rewind(Struct, frozen=True):
-    """Where to go back to."""
+    """The target of a rewind."""
 
     node_id: str  #: Before a visit of this node.
     visit: int | None = None  #: Which one, by its number; None for the latest.
@@ -43,7 +43,7 @@ class Rewind(Struct, frozen=True):
 
 
 def read_rewind(node_id: object, visit: object, context: object = None, prompt: object = None) -> Rewind | None:
-    """What a caller asks for; None when nothing."""
+    """The rewind that a caller asks for; None when there is none."""
     if node_id is None:
         given = {"visit": visit, "context": context, "prompt": prompt}
         if name := next((name for name, value in given.items() if value is not None), ""):
@@ -86,7 +86,7 @@ def check_rewind(plan: Plan, logs_root: Path, rewind: Rewind) -> None:
 
 
 class RewindPlace(Struct, frozen=True):
-    """Where a run goes on after a rewind."""
+    """The point at which a run continues after a rewind."""
 
     stored: StoredRun  #: The directory as it is.
     counted: LoggedEvents  #: The events of it that still count.
@@ -100,7 +100,7 @@ class RewindPlace(Struct, frozen=True):
         return replace(self.stored, checkpoint=None, tail=self.counted, events=self.counted)
 
     def record(self, state: RunState) -> PipelineRewound:
-        """The record of it; ``state`` is where the run stands until then."""
+        """The record of the rewind; ``state`` is the state of the run until then."""
         point = self.point
         return PipelineRewound(
             node=point.node_id,
@@ -146,7 +146,7 @@ def _check_is_in_log(stored: StoredRun, counted: Sequence[Event]) -> None:
 
 
 def check_still_counts(stored: StoredRun) -> None:
-    """Refuse to go on in a restart directory that a rewind set aside."""
+    """Refuse to resume in a restart directory that a rewind set aside."""
     before = directory_before(stored)
     if before is None:
         return

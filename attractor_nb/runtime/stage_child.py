@@ -43,7 +43,7 @@ MAX_LISTED_ARTIFACTS = 1000
 
 
 class _Known(Protocol):
-    """What the parent's log says of a child."""
+    """A child run as the parent's log records it."""
 
     scope: StageScope
     root: Path
@@ -174,7 +174,7 @@ class LiveChild:
         return self._setup.instructions
 
     def snapshot(self) -> ChildSnapshot:
-        """How it stands now."""
+        """The current state of the child run."""
         setup, future = self._setup, self._job.future
         result = future.result() if future.done() and not future.cancelled() else None
         status = "waiting" if self.run.gates else "running"  # until its task has ended, with its result
@@ -243,7 +243,7 @@ class LiveChild:
         return look
 
     async def stop(self) -> None:
-        """Stop it within a second where it stands."""
+        """Stop it within a second, wherever it is."""
         if self.is_done:
             return
         self.run.cancel()
@@ -253,7 +253,7 @@ class LiveChild:
 
 
 class _OthersChild:
-    """A child run that this process does not run: it can be looked at."""
+    """A child run that this process does not run: it can be inspected."""
 
     def __init__(self, run: Execution, scope: StageScope, root: Path, item: ListItem | None = None) -> None:
         self.run = run
@@ -273,7 +273,7 @@ class _OthersChild:
         return self.run.id
 
     def snapshot(self) -> ChildSnapshot:
-        """How it stands, as its directory says."""
+        """The state of the child run, read from its directory."""
         run = self.run
         result = run.result() if run.is_done else None
         return ChildSnapshot(
@@ -323,7 +323,7 @@ class FinishedChild(_OthersChild):
 
 
 class ObservedChild(_OthersChild):
-    """A child run in another process: its directory is looked at again and again."""
+    """A child run in another process: its directory is polled."""
 
     def __init__(self, pipeline: Definition, scope: StageScope, root: Path, clock: Clock) -> None:
         super().__init__(load_execution(root, pipeline), scope, root)
@@ -338,7 +338,7 @@ class ObservedChild(_OthersChild):
 
 
 def finished_run(pipeline: Definition, root: Path) -> Execution | None:
-    """A child run that has ended for good; None when it can go on."""
+    """A child run that has ended for good; None when it can continue."""
     run = load_execution(root, pipeline)
     if not RunStatus.of(run.status).is_over:
         return None

@@ -178,7 +178,7 @@ def _loaded(logs_root: Path, definition: Definition | type[Definition]) -> Execu
 
 
 def _status_of(stored: StoredRun, state: RunState) -> str:
-    """How the run ended; the log says so even when the manifest could not be written any more."""
+    """The final status of the run; the log has it even when the manifest could not be written any more."""
     return state.ended or (stored.status if stored.status in {*ENDED, "paused"} else "interrupted")
 
 
@@ -252,9 +252,7 @@ def without_places(run: Execution, journal: Journal, value: ValueT) -> ValueT:
     return value
 
 
-# The result of a run that has stopped: made of the run, its state and its manifest, live or read again.
-#
-# It does not know how the run went on, nor what is done with the result.
+# The result of a run that has stopped: made from the run, its state and its manifest, live or stored.
 
 
 def result_of(

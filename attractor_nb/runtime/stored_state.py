@@ -48,7 +48,7 @@ else:
     directory_survey = later("attractor_nb.storage.directory_survey")
 
 
-# Where a stored run stands: its latest directory, state and inputs (ruling 29); also of the older layout.
+# The latest state of a stored run: its directory, state and inputs (ruling 29); also of the older layout.
 
 CONTINUED_FROM = "continued_from"
 """Entry of the manifest: the older run, whose values no log has; only the checkpoints hold them."""
@@ -85,7 +85,7 @@ def continue_legacy(
 
 
 def _place_legacy(plan: Plan, state: RunState, current: str, context: Context) -> None:
-    """Set where a legacy run goes on: at ``current``, or after it when it was completed."""
+    """Set the resume point of a legacy run: at ``current``, or after it when it was completed."""
     status = read_status(context.get_string("outcome"))
     if status is not None:
         state.seen = ConditionOutcome(status, context.get_string("preferred_label"))
@@ -120,7 +120,7 @@ def _complete_manifest(store: DirectoryRunStore, latest: Latest, *, is_restarted
 
 
 class Latest(Struct, frozen=True):
-    """Where a run stands: the directory that it came to, its state, and the run's inputs."""
+    """The latest state of a run: its latest directory, its state, and the run's inputs."""
 
     stored: StoredRun
     state: RunState
@@ -128,7 +128,7 @@ class Latest(Struct, frozen=True):
 
 
 def open_latest(plan: Plan, logs_root: Path, options: RunOptions, seams: Injected) -> tuple[DirectoryRunStore, Latest]:
-    """Open the run, or the restart directory in which it goes on; an end that no manifest names is named."""
+    """Open the run, or the restart directory in which it continues; an end that no manifest names is named."""
     before = None
     for _ in range(MAX_RESTART_HOPS):
         store = own_directory(logs_root, options, seams)
@@ -146,7 +146,7 @@ def open_latest(plan: Plan, logs_root: Path, options: RunOptions, seams: Injecte
 
 
 def read_latest(plan: Plan, logs_root: Path) -> Latest:
-    """What ``open_latest`` would find, read without owning it."""
+    """The result that ``open_latest`` would have, read without owning the directory."""
     before = None
     for _ in range(MAX_RESTART_HOPS):
         latest, restarted = _read_one(plan, logs_root, before)
@@ -240,11 +240,11 @@ def choices_of(
     is_trusted: bool = False,
     acts_unasked: bool = False,
 ) -> tuple[Command, ...]:
-    """What the directory of a run or a map would choose by itself (ruling 43).
+    """The choices that the directory of a run or a map would make by itself (ruling 43).
 
     Args:
         logs_root: The directory.
-        graph: The graph that goes on.
+        graph: The graph that continues.
         is_backend_given: The caller names a backend, so that the recorded one is not used.
         is_place_given: The caller says where the run works.
         acts_unasked: The caller's backend may write or execute for any stage.
@@ -269,7 +269,7 @@ def choices_of(
 
 
 def _places_of_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Where the rows of a map work, as each of them says: a resume reads it there."""
+    """The working places of a map's rows, from the manifest of each: a resume reads them there."""
     for directory in sorted(path.iterdir()):
         if directory.name.startswith("row-") and directory.is_dir():
             yield _elsewhere(read_facts(directory))
@@ -284,7 +284,7 @@ def _elsewhere(facts: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def choices_for(graph: Graph, logs_root: Path, options: RunOptions) -> tuple[Command, ...]:
-    """What a directory would choose by itself, with what these options leave to it; raises as ``choices_of``."""
+    """The choices that these options leave to a directory; raises as ``choices_of``."""
     is_place_given = any(value is not None for value in (options.workdir, options.isolation, options.executor))
     return choices_of(
         logs_root,
@@ -312,7 +312,7 @@ def record_options(
 
     Args:
         store: The run directory.
-        graph: What goes on.
+        graph: The graph that continues.
         options: How.
         place: What the manifest says of where it works.
         recorded: What the directory has chosen by itself, as ``choices_of`` says.

@@ -1,4 +1,4 @@
-"""Telling a run something: one whose engine works here, one of another process, or one that stands still."""
+"""Instructions to a run: one whose engine works here, one of another process, or one that is paused or stopped."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _over(run_id: str, how: str) -> RunError:
 
 
 def _record(run: Execution, node: str, text: str, given_by: str) -> InstructionReceipt:
-    """Record an instruction in the log of a run that stands still; the run has it when it goes on."""
+    """Record an instruction in the log of a run that is not under way; the run has it when it resumes."""
     clock, text = SystemClock(), redacted(text)
     store = DirectoryRunStore.open(current_directory(run.logs_root), durability="full", clock=clock)
     try:

@@ -81,7 +81,7 @@ else:
 
 
 class _Works(Struct, frozen=True):
-    """What answers prompts and executes nodes."""
+    """The services that answer prompts and execute nodes."""
 
     handlers: dict[str, Handler]  #: The handler of each node.
     answering: CodergenBackend  #: What answers prompts.
@@ -149,7 +149,7 @@ def wire(
 def _works(
     pipeline: Definition, options: RunOptions, seams: Injected, start: RunStart, gates: Gates, inherited: SharedByParent
 ) -> _Works:
-    """What answers prompts and executes nodes: here or on workers, recorded or replayed."""
+    """The services that answer prompts and execute nodes: here or on workers, recorded or replayed."""
     processes = options.processes or LocalProcesses(disk=seams.disk)
     place = inherited.workspace or start.workspace
     servers = McpServers(declared_servers(start.plan.graph), lambda: place.directory)
@@ -181,7 +181,7 @@ def _setup(
     works: _Works,
     inherited: SharedByParent,
 ) -> RunSetup:
-    """What the run is made of, but for its children."""
+    """The parts of the run, except for its children."""
     above = inherited.above
     marks = marks_of(start.events)
     stream.add_sink(marks.take, *TELLING)
@@ -266,7 +266,7 @@ def _wired(
 
 
 def _children(shared: parent_run.ParentRun, stream: EventStream, start: RunStart) -> child_runs.ChildRuns:
-    """Where stages get child runs; it knows from the log which ones they had."""
+    """The child runs of stages, with those that the log records already."""
     children = child_runs.ChildRuns(shared)
     children.recall(start.events)
     stream.add_sink(children.take)
@@ -274,7 +274,7 @@ def _children(shared: parent_run.ParentRun, stream: EventStream, start: RunStart
 
 
 def _instructions(stream: EventStream, start: RunStart) -> Instructions:
-    """What the run is told, and was told before."""
+    """The instructions to the run, with those that its log records already."""
     instructions = Instructions(stream, start.plan.graph)
     begun = start.events.select(PipelineStarted)
     if start.events.select(InstructionGiven) or any(one.carried and one.carried.instructions for one in begun):

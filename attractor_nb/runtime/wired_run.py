@@ -151,7 +151,7 @@ class RunningEngine(Struct):
 
 @contextlib.contextmanager
 def _repeated(look: Callable[[], bool], seconds: float) -> Generator[None]:
-    """Look now and every so many seconds, in the running loop, until a look says that it was the last."""
+    """Look now and every N seconds, in the running loop, until a look says that it was the last."""
     loop = asyncio.get_running_loop()
     timer: asyncio.TimerHandle | None = None
 
@@ -168,7 +168,7 @@ def _repeated(look: Callable[[], bool], seconds: float) -> Generator[None]:
             timer.cancel()
 
 
-# The gates of all runs that are under way in this process, for whoever shows or answers them together.
+# The gates of all runs that are under way in this process, for callers that show or answer them together.
 
 LOGGER = own_logger(__name__)
 ENDED: Final = "the run has ended; where it did not come to its end, run.resume() goes on with it"

@@ -154,7 +154,7 @@ def _only(route: Route) -> Route:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """What the router refuses: a path or a method that is not ours."""
+    """The reply to a path or a method that the router refuses."""
     del request
     assert isinstance(error, HTTPException), "the route is registered for those only"
     kind, title = _KINDS.get(error.status_code, ("request", error.detail))

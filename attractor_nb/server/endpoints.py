@@ -1,4 +1,4 @@
-"""What each operation does. Each function blocks, and is called in a thread; the stream alone is not here."""
+"""The function of each operation, except the stream. Each function blocks, and is called in a thread."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def whole_id(given: str) -> str:
 
 
 class Frame(NamedTuple):
-    """What is sent for one event."""
+    """The message for one event."""
 
     ordinal: int  #: How many events of the log there are up to and with this one.
     id: str  #: The event's id; empty for what is not in the log.
@@ -97,7 +97,7 @@ class RunChannel:
             place: The directory of the run.
             live: The run, if its engine works here.
             is_live_elsewhere: Whether another process runs it; blocks.
-            status: How it stands, for its last word; blocks.
+            status: Its status, for its last word; blocks.
             when_closed: Told that nothing follows any more.
         """
         self._live = live
@@ -144,7 +144,7 @@ class RunChannel:
         return not self.is_closed or (self._ended_at is not None and self._ended_at == self._reader.stamp)
 
     def position_of(self, last_id: str) -> int | None:
-        """Where to go on behind an event; None when it is not kept (any more)."""
+        """The position after an event; None when the event is not kept (any more)."""
         if not last_id:
             return self._first if self._first == 0 else None
         for back, frame in enumerate(reversed(self._frames), start=1):
@@ -170,7 +170,7 @@ class RunChannel:
         """The next frames as one piece, and the position behind them; empty when there is nothing new.
 
         Args:
-            position: Where to go on; it must be kept still.
+            position: The position to continue from; it must be kept still.
             had: How many events of the log the consumer has had from elsewhere.
         """
         pieces: list[bytes] = []
@@ -351,7 +351,7 @@ class _Part:
 
 
 class EventReader:
-    """Reads the log of a run from its beginning, and goes on where it was left."""
+    """Reads the log of a run from its beginning, and continues where it was left."""
 
     def __init__(self, root: Path) -> None:
         """Stand before the first event of the run in a directory."""
@@ -414,7 +414,7 @@ class EventReader:
 
 
 def _scan(part: _Part) -> LogScan:
-    """What is new in a directory; a record that is being written may look like damage for a moment."""
+    """The new records of a directory; a record that is being written may look like damage for a moment."""
     for _ in range(_TRIES - 1):
         try:
             return read_log(part.directory, offset=part.offset, sequence=part.sequence)

@@ -124,7 +124,7 @@ class Streams:
 
 
 class Stream:
-    """What one consumer is sent.
+    """The event stream of one consumer.
 
     Attributes:
         position: Where it is in the channel.
@@ -161,7 +161,7 @@ class Stream:
         self._had = len(recorded)
 
     async def frames(self) -> AsyncGenerator[bytes]:
-        """What is sent, piece by piece; ends with the run, or when the consumer was too slow."""
+        """The content of the stream, piece by piece; ends with the run, or when the consumer was too slow."""
         try:
             yield b"retry: %d\n\n" % RETRY_MILLISECONDS
             for piece in self._replayed():

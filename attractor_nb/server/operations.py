@@ -62,7 +62,7 @@ class Operation:
 
     @property
     def words(self) -> str:
-        """What it does, in a few words."""
+        """The summary of the operation."""
         return self.summary or (self.serve.__doc__ or "").strip().splitlines()[0]
 
 

@@ -77,7 +77,7 @@ def page_file(path: str, *, is_proxied: bool = False) -> PageFile:
 
 @cache
 def policy(*, is_proxied: bool = False) -> str:
-    """What the page may do: its own script, its own sheet and those of our drawings, its own server."""
+    """The content security policy of the page: its own script, its own sheet, those of our drawings, its server."""
     # The sheets that drawings bring along: they are ours, and the same in every drawing of a kind.
     kinds = drawing_css(), timeline_css(), comparison_css()
     sheets = " ".join(f"'sha256-{_digest(sheet)}'" for sheet in kinds)

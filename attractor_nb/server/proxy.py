@@ -38,7 +38,7 @@ LOOK_SECONDS: Final = 1.0
 
 
 def setup_attractor() -> dict[str, Any]:
-    """What jupyter-server-proxy is told: how the server is started, let in, and shown."""
+    """The settings for jupyter-server-proxy: how to start, authorise and show the server."""
     token = checked_token(None)
     with as_file(files("attractor_nb.server.web") / "icon.svg") as icon:
         icon_path = str(icon)

@@ -1,4 +1,4 @@
-"""Going on, unasked, with what a lost server of the same root was working on (docs/server.md, "The end").
+"""Automatic resume of the runs that a lost server of the same root was working on (docs/server.md, "The end").
 
 A server that starts takes up the abandoned runs that servers of its root had begun, a few at a time and each
 as if somebody had asked for it: the same lock, the same question of trust, the same bound on runs under way.
@@ -46,7 +46,7 @@ _PASSING: Final = frozenset({"too-many-runs", "stopping"})
 
 
 class Recovery:
-    """What a server takes up again, beginning with those that were not taken up in vain before."""
+    """The runs that a server resumes after a restart, those with the fewest failed tries first."""
 
     def __init__(self, desk: RunService) -> None:
         self._desk = desk
@@ -115,7 +115,7 @@ class Recovery:
         return True
 
     def _decide(self, run_id: str) -> str:
-        """What is said of the run; empty when there is nothing to say."""
+        """Decide about a run: the words about it, or empty."""
         desk = self._desk
         started = desk.started.read(run_id)
         try:
@@ -168,7 +168,7 @@ def _working(recorded: Sequence[Recorded]) -> set[tuple[str, str]]:
 
 
 def _why_not(recorded: Sequence[Recorded]) -> str:
-    """Why a person is to decide about a run, or empty."""
+    """The reason a person must decide about a run, or empty."""
     if not recorded:
         return "its log has no events"
     for _, event in reversed(recorded):

@@ -1,4 +1,4 @@
-"""What an endpoint gives back: an answer, or RFC 9457 problem details for every one of our errors."""
+"""The replies of endpoints: an answer, or RFC 9457 problem details for each of our errors."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def problem_of(error: AttractorError) -> Problem:
 
 
 def stopping() -> Problem:
-    """What is asked of a server that is about to end."""
+    """The problem for a request to a server that is shutting down."""
     return Problem(503, "stopping", "The server is shutting down", hint="try again when it is back")
 
 
@@ -220,7 +220,7 @@ def plain_syntax_error(error: SourceError) -> dict[str, Any]:
 
 
 def plain_surface(graph: Graph) -> dict[str, Any]:
-    """What a graph executes, and the hash by which it is trusted; empty where it executes nothing."""
+    """The commands that a graph executes, and the hash by which they are trusted; empty without commands."""
     surface = executable_surface(graph)
     if not surface:
         return {"hash": "", "commands": []}
@@ -284,7 +284,7 @@ def _sendable(editor: Editor, kind: type[Pipeline]) -> Pipeline:
 
 
 def place_of(span: Span | None) -> dict[str, int]:
-    """Where something begins and ends, from 1 on; 0 of what stands nowhere."""
+    """The begin and end of a span, counted from 1; 0 without a span."""
     if span is None:
         return {"line": 0, "column": 0, "end_line": 0, "end_column": 0}
     outer = span.outermost()

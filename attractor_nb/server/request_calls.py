@@ -41,7 +41,7 @@ _MAX_ERRORS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What endpoints work with."""
+    """The services that endpoints use."""
 
     settings: ServerSettings
     desk: RunService
@@ -111,7 +111,7 @@ def read_query(model: type[BaseModel], given: Iterable[tuple[str, str]]) -> Base
 
 
 def asked_of(operation: str, path: Mapping[str, str], body: bytes) -> bytes:
-    """What identifies a request, for its Idempotency-Key."""
+    """The identity of a request, for its Idempotency-Key."""
     return b"\0".join([operation.encode(), repr(sorted(path.items())).encode(), body])
 
 
@@ -161,7 +161,7 @@ def _nothing(run_id: str) -> None:
 
 @dataclass(slots=True)
 class KeyClaim:
-    """What is known of a key while its request is served."""
+    """The state of an idempotency key while its request is served."""
 
     run_id: str = ""  #: The run that an earlier try of the same request has begun; empty for none.
     note: Callable[[str], None] = _nothing  #: Called with the id of the run that is about to begin, before it does.

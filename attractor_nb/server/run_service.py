@@ -47,11 +47,11 @@ _OF_ITS_OWN: Final[dict[str, Any]] = {"isolation": WORKSPACE}
 
 
 class RunService:
-    """Starts runs, finds them, and goes on with them. Its methods block; any thread may call them.
+    """Starts, finds and resumes runs. Its methods block; any thread may call them.
 
     Attributes:
         root: The runs base.
-        started: Which runs servers of this root have begun or gone on with.
+        started: The runs that servers of this root have started or resumed.
         words: What is said of a run that a lost server left, by its id.
         left_open: The questions that runs left open that nobody works on here, by their ids. They hold for
             the line beside them: the same one is listed until a file of its run changes.
@@ -164,7 +164,7 @@ class RunService:
             return self._keep(place.name, run)
 
     def resume(self, run_id: str, request: Resumption) -> tuple[str, Run]:
-        """Go on with a run that stands still."""
+        """Resume a run that is not under way."""
         self.place(run_id)
         with self.started.held(run_id):
             words = self.words.pop(run_id, "")  # whatever stood against it, a person has decided
@@ -173,7 +173,7 @@ class RunService:
             return self._go_on(run_id, request)
 
     def take_up(self, run_id: str, *, tries: int, last_id: str) -> None:
-        """Go on with a run that a lost server left; ``started.held`` is the caller's, the rest as ``resume``.
+        """Resume a run that a lost server left; ``started.held`` is the caller's, the rest as ``resume``.
 
         Args:
             tries: How often that has been tried, with this time.

@@ -61,7 +61,7 @@ def run_place(root: Path, run_id: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What is known of a run that a server works, or worked, on."""
+    """The record of a run that a server works, or worked, on."""
 
     owners: tuple[Owner, ...]  #: Who may be its last owner; when it is another, that program's user decides about it.
     tries: int = 0  #: How often it was resumed since it last made progress.
@@ -87,7 +87,7 @@ class StartedRuns:
         return sorted(run_id for name in names if _ID.fullmatch(run_id := name.removesuffix(_SUFFIX)))
 
     def read(self, run_id: str) -> Started | None:
-        """What is known of a run; None when no server of this root has begun it."""
+        """The record of a run; None when no server of this root has begun it."""
         if not self._is_known_place(run_id):
             return None
         data = read_plain_file(self._place / f"{run_id}{_SUFFIX}", max_bytes=_MAX_BYTES, must_be_own=True)
@@ -105,7 +105,7 @@ class StartedRuns:
 
     @contextlib.contextmanager
     def noted(self, run_id: str, *, tries: int = 0, last_id: str = "") -> Generator[None]:
-        """Note that this process begins a run or goes on with it; as before if that comes to nothing."""
+        """Note that this process starts or resumes a run; undone if that fails."""
         before = None
         with contextlib.suppress(StorageError):  # what cannot be read is replaced
             before = self.read(run_id)
@@ -122,7 +122,7 @@ class StartedRuns:
             raise
 
     def forget(self, run_id: str) -> None:
-        """There is nothing to be gone on with."""
+        """Forget a run: there is nothing left to resume."""
         if not self._is_known_place(run_id):
             return
         for suffix in (_SUFFIX, ".lock"):

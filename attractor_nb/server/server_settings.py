@@ -1,4 +1,4 @@
-"""What a server is told once: where its runs are, who may ask, and how much of it."""
+"""The settings of a server: the root of its runs, who has access, and its limits."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def shown_host(host: str) -> str:
 
 
 def hosts_of(host: str, port: int, also: Iterable[str] = ()) -> frozenset[str]:
-    """What the Host header of an honest request says: our names with our port, and those that were given.
+    """The allowed values of the Host header: our names with our port, and those that were given.
 
     >>> sorted(hosts_of("127.0.0.1", 8765))
     ['127.0.0.1:8765', '[::1]:8765', 'localhost:8765']

@@ -121,7 +121,7 @@ class SessionRecorder:
         self._fan_outs.recall(events)
 
     def observer_of(self, item: object) -> EventObserver:
-        """What takes the events of the run of one item of a map."""
+        """The observer of the events of one map item's run."""
         agent_id = self._items.get(str(item))
         if agent_id is None:
             raise OptionError(f"the map has no item {str(item)!r}", hint="name all items at the beginning")
@@ -236,7 +236,7 @@ def _folded(session: Session, batch: Sequence[_Timed]) -> Session:
 
 # Events of a run as changes of a session: agents are branches, a fan-out is a wave. Pure.
 #
-# How many branches there will be is said when a fan-out begins, their names as they start, so agents
+# The number of branches is known when a fan-out begins, their names only as they start, so agents
 # wait under the name of the fan-out until then.
 
 BRANCH_FAILED: Final = "the branch failed"

@@ -1,4 +1,4 @@
-"""One session's ``status.json``: changed under a kernel lock (ruling 33), and followed by who looks on.
+"""One session's ``status.json``: changed under a kernel lock (ruling 33), and followed by readers.
 
 The lock dies with its holder, and a change is in the file before the call that made it returns:
 whatever is killed, at whichever moment, nothing that was acknowledged is lost and nobody waits for
@@ -158,7 +158,7 @@ class SessionTracker:
 
 
 def stored_plain(session_dir: Path) -> dict[str, Any] | None:
-    """What ``status.json`` says, checked; None when there is no such file."""
+    """The content of ``status.json``, checked; None when there is no such file."""
     try:
         with opened_session(Disk(), session_dir) as directory:
             found = _read_checked(directory)
@@ -278,7 +278,7 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-# Where sessions lie: ``.founder-mode/status``, its session directories and the link to the active one.
+# The directory of sessions: ``.founder-mode/status``, its session directories and the link to the active one.
 #
 # Every entry below the working directory is reached through open directories, so that no link that
 # somebody planted leads a writer elsewhere. The one link that is read, ``active-session``, must lead to
@@ -389,9 +389,7 @@ def _enter(disk: Disk, parent: int, name: str, path: Path, *, is_synced: bool) -
         raise storage_error(error, "make directory", path) from error
 
 
-# The functions that status-schema.md names, and those without which one would miss something.
-#
-# Each is one line over ``SessionTracker``: for scripts that watch over agents of any kind.
+# The functions that status-schema.md names, and a few more: each is one line over ``SessionTracker``.
 
 _STATES: Final = ("queued", "running", "complete", "failed", "cancelled")
 
@@ -465,7 +463,7 @@ def cancel_session(session_dir: str | os.PathLike[str], error: str = "") -> Sess
 
 
 def calculate_summary(agents: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many agents there are, and in which state; one without a status waits.
+    """The number of agents, in total and by state; one without a status counts as queued.
 
     >>> calculate_summary([{"status": "running"}, {}])
     {'total': 2, 'queued': 1, 'running': 1, 'complete': 0, 'failed': 0, 'cancelled': 0}

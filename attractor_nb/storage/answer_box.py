@@ -61,7 +61,7 @@ class BoxedAnswer(Record, frozen=True):
 
 
 class BoxedMessage(Record, frozen=True):
-    """What a person tells a run of another process."""
+    """A person's message to a run of another process."""
 
     message: str  #: What it says.
     given_by: str  #: By what way it came, for the record.
@@ -73,7 +73,7 @@ Boxed = BoxedAnswer | BoxedMessage
 
 
 class AnswerReply(Record, frozen=True):
-    """What became of an answer, or of a message."""
+    """The reply to an answer or to a message: accepted, or the error that refused it."""
 
     error: str = ""  #: Name of the error that refused it; empty when it counts.
     message: str = ""  #: What is wrong.

@@ -35,7 +35,7 @@ _FILES: Final = re.compile(rf"[0-9a-f]{{64}}(?:\{_SUFFIX})?|{re.escape(TEMPORARY
 
 
 class CacheSize(NamedTuple):
-    """How much a cache holds: entries, and their bytes."""
+    """The size of a cache: entries, and their bytes."""
 
     entries: int
     size_bytes: int
@@ -76,12 +76,12 @@ class CacheStore:
                     yield plain
 
     def size(self) -> CacheSize:
-        """How much is kept."""
+        """The number of kept entries, and their bytes."""
         sizes = [size for _, size in self._files() if size >= 0]
         return CacheSize(len(sizes), sum(sizes))
 
     def clear(self) -> CacheSize:
-        """Remove all entries, and say how much that was. Runs that go on meanwhile keep new ones."""
+        """Remove all entries; returns their number and size. Runs that are under way keep new ones."""
         count = total = 0
         for path, size in list(self._files()):
             try:
@@ -128,7 +128,7 @@ class CacheStore:
 
 
 def _listed(directory: Path, form: re.Pattern[str]) -> list[Path]:
-    """What of a form is in a directory; nothing behind a link."""
+    """The entries of a directory whose name has a form; links are not followed."""
     if directory.is_symlink() or not directory.is_dir():
         return []
     return sorted(path for path in directory.iterdir() if form.fullmatch(path.name))

@@ -36,7 +36,7 @@ _KINDS: Final = (MODEL_CALL, COMMAND_CALL, QUESTION)
 
 
 class Cassette(msgspec.Struct, frozen=True):
-    """What a file holds."""
+    """The content of a cassette file."""
 
     backend: str = ""  #: The backend's name as it was recorded; of somebody's own a description that ends in "(own)".
     calls: tuple[RecordedCall, ...] = ()  #: The recorded calls, in the order of stages and visits.
@@ -134,7 +134,7 @@ def clean_call(call: RecordedCall) -> RecordedCall:
 
 
 def clean_inputs(inputs: CallInputs) -> CallInputs:
-    """What goes into a call, without secrets."""
+    """The inputs of a call, without secrets."""
     values = redacted_value(inputs.values)
     return inputs if values is inputs.values else CallInputs(inputs.kind, inputs.node_id, values)
 

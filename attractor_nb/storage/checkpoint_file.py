@@ -71,7 +71,7 @@ def read_checkpoint(directory: Path) -> tuple[dict[str, Any] | None, list[str]]:
     return read_generations(directory, CHECKPOINT_NAME, Checkpoint.from_plain)
 
 
-# Checkpoints of other engines: what run-directory.md calls the migration path.
+# Checkpoints of other engines: the migration path of run-directory.md.
 #
 # Two older layouts are read, never written: a ``checkpoint_dir`` of timestamped
 # ``checkpoint_<ms>.json`` files, and a run directory with a plain ``checkpoint.json`` and no log of

@@ -1,7 +1,7 @@
-"""Where child runs are: ``children/<node>/<visit>/``, each a run directory of its own (spec 4.11).
+"""The directories of child runs: ``children/<node>/<visit>/``, each a run directory of its own (spec 4.11).
 
 ``children/<node>/pipeline.dot`` is the source that the node's child has, so that a run directory alone is
-enough to go on. A second child of the same visit, which another attempt began, is ``<visit>.2``. The runs of an item
+enough to resume. A second child of the same visit, which another attempt began, is ``<visit>.2``. The runs of an item
 of a list are in ``children/<node>/item-<index>/<visit>/``.
 """
 
@@ -57,7 +57,7 @@ def runs_of_visit(home: Path, visit: int) -> list[Path]:
 
 
 def next_place(home: Path, visit: int, count: int) -> Path:
-    """Where a further child run of a visit goes that has ``count`` already."""
+    """The directory of the next child run of a visit that has ``count`` already."""
     return home / (f"{visit}.{count + 1}" if count else f"{visit}")
 
 
@@ -127,9 +127,7 @@ def _order(name: str) -> tuple[int, int]:
     return (int(visit), int(number or 1)) if is_run else _NO_RUN
 
 
-# Where a restart goes: ``restart-<number>`` in the directory of the first run, with facts of its own (ruling 21).
-#
-# It makes room there, and begins no run.
+# Directories of restarts: ``restart-<number>`` in that of the first run, with a manifest of its own (ruling 21).
 
 _MAX_RESTART_LEFTOVERS = 1000
 _NOT_OF_A_RESTART = frozenset(
@@ -141,7 +139,7 @@ _NOT_OF_A_RESTART = frozenset(
 
 
 def restart_place(root: Path, facts: Mapping[str, Any], number: int) -> Path:
-    """Where a restart of a run goes, which may be one itself.
+    """The directory of a restart of a run, which may be a restart itself.
 
     Args:
         root: The directory of the run.
@@ -156,7 +154,7 @@ def restart_facts(facts: Mapping[str, Any], *, run_id: str, root: Path, place: P
     """The manifest with which a restart begins.
 
     Args:
-        facts: The manifest of the run that goes on there.
+        facts: The manifest of the run that continues there.
         run_id: The id of the restart.
         root: The directory of the run.
         place: That of the restart.

@@ -1,4 +1,4 @@
-"""What is whole in a run directory and what is damaged, file by file; nothing is changed here.
+"""Survey of a run directory: which files are intact and which are damaged. Salvage writes a new directory.
 
 It reads beside a live owner, follows no link, waits for nothing that was planted, and holds one record of
 the log at a time: a log may have gigabytes.
@@ -40,7 +40,7 @@ _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class FileFinding(msgspec.Struct, frozen=True):
-    """How one file stands."""
+    """The condition of one file."""
 
     name: str  #: Its name in the run directory.
     state: str  #: ``ok``, ``damaged``, ``missing``, or ``older``: the generation before takes its place.
@@ -48,7 +48,7 @@ class FileFinding(msgspec.Struct, frozen=True):
 
 
 class LogSurvey(msgspec.Struct, frozen=True):
-    """How far a log is whole."""
+    """The intact part of a log, and the damage after it."""
 
     records: int = 0  #: Records from the first one on without a fault.
     offset: int = 0  #: Byte offset after them.
@@ -60,7 +60,7 @@ class LogSurvey(msgspec.Struct, frozen=True):
 
 
 class DirectorySurvey(msgspec.Struct, frozen=True):
-    """How the files of a run stand."""
+    """The condition of the files of a run."""
 
     logs_root: Path  #: The run directory.
     files: tuple[FileFinding, ...]  #: Each file, the log first.
@@ -75,7 +75,7 @@ class DirectorySurvey(msgspec.Struct, frozen=True):
 
 
 def survey_run(logs_root: Path, take: Callable[[Event], None]) -> DirectorySurvey:
-    """Look at every file of a run on which its state depends.
+    """Inspect every file of a run on which its state depends.
 
     Args:
         logs_root: The run directory.
@@ -129,7 +129,7 @@ def survey_log(logs_root: Path, take: Callable[[Event], None]) -> LogSurvey:
 
 
 def _survey_end(found: LogSurvey, rest: bytes, logs_root: Path, take: Callable[[Event], None]) -> LogSurvey:
-    """What follows the last whole line, by the log's own reader: free space, an unfinished record, damage."""
+    """Survey the rest after the last whole line with the log's own reader: free space, an unfinished record, damage."""
     path = str(logs_root / EVENT_LOG_NAME)
     try:
         scan = scan_lines(rest, path=path, offset=found.offset, sequence=found.records)
@@ -149,7 +149,7 @@ def _survey_end(found: LogSurvey, rest: bytes, logs_root: Path, take: Callable[[
 
 
 def known_records(projection: Mapping[str, Any] | None) -> int:
-    """How many records the log had for good when a projection was written; 0 when there is none."""
+    """The number of durable log records when a projection was written; 0 without a projection."""
     return int((projection or {}).get("log_sequence", 0))
 
 
@@ -240,10 +240,10 @@ def _has_hash(name: str, place: int) -> bool:
     return False
 
 
-# Saves what is whole of a damaged run into a new run directory, which can be resumed.
+# Salvage: copies the intact part of a damaged run into a new run directory, which can be resumed.
 #
-# Never in place, and nothing is made up: the records up to the damage are taken, or the checkpoint where that
-# is newer, and a record of the new log says so. What stages left is copied as it is, plain files only. The new
+# It never works in place and invents nothing: it takes the records up to the damage, or the checkpoint where that
+# is newer, and a record of the new log says so. Files of stages are copied as they are, plain files only. The new
 # log gets its name last, so that a salvage which was cut off is not taken for a run.
 
 _MAX_DEPTH = 32
@@ -263,7 +263,7 @@ _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class SalvagePlan(msgspec.Struct, frozen=True):
-    """What a salvage takes."""
+    """The parts of a damaged run that a salvage copies."""
 
     records: int  #: How many records of the log.
     is_from_checkpoint: bool  #: The state is that of the checkpoint, because it is newer than these records.
@@ -271,7 +271,7 @@ class SalvagePlan(msgspec.Struct, frozen=True):
 
 
 def plan_salvage(survey: DirectorySurvey) -> SalvagePlan | None:
-    """What can be saved of a run; None when nothing can be resumed."""
+    """The plan to salvage a run; None when nothing can be resumed."""
     log = survey.log
     checkpointed = known_records(survey.checkpoint)
     known = max(checkpointed, known_records(survey.manifest))
@@ -297,7 +297,7 @@ def salvage(
     """Write what is whole of a run into a new directory.
 
     Args:
-        survey: How its files stand.
+        survey: The condition of its files.
         facts: The manifest of the new directory.
         target: The new directory; it must not be there, or be empty.
         suspect: Intent of the stage at which the run goes on, where records are lost: it may have run, so it

@@ -52,13 +52,13 @@ class ManifestFile:
     """The manifest of a run that this process owns."""
 
     def __init__(self, disk: Disk, root: RunDirectory, plain: Mapping[str, Any], *, is_synced: bool) -> None:
-        """Take up a manifest as it stands; nothing is written yet."""
+        """Take up a manifest in its current form; nothing is written yet."""
         self._file = SealedFile(disk, root, MANIFEST_NAME, is_synced=is_synced)
         self._plain = {"schema_version": 1, **plain}
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The manifest as it stands."""
+        """The current manifest."""
         return dict(self._plain)
 
     def merge(self, changes: Mapping[str, Any]) -> None:
@@ -74,7 +74,7 @@ def read_manifest(directory: Path) -> tuple[dict[str, Any] | None, list[str]]:
 
 
 def fork_facts(event: PipelineForked) -> dict[str, Any]:
-    """What the manifest of a fork says of its parent."""
+    """The manifest entries of a fork for its parent."""
     return {
         "run_id": event.parent_id,
         "directory": event.parent_root,
@@ -85,7 +85,7 @@ def fork_facts(event: PipelineForked) -> dict[str, Any]:
 
 
 def _of_fork(event: Event) -> dict[str, Any]:
-    """What is otherwise from the record of a fork on, which is where that run begins; else nothing."""
+    """The manifest entries that change with the record of a fork, where that run begins; empty for other events."""
     if not isinstance(event, PipelineForked):
         return {}
     return {"start_time": utc_text(event.time), "fork_of": fork_facts(event), "restart_of": ""}
@@ -133,7 +133,7 @@ def manifest_from_events(events: Iterable[Event]) -> dict[str, Any]:
 
 
 class Manifest(Record, frozen=True):
-    """What a run is and how it stands. Keys unknown here are no fault.
+    """The identity and status of a run. Unknown keys are allowed.
 
     "Finished" is what ``status`` says here, never inferred from what lies about.
     """
@@ -183,9 +183,7 @@ class Manifest(Record, frozen=True):
     usage: Usage | None = None  #: What model calls had consumed by then, likewise.
 
 
-# How a run stands: what its manifest says, or its log where the manifest was never brought to its end.
-#
-# Cheap enough for a list of runs: of the log only the end is looked at.
+# The status of a run, by its manifest, or by its log where the manifest was never finished. Reads only the log's end.
 
 ABANDONED = "abandoned"
 DAMAGED = "damaged"
@@ -202,7 +200,7 @@ _ASKS = InterviewStarted.__name__.encode()
 
 
 class CurrentStatus(msgspec.Struct, frozen=True):
-    """How a run stands."""
+    """The current status of a run."""
 
     #: As in the manifest, or ``abandoned`` when its owner died; ``damaged`` when the log ends before a record that the
     #: manifest knows. Of a run that went on in a restart directory, how it stands there.
@@ -216,7 +214,7 @@ class CurrentStatus(msgspec.Struct, frozen=True):
 
 
 def current_status(logs_root: Path, manifest: Mapping[str, Any]) -> CurrentStatus:
-    """How the run of a directory stands, whose manifest is that."""
+    """The current status of the run of a directory with that manifest."""
     last: Event | None = None
     places = [logs_root]
 
@@ -259,7 +257,7 @@ def _ended_status(last: Event | None) -> str:
 
 
 def _restart_of(logs_root: Path, manifest: Mapping[str, Any], restart: str) -> tuple[Path, Mapping[str, Any]] | None:
-    """The directory in which a run went on, and its manifest: beside it, or inside the first (ruling 21)."""
+    """The directory in which a run continued, and its manifest: beside it, or inside the first (ruling 21)."""
     if not restart:
         return None
     first = logs_root.parent if manifest.get("restart_of") else logs_root

@@ -1,8 +1,8 @@
-"""Where a map lives: a directory with a manifest of its own, the inputs, and a run directory for each row.
+"""The directory of a map: a manifest of its own, the inputs, and a run directory for each row.
 
-``map.json`` says what runs over which inputs and is written at the beginning and at the end alone. How a row
-stands is said by its own run directory, so a killed map needs no repair. One process owns a map, as one owns
-a run: the kernel's lock says so, and whoever lost it writes nothing more here.
+``map.json`` records the pipeline and its inputs, and is written only at the beginning and at the end. The state of
+a row is in its own run directory, so a killed map needs no repair. One process owns a map, as one owns
+a run, by the kernel's lock; a process that has lost it writes nothing more here.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class MapDirectory:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The manifest as it stands."""
+        """The current manifest."""
         return dict(self._facts)
 
     def save(self, changes: Mapping[str, Any]) -> None:
@@ -263,9 +263,9 @@ class MapRow(Record, frozen=True):
 
 
 class MapManifest(Record, frozen=True, kw_only=True):
-    """What a map runs, over what, and how it stands. Keys unknown here are no fault.
+    """The pipeline, rows and status of a map. Unknown keys are allowed.
 
-    How each row stands is said by its own run directory alone.
+    The state of each row is in its own run directory alone.
     """
 
     schema_version: Literal[1] = 1  #: Version of this form.
@@ -287,7 +287,7 @@ class MapManifest(Record, frozen=True, kw_only=True):
     rows: list[MapRow]  #: Its rows, in order.
 
 
-# Run directories that travel: read where a run was, and put in their place here, whole or not at all.
+# Transfer of run directories: read where a run was, and put in their place here, whole or not at all.
 
 MAX_RUN_BYTES: Final = 256 * 1024 * 1024
 MAX_RUN_FILES: Final = 20_000

@@ -1,6 +1,6 @@
-"""Where a run lives: names, places and the open directory (spec 5.6; ruling 32).
+"""The directory of a run: names, places and the open directory (spec 5.6; ruling 32).
 
-It knows what the entries of a run directory are called and nothing of what is in them.
+It has the names of a run directory's entries, and knows nothing of their content.
 """
 
 from __future__ import annotations

@@ -56,9 +56,8 @@ if TYPE_CHECKING:
 
 # The form of the file that keeps lines of the list of runs: JSON lines behind a checksum.
 #
-# Whoever may write into a runs base may have written it: it is read within bounds, each value is checked as
-# that of a manifest is, and a line that is not as it should be is as good as absent. It must not know when a
-# line still holds.
+# Anyone who may write into a runs base may have written it: it is read within bounds, each value is checked as
+# that of a manifest is, and an invalid line counts as absent. It must not know when a line is still valid.
 
 MAX_INDEX_BYTES: Final = 64 * 1024 * 1024
 """That of 100,000 runs; a folder of more is listed without its file."""
@@ -178,7 +177,7 @@ _NO_FILE: Final = (0,) * STAMP_LENGTH
 
 
 class _Known(msgspec.Struct):
-    """What this process knows of a runs base."""
+    """The index of a runs base in this process."""
 
     lines: dict[str, KeptLine] = {}  #: Lines that hold while their stamps fit, by the names of their directories.
     changes: int = 0  #: How many of them the file lacks, or has in vain.
@@ -297,7 +296,7 @@ def _holds(base: Path, home: int, name: str, line: KeptLine) -> bool:
 
 
 def _stamp(home: int, name: str, dependencies: Dependencies) -> tuple[int, ...]:
-    """What the directories and files are known by.
+    """The stamp of the directories and files: inode, size and times.
 
     A directory changes when one of its files is replaced, which is how all of ours are but the log; a file,
     when somebody writes into it. When it was changed at all (``ctime``) nobody can set back.
@@ -348,7 +347,7 @@ def _begun(path: Path) -> int:
 
 
 def _read(home: int, base: Path) -> _Known:
-    """What the file of a runs base says, if the owner of the base wrote it."""
+    """The index from the file of a runs base, if the owner of the base wrote it; else an empty one."""
     try:
         if os.stat(INDEX_NAME, dir_fd=home, follow_symlinks=False).st_uid != os.fstat(home).st_uid:
             return _Known()

@@ -1,4 +1,4 @@
-"""A run as a line of the list of runs: how it stands, what it took, and what is wrong with it.
+"""A run as a line of the list of runs: its status, its totals, and its problems.
 
 A line is made of a manifest and of the end of a log. A whole log is read where there is no manifest, and
 where a run that stands still has one that is short enough (``MAX_CHECKED_BYTES``): the list then knows, as
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
     from attractor_nb.protocols import Clock
 
 
-# Tags that people put on runs: a file of its own in the run directory, beside what the owner writes.
+# Tags that people put on runs, in a file of their own in the run directory.
 #
-# The manifest is rewritten by the run's owner, so a word of somebody else would be lost there. Tagging needs no
-# ownership; of two who tag at the same moment the later one counts.
+# The manifest is rewritten by the run's owner, so a tag of another process would be lost there. Tagging needs no
+# ownership; of two concurrent writers the later one wins.
 
 TAGS_NAME: Final = ".tags.json"
 """No directory of a stage begins with a dot."""
@@ -160,7 +160,7 @@ class RunSummary:
 
     @property
     def current_directory(self) -> Path:
-        """The directory in which it stands, with its open questions."""
+        """The current directory of the run, with its open questions."""
         return self.restart_root or self.logs_root
 
     @property
@@ -185,7 +185,7 @@ class RunSummary:
 
 
 class Dependencies(msgspec.Struct, frozen=True):
-    """What a line was made of: as long as none of it changes, it is the line."""
+    """The files and directories that a line depends on: the line is valid until one of them changes."""
 
     places: tuple[str, ...]  #: The directory itself, which is empty, and those inside in which the run went on.
     names: tuple[str, ...]  #: Names of the files that were read there, if they are there.
@@ -308,7 +308,7 @@ def _summary_of_map(path: Path) -> tuple[RunSummary, Dependencies | None]:
 
 
 def _summary_of_rest(path: Path) -> RunSummary | None:
-    """What has neither a log nor a map's manifest: begun and not come so far, or of another engine."""
+    """The line of a directory without a log or a map's manifest: barely begun, or of another engine; else None."""
     if os.path.lexists(path / LOCK_NAME):
         if is_owned(path):
             return RunSummary(path, "", "", "running", "", None, read_owner(path), note="it is being begun")
@@ -349,7 +349,7 @@ def _newer_version(path: Path) -> int:
 
 
 def _what_keeps_it(path: Path) -> str:
-    """Why a resume could not read what a run that stands still left, as the doctor judges it; or empty."""
+    """The reason a resume could not read a run that is not under way, as the doctor reports it; or empty."""
     try:
         if (path / EVENT_LOG_NAME).lstat().st_size <= MAX_CHECKED_BYTES:
             read_run(path)
@@ -359,7 +359,7 @@ def _what_keeps_it(path: Path) -> str:
 
 
 def _totals(current: CurrentStatus) -> tuple[float | None, int | None, Usage | None]:
-    """What a run took: by its manifest where that says so at its end, else by its checkpoint."""
+    """The duration, stages and usage of a run: from its manifest at its end, else from its checkpoint."""
     manifest = current.manifest
     if not current.owner and "stages" in manifest:
         usage = manifest.get("usage")
@@ -389,7 +389,7 @@ def _place(value: Any) -> str:
 
 
 def _news(current: CurrentStatus, asking: Sequence[str]) -> str:
-    """Where a live run is, or why one ended that did not succeed."""
+    """The position of a live run, or the reason of one that ended without success."""
     last = current.last
     if current.status in LIVE:
         if asking:
@@ -401,10 +401,10 @@ def _news(current: CurrentStatus, asking: Sequence[str]) -> str:
     return "" if reason in {"paused", "cancelled"} else reason
 
 
-# Removing a run: never one that is alive, never what is no run, never what a link leads to.
+# Removing a run: never one that is alive, never a directory that is no run, never the target of a link.
 #
-# It refuses, before it changes anything, a directory whose top level holds what no run wrote (ruling 37): an
-# earlier version took ``--logs-root .`` for a run directory, and the user's files stood in it.
+# It refuses, before it changes anything, a directory with foreign entries at its top level (ruling 37): an
+# earlier version took ``--logs-root .`` for a run directory, and the user's files were in it.
 #
 # The directory is given another name first, in one step, so that whoever looks finds either a whole run or what
 # is plainly the rest of one (``is_remains``). Removing the rest again ends what a killed process began.
@@ -490,7 +490,7 @@ def _stage_names(path: Path) -> set[str] | None:
 
 
 def _foreign_entries(path: Path, stages: set[str] | None) -> Iterator[str]:
-    """What no run wrote, of the top level of a run directory and of the visits of its stages."""
+    """The foreign entries at the top level of a run directory and in the visits of its stages."""
     for entry in sorted(path.iterdir()):
         if entry.name in _OURS or _OUR_PATTERN.fullmatch(entry.name):
             continue
@@ -512,7 +512,7 @@ def _is_left_by_a_stage(directory: Path) -> bool:
 
 
 def _inner_directories(path: Path) -> Iterator[Path]:
-    """Where processes can own something inside: restarts, the rows of a map, child runs however deep."""
+    """The inner directories that a process can own: restarts, the rows of a map, child runs however deep."""
     for folder, folders, names in os.walk(path):
         folders[:] = [name for name in folders if not (Path(folder) / name).is_symlink()]
         if LOCK_NAME in names and Path(folder) != path:

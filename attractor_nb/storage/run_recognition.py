@@ -1,6 +1,6 @@
-"""Whether a directory is a run of ours, may become a run or a map, or holds what no run wrote (ruling 37).
+"""Recognition of directories: a run of ours, one that may become a run or a map, or foreign content (ruling 37).
 
-It looks, and writes nothing.
+It only reads.
 """
 
 from __future__ import annotations

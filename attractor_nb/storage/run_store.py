@@ -172,22 +172,22 @@ class DirectoryRunStore:
 
     @property
     def scan(self) -> LogScan:
-        """What the log held when it was opened."""
+        """The content of the log when it was opened."""
         return self._log.scan
 
     @property
     def values(self) -> ArtifactStore:
-        """Where large context values go."""
+        """The store of large context values."""
         return self._values
 
     @property
     def artifact_count(self) -> int:
-        """How many artifacts the run has stored."""
+        """The number of artifacts that the run has stored."""
         return len(self._values)
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The manifest as it stands."""
+        """The current manifest."""
         return self._manifest.plain
 
     @property
@@ -224,7 +224,7 @@ class DirectoryRunStore:
         return read_stage_text(self._root.path.joinpath(*names), name, self._root.path)
 
     def read_thread(self, thread: str, entry: str) -> str | None:
-        """What an entry of a thread said; None when there is no such entry."""
+        """The text of a thread's entry; None when there is no such entry."""
         return self._threads.read(thread, entry)
 
     def save_thread(self, thread: str, entry: str, text: str, *, after: str) -> None:

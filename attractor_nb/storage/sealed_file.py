@@ -113,7 +113,7 @@ def read_generations(
 
 
 def wrong_shape(error: ValueError) -> str:
-    """Where a value of a wrong shape is and what is wrong with it, in words that complete "it …"."""
+    """The place and the fault of a value with a wrong shape, in words that complete "it …"."""
     if isinstance(error, RecordProblem):
         return str(error)
     findings: list[dict[str, Any]] = getattr(error, "errors", list)()

@@ -1,7 +1,7 @@
 """Reading a run without owning it: history, attach, resume (ruling 29).
 
 The newest valid checkpoint and the log after it are what a resume needs; all events are what a replay
-needs. Nothing is changed here, and a live owner may go on writing.
+needs. Nothing is changed here, and a live owner may continue to write.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SEE_DOCTOR = "attractor-nb doctor RUN_DIR says what can be saved"
 
 
 class StoredRun(msgspec.Struct, frozen=True):
-    """What a run directory holds."""
+    """The content of a run directory."""
 
     logs_root: Path  #: The run directory.
     manifest: Mapping[str, Any]  #: Entries of manifest.json.
@@ -64,11 +64,11 @@ class StoredRun(msgspec.Struct, frozen=True):
 
     @property
     def status(self) -> str:
-        """How the run stands: as in the manifest, or ``abandoned`` when its owner died (``run_status.py``)."""
+        """The status of the run: as in the manifest, or ``abandoned`` when its owner died (see ``current_status``)."""
         return current_status(self.logs_root, self.manifest).status
 
     def stage_directory(self, node_id: str) -> Path:
-        """Where the files of a node's latest visit are; whether it was visited is another question."""
+        """The directory of a node's latest visit; it may not exist, if the node was not visited."""
         return self.logs_root / recorded_name(node_id, self.manifest.get("stage_directories", {}))
 
     def read_stage_file(self, node_id: str, name: str, branch: str = "") -> str | None:
@@ -107,7 +107,7 @@ def read_facts(logs_root: Path) -> dict[str, Any]:
 
 
 def current_directory(logs_root: Path) -> Path:
-    """The directory in which a run stands, with its open questions: its own, or that of its latest restart."""
+    """The current directory of a run, with its open questions: its own, or that of its latest restart."""
     return current_status(logs_root, read_facts(logs_root)).logs_root
 
 
@@ -220,10 +220,9 @@ def _read_legacy(logs_root: Path) -> StoredRun:
     )
 
 
-# What a fork takes with it from its parent's directory: the evidence and the values of the way until there.
+# The files that a fork copies from its parent's directory: the evidence and the values up to the fork.
 #
-# It is read, and nothing there is changed or locked: the parent may be running. What belongs to visits that
-# came later is left behind.
+# The parent is read, and neither changed nor locked, for it may be running. Later visits are left out.
 
 MAX_BYTES: Final = 1024 * 1024 * 1024
 MAX_TRIES: Final = 5
@@ -314,7 +313,7 @@ def _attempts(events: Iterable[Event]) -> dict[_Stage, list[_Attempt]]:
 
 
 def _place(names: tuple[StageNames, BranchNames], stage: _Stage) -> str:
-    """Where a stage is in its run directory."""
+    """The path of a stage in its run directory."""
     plain, in_branches = names
     branch, node_id = stage
     return "/".join(in_branches.names_of(branch, node_id)) if branch else plain.name_of(node_id)
@@ -343,8 +342,6 @@ def _files_below(root: Path, place: str) -> list[str]:
 
 
 # The texts of the pipelines that a run and its children execute, as its directory keeps them.
-#
-# It does not know what they say.
 
 
 def write_sources(

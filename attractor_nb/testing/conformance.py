@@ -92,7 +92,7 @@ class FolderFiles:
 
 @dataclass(frozen=True, slots=True)
 class StageTrial:
-    """What one attempt did."""
+    """The result of one attempt: its outcome, events and files."""
 
     outcome: Outcome | None  #: What the handler returned.
     events: tuple[Event, ...]  #: The events that it emitted.

@@ -112,7 +112,7 @@ class FakeCommand:
 
 @dataclass
 class FakeProcesses:
-    """Starts no command; gives the results that it was told (``protocols.Processes``)."""
+    """Starts no command; returns the results that it was given (``protocols.Processes``)."""
 
     starts_nothing: ClassVar[bool] = True
     #: The results of the next commands, in order; the last one is repeated.

@@ -243,7 +243,7 @@ class RunSpans:
         self._open[key] = _Open(span, began, within)
 
     def _take_note(self, event: Event) -> None:
-        """What is no span is an event of one, or nothing."""
+        """Add an event without a span of its own to the span it belongs to, if any."""
         if isinstance(event, StageRetrying):
             self._note(("stage", event.branch, event.name), event)
         elif isinstance(event, _OF_AN_ATTEMPT):
@@ -287,7 +287,7 @@ def _nanoseconds(seconds: float) -> int:
     return max(0, int(seconds * 1_000_000_000))
 
 
-# What spans say of their events, as attributes of plain types: facts, and content where it is asked for.
+# Attributes of spans, as plain types: facts of their events, and content where it is asked for.
 
 MAX_TEXT_CHARS: Final = 1000
 """Of the text of a status or a note: traces are kept by others, and read in lists."""
@@ -404,7 +404,7 @@ def _place(event: StageEvent) -> dict[str, Any]:
 
 
 def content_of_attempt(event: StageEnd, read: StageReader) -> dict[str, Any]:
-    """What an attempt sent and got, as its files say; nothing when they are another attempt's by now."""
+    """The messages that an attempt sent and received, from its files; empty when a later attempt has replaced them."""
     node = event.name, event.branch
     texts = [_read(read, *node, name) for name in ("prompt.md", "response.md")]
     if not any(texts) or not _is_of(event, _read(read, *node, "status.json")):

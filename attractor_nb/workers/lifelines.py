@@ -55,7 +55,7 @@ class Lifeline(Protocol):
         ...
 
     async def hold(self, cut: Callable[[], object]) -> None:
-        """Call ``cut`` once when the work is to end; goes on until it is cancelled."""
+        """Call ``cut`` once when the work is to end; continues until it is cancelled."""
         ...
 
     def say(self, channel: str, text: str) -> None:
@@ -232,7 +232,7 @@ class TaskListener:
 
 
 def _entries(message: Any) -> dict[str, Any]:
-    """What a message says; nothing, when it is no message of ours."""
+    """The entries of a message; empty for a foreign message."""
     return cast("dict[str, Any]", message) if isinstance(message, dict) else {}
 
 
@@ -246,7 +246,7 @@ class Listening:
 
     @property
     def path(self) -> str:
-        """Where workers of this machine connect; empty where there are no such sockets."""
+        """The socket path for workers of this machine; empty without Unix sockets."""
         return str(self._folder / SOCKET_NAME) if self._folder and self._server else ""
 
     async def open(self) -> None:
@@ -303,9 +303,7 @@ class Listening:
             writer.close()
 
 
-# In the coordinator: what a stage takes in of the worker that does its work, meanwhile and at the end.
-#
-# It does not know how the work was sent, nor what its end means.
+# In the coordinator: the output and results that a stage receives from its worker, meanwhile and at the end.
 
 
 class TaskClaims:

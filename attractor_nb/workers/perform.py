@@ -1,4 +1,4 @@
-"""What a worker does with a task: the one function that is shipped.
+"""Execution of a task on a worker: the one function that is shipped.
 
 It keeps nothing between tasks but named backends that were started, and leaves nothing behind: the
 stage's files are in a temporary directory until they travel with the report. Whatever happens inside is
@@ -105,7 +105,7 @@ _LOOKED_AT: dict[str, str] = {}
 
 
 def probe() -> dict[str, Any]:
-    """What a coordinator asks before it ships anything: who answers, and in which form."""
+    """The reply to a coordinator's probe before it ships anything: the worker and its task form."""
     return {"worker": worker_name(), "form": FORM, "python": platform.python_version()}
 
 
@@ -191,7 +191,7 @@ class _Thread:
         return self._thread
 
     def read(self) -> str:
-        """What the thread has said, or what was saved here since."""
+        """The text of the thread, or the text saved here since."""
         return self._text if self.saved is None else self.saved
 
     def save(self, text: str) -> None:
@@ -323,8 +323,7 @@ def _other_form(plain: Mapping[str, Any]) -> str:
 # On a worker: the event loop that tasks run in, and the named backends that stay started in it.
 #
 # One loop in a daemon thread per process, so that a model server of a backend outlives the task that
-# started it and is not left alone in a loop that stands still. A backend that nobody used for a while is
-# closed again.
+# started it and is not left in a stopped loop. A backend that was idle for a while is closed again.
 
 T = TypeVar("T")
 IDLE_SECONDS: Final = 60.0

@@ -96,7 +96,7 @@ class ShippedBackend:
         self._plug = b"" if name else packed(backend, "the backend")
 
     def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any] | None:
-        """What the backend says of a call, where it is made being no part of it."""
+        """The inputs of a call as the backend describes them; the place of the call is not one of them."""
         return self._backend.call_inputs(node, context) if isinstance(self._backend, DescribesCalls) else None
 
     def answers_only(self, node: Node) -> bool:
@@ -109,7 +109,7 @@ class ShippedBackend:
         return {} if around is None else around(node)
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
-        """What the backend returned there."""
+        """The result of the backend on the worker."""
         timeout = node.timeout
         report = await self._shipping.ship(
             PROMPT,
@@ -148,7 +148,7 @@ class ShippedProcesses:
         output_directory: Path | None = None,  # noqa: ARG002 - its files come back with the report
         on_output: Any = None,  # noqa: ARG002 - the stage's own stream
     ) -> CommandOutput:
-        """How the command ended there."""
+        """The result of the command on the worker."""
         work = {
             "command": command if isinstance(command, str) else list(command),
             "environment": dict(env or {}),
@@ -190,7 +190,7 @@ class ShippedHandler:
         return getattr(self.handler, "version", None)
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome | None:  # noqa: ARG002 - the interface of all handlers
-        """What the handler returned there."""
+        """The outcome of the handler on the worker."""
         timeout = node.timeout
         report = await self.shipping.ship(
             HANDLER,

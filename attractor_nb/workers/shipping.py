@@ -256,7 +256,7 @@ class Shipping:
 
 @dataclass(frozen=True, slots=True)
 class _Payload:
-    """What is shipped, and how it is called in messages."""
+    """The payload to ship, and its name in messages."""
 
     subject: str
     function: Callable[..., Mapping[str, Any]]
@@ -290,10 +290,10 @@ def _forget(future: asyncio.Future[Any]) -> None:
         future.exception()
 
 
-# What is particular to Dask: how its scheduler is heard, and what a future without a report means.
+# The particulars of Dask: contact to its scheduler, and the meaning of a future without a report.
 #
-# It is reached through the client that its executor has; the library itself is never imported here. Other
-# executors have no scheduler: a pool says by itself that it broke.
+# The scheduler is reached through the client of the executor; the library itself is never imported here. Other
+# executors have no scheduler: a pool reports by itself that it broke.
 
 ASK_SECONDS: Final = 5.0
 """How long the scheduler may take to say who its workers are."""
@@ -320,7 +320,7 @@ class Cluster:
     """What was wrong when it was last looked."""
 
     async def problem(self) -> str:
-        """Why no task can end now, or empty."""
+        """The reason no task can end now, or empty."""
         return ""
 
     def submit(

@@ -1,4 +1,4 @@
-"""What travels to a worker and back, as plain data.
+"""Tasks for a worker and its reports, as plain data.
 
 A task is JSON values alone; a report too, but for the bytes of files. A task says in which form it is: a
 worker that knows another one refuses it before it does anything.
@@ -81,7 +81,7 @@ class StageTask(_Plain):
 
 @dataclass(frozen=True, slots=True)
 class StageReport(_Plain):
-    """What came of a task."""
+    """The report of a task: its result, files and output."""
 
     worker: str  #: Host and process that did it.
     #: The result, by kind. ``command``: exit_code, stdout, stderr, is_timed_out. ``prompt``: text, usage, is_truncated,
@@ -114,7 +114,7 @@ def plain_node(node: Node) -> dict[str, Any]:
 
 
 def node_of(plain: Mapping[str, Any]) -> Node:
-    """The inverse of ``plain_node``; where it stood in the source is not known any more."""
+    """The inverse of ``plain_node``; its position in the source is not known any more."""
     return Node(plain["id"], _attrs(plain["attrs"]), frozenset(plain["explicit"]), tuple(plain["classes"]))
 
 

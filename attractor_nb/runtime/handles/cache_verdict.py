@@ -24,7 +24,7 @@ NO_CACHE = "the run had no cache; give it one: run(cache=True)"
 
 
 class Why(Struct, frozen=True):
-    """Why the latest attempt of a stage was executed, or was not. Its ``repr`` says it in words."""
+    """The reason the latest attempt of a stage was executed, or was not. Its ``repr`` is a readable explanation."""
 
     node_id: str  #: The node.
     is_hit: bool  #: Its result came from the cache.
@@ -46,12 +46,12 @@ class Why(Struct, frozen=True):
 
 
 def why(node_id: str, graph: Graph, view: RunView, read: Callable[[str, str], str | None]) -> Why:
-    """What a stage's directory says of its look into the cache.
+    """The result of a stage's cache lookup, read from its directory.
 
     Args:
         node_id: The node.
         graph: What runs, or ran.
-        view: How it stands.
+        view: Its state.
         read: Reads a file of a stage's directory.
     """
     if node_id not in graph.nodes:
@@ -70,7 +70,7 @@ def why(node_id: str, graph: Graph, view: RunView, read: Callable[[str, str], st
 
 
 def words_of_look(text: str) -> str:
-    """What a look into the cache came to, from the file that tells of it; empty when it has another form."""
+    """The result of a cache lookup in words, from the text of the file that records it; empty for another form."""
     look = _look(text)
     return "" if look is None else _reason(look)
 

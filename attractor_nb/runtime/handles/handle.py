@@ -46,7 +46,7 @@ class RunStopped(RunInterrupted, asyncio.CancelledError):
 
 
 class HandleJob(Generic[ResultT]):
-    """What is behind a handle, for whoever does the work: its job, and its result when it is over.
+    """The work behind a handle, for the code that does it: its job, and its result at the end.
 
     Attributes:
         what: What a message calls it.
@@ -93,7 +93,7 @@ class Handle(Generic[ResultT]):
 
     @property
     def stops(self) -> tuple[Stop, ...]:
-        """Where it stands at breakpoints, the longest first."""
+        """The breakpoints at which it is paused, the longest pause first."""
         return ()
 
     def cancel(self) -> None:
@@ -110,10 +110,10 @@ class Handle(Generic[ResultT]):
             timeout: Seconds to wait at most.
 
         Raises:
-            TimeoutError: It has not ended in time; it goes on.
+            TimeoutError: It has not ended in time; it continues.
             GateWouldBlock: Waiting here would keep a gate's buttons from working.
             RunInterrupted: Ctrl-C or Stop: it was stopped and can be resumed.
-            RunStands: It is stopped at a breakpoint, and nobody has it go on.
+            RunStands: It is paused at a breakpoint, and nobody continues it.
             RunLocked: Another process took it over.
             RunError: It runs in the event loop that runs here.
             StorageError: Its directory could not be written.
@@ -183,7 +183,7 @@ class Handle(Generic[ResultT]):
                 return
 
     def _check_wait(self, *, is_blocking: bool) -> None:
-        """Go on waiting, or raise when nobody can end the wait."""
+        """Continue to wait, or raise when nobody can end the wait."""
         check_wait([gate for gate in self.gates if not gate.is_with_interviewer], is_blocking=is_blocking)
         stop, now = next(iter(self.stops), None), time.monotonic()
         if stop is None or can_be_clicked(is_blocking=is_blocking):
@@ -229,7 +229,7 @@ class Handle(Generic[ResultT]):
             wait_for_end({future}, STOP_SECONDS)
 
     def _interruption(self) -> RunInterrupted:
-        """What is said of an interrupt: where it stopped, or that it had just ended."""
+        """The error for an interrupt: where the run stopped, or that it had just ended."""
         return RunInterrupted(self._where_stopped(), hint=self._work.how_to_go_on)
 
     def _never_begun(self) -> RunInterrupted:
@@ -249,10 +249,10 @@ def _take_error(waiting: asyncio.Future[Any]) -> None:
         waiting.exception()
 
 
-# Where the engine's coroutines run: in a thread of their own, or in the loop that is running.
+# Hosts of the engine's coroutines: a thread of their own, or the running loop.
 #
 # The thread host is the default: one daemon thread per process with its own loop, so that a cell or a
-# script goes on at once and a button's click finds the kernel free. The kernel host runs in the loop
+# script continues at once and a button's click finds the kernel free. The kernel host runs in the loop
 # of the caller, for places without threads. Context variables of the caller are taken along.
 #
 # The engine's thread ends with the program, so a program that ends stops its jobs first: a Ctrl-C between
@@ -331,7 +331,7 @@ class HostedTask:
             self.future.set_result(task.result())
 
     def call(self, function: Callable[[], T]) -> T:
-        """What a function returns that is called in the loop that runs the job; from any thread."""
+        """The result of a function, called in the loop that runs the job. Safe to call from any thread."""
         try:
             return call_in_loop(self._loop, function, CALL_SECONDS)
         except TimeoutError:

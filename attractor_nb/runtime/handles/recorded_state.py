@@ -1,7 +1,7 @@
-"""What a stored run says: the state, the questions and the context in which it stands.
+"""The recorded state of a stored run: its state, its open questions and its context.
 
 Resume, rewind and the handle of a loaded run all read it here, so a run looks the same to each of
-them. Checkpoint and log come to the same; a checkpoint is only the shorter way.
+them. Checkpoint and log give the same result; the checkpoint is only faster to read.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def restored_context(plan: Plan, stored: StoredRun, inputs: Mapping[str, Any], *
 
 
 def kept_directories(stored: StoredRun, counted: LoggedEvents) -> dict[str, str | None]:
-    """Where the files of stages are whose own directory holds a visit that was set aside.
+    """The directories of stages whose own directory holds a visit that was set aside.
 
     Args:
         stored: The directory as it is.
@@ -109,7 +109,7 @@ def kept_directories(stored: StoredRun, counted: LoggedEvents) -> dict[str, str 
 
 
 def restart_directory(stored: StoredRun, state: RunState) -> Path | None:
-    """Where a run went on after a ``loop_restart``: beside this directory, even if both were moved."""
+    """The directory in which a run continued after a ``loop_restart``, even if both were moved; None without one."""
     if not state.restart_logs_root:
         return None
     recorded = Path(state.restart_logs_root)
@@ -121,7 +121,7 @@ def restart_directory(stored: StoredRun, state: RunState) -> Path | None:
 def recorded_commit(stored: StoredRun) -> str:
     """The commit of the run's worktree that its latest stage left; empty when none of its stages left one.
 
-    A restart goes on in the worktree as it is, so what the directories before it say counts, too.
+    A restart continues in the worktree as it is, so the records of the directories before it count, too.
     """
     seen: StoredRun | None = stored
     for _ in range(MAX_RESTART_HOPS):
@@ -136,7 +136,7 @@ def recorded_commit(stored: StoredRun) -> str:
 
 
 def directory_before(stored: StoredRun) -> Path | None:
-    """Which directory's run a ``loop_restart`` took here, even if both were moved; None for the first."""
+    """The directory that a ``loop_restart`` continued here, even if both were moved; None for the first."""
     recorded = str(stored.manifest.get("restart_of", ""))
     if not recorded:
         return None

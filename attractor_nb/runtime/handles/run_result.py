@@ -1,4 +1,4 @@
-"""What a run came to, and what each of its stages did, as values."""
+"""The result of a run and of each of its stages, as values."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def view_stage(
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended (ruling 30). ``result["plan"]`` shows a stage.
+    """The result of a run: status, reason, outcomes and usage (ruling 30). ``result["plan"]`` is a stage.
 
     Attributes:
         status: ``success``, ``fail``, ``interrupted`` or ``paused``.
@@ -132,7 +132,7 @@ class RunResult:
             nobody knows.
         usage_by_node: The same by node, for those that said.
         duration: Running time in seconds.
-        next_node: Where a resume goes on, or empty.
+        next_node: The node at which a resume continues, or empty.
         bound: Name of the bound that ended it, such as ``max_steps``, or empty: with a higher one it goes
             on, ``run.resume(max_steps=…)``.
         graph: The graph that ran.
@@ -195,7 +195,7 @@ class RunResult:
 
     @property
     def marks(self) -> ResultMarks:
-        """Who answered in it, and which nodes did not reach their outcome by themselves."""
+        """The sources of its answers, and the nodes that did not reach their outcome by themselves."""
         return self.view.marks.marks
 
     @property
@@ -205,15 +205,15 @@ class RunResult:
 
     @property
     def saved(self) -> Usage:
-        """What those had consumed when they were executed; it is no part of ``usage``."""
+        """The usage of those when they were executed; not included in ``usage``."""
         return self.view.saved
 
     def changes(self) -> Changes:
-        """What it has changed in its worktree; see ``Run.changes``."""
+        """The changes in its worktree; see ``Run.changes``."""
         return worktree.changes_of(self.logs_root)
 
     def why(self, node_id: str) -> Why:
-        """Why a stage was executed, or why it was not; see ``Run.why``.
+        """The reason a stage was executed, or was not; see ``Run.why``.
 
         Args:
             node_id: The node.
@@ -247,11 +247,11 @@ class RunResult:
         return svg.picture_bundle(self.to_svg(), str(self))
 
 
-# What the handle of a run keeps for runs that go on from it: its backend, answers pinned after its end.
+# Options that the handle of a run keeps for runs that continue from it: its backend, and pins set after its end.
 
 
 class KeptOptions(Struct):
-    """What forks, rewinds and resumes of a handle have, unless they are given something else."""
+    """Options that forks, rewinds and resumes of a handle keep unless the caller overrides them."""
 
     pins: dict[str, Pin] = msgspec_field(
         default_factory=dict[str, "Pin"]
@@ -259,11 +259,11 @@ class KeptOptions(Struct):
     backend: BackendSpec = None  #: What answered its prompts, where that is an object of the caller's.
 
     def added_to(self, options: Mapping[str, Any], *, has_own_backend: bool = False) -> dict[str, Any]:
-        """Options of a call by which a run goes on, with what is kept.
+        """The options of a call that continues a run, with the kept ones.
 
         Args:
             options: As they were given; a pin that is given as None is taken out.
-            has_own_backend: The pipeline that goes on is another one, with a backend of its own.
+            has_own_backend: The pipeline that continues is another one, with a backend of its own.
         """
         given = as_dict("pins", options.get("pins") or {}, hint='pins={"plan": "the text of its response"}')
         pins = {node: pin for node, pin in {**self.pins, **given}.items() if pin is not None}
@@ -273,7 +273,7 @@ class KeptOptions(Struct):
         return whole
 
 
-# What the events of a run have told of it so far: what ``Run`` shows, for whoever feeds it.
+# The state of a run so far, folded from its events for ``Run``.
 
 _TELL_NOTHING = frozenset({CheckpointSaved, StageOutput})
 MOST_WAITING = 10_000
@@ -281,7 +281,7 @@ MOST_WAITING = 10_000
 
 
 class Known(Struct):
-    """What is known of a run."""
+    """The known state of a run, folded from its events."""
 
     view: RunView = msgspec_field(default_factory=RunView)  #: States of nodes and edges.
     #: Latest outcome of each committed node.
@@ -322,7 +322,7 @@ class FollowedRun:
 
     @property
     def known(self) -> Known:
-        """What is known now; also from another thread than the run's."""
+        """The state known so far. Safe to call from any thread."""
         with self._lock:
             if self._recorded is not None:
                 counted, kept, visits = self._recorded

@@ -1,4 +1,4 @@
-"""Whether a budget can hold: asked before a run, for unknown prices are never counted (ruling 18)."""
+"""Check before a run that its budget can hold, for unknown prices are never counted (ruling 18)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _check_nodes(graph: Graph, backend: CodergenBackend) -> None:
 
 
 def _unpriced(graph: Graph, backend: CodergenBackend) -> str:
-    """What is asked and has no known price; empty when there is nothing, or nobody can tell."""
+    """The reason a price is not known, in words; empty when all prices are known or the backend cannot be inspected."""
     if backends.is_agent(backend):
         return "" if backend.dialect.tells_price else _unpriced_by_agent(graph, backend)
     if backends.is_provider(backend):

@@ -61,7 +61,7 @@ _KINDS: Final = frozenset({".dot", ".gv"})
 
 
 class Ancestry(Struct, frozen=True):
-    """Where a pipeline stands among those that run one another."""
+    """The position of a pipeline among its ancestors and descendants."""
 
     chain: tuple[str, ...] = ()  #: The files and names of its ancestors and its own, from the top.
     roots: tuple[str, ...] = ()  #: Directories in which child files may be.
@@ -70,7 +70,7 @@ class Ancestry(Struct, frozen=True):
 
 
 class Member(Protocol):
-    """What a family must know of a child pipeline."""
+    """The parts of a child pipeline that its family reads."""
 
     graph: Graph
     diagnostics: tuple[Diagnostic, ...]
@@ -79,12 +79,12 @@ class Member(Protocol):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What it declares."""
+        """The inputs it declares."""
         ...
 
     @property
     def origin(self) -> Origin | None:
-        """Where its commands come from."""
+        """The origin of its commands."""
         ...
 
 
@@ -92,7 +92,7 @@ MemberT = TypeVar("MemberT", bound=Member)
 
 
 class Family(Struct, Generic[MemberT]):
-    """What a graph's child pipelines came to."""
+    """The child pipelines of a graph, and the problems of those that cannot run."""
 
     children: dict[str, MemberT] = field(default_factory=dict[str, MemberT])  #: The child pipelines by node.
     problems: list[ChildProblem] = field(default_factory=list[ChildProblem])  #: What keeps the others from running.
@@ -128,7 +128,7 @@ class Family(Struct, Generic[MemberT]):
 
     @property
     def inputs(self) -> dict[str, tuple[Input, ...]]:
-        """What the children declare, by node; what their own pipelines give them is not required."""
+        """The inputs that the children declare, by node; those that their own pipelines give them are not required."""
         found = {node_id: _open_inputs(child) for node_id, child in self.children.items()}
         for node_id in self.items:  # its one stage names the child whose inputs these are
             found |= self.children[node_id].family.inputs
@@ -155,7 +155,7 @@ class _Refused(Exception):
 
 
 class Relatives(Struct, Generic[MemberT]):
-    """What a pipeline and all below it have found in one search, by file or registered name."""
+    """The results of one search for child pipelines on all levels, by file or registered name."""
 
     made: dict[str, MemberT] = field(default_factory=dict[str, MemberT])  #: The pipelines that can run.
     #: Those that cannot, each with the highest level at which that is known, the reason and a remedy.
@@ -223,7 +223,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
     def _note_missing_handlers(
         self, child: MemberT, node: Node, named: tuple[str, str, bool], family: Family[MemberT]
     ) -> None:
-        """What a child lacks its parent lacks: a warning of the text, and a run of either is refused."""
+        """Note the handlers that a child lacks: its parent has a warning, and a run of either is refused."""
         attribute, value, is_of_graph = named
         family.problems.extend(
             ChildProblem(
@@ -388,7 +388,7 @@ def foreign_origin(family: Family[MemberT], *, acts_unasked: bool) -> Origin | N
 
 
 class Preparation(Struct, frozen=True):
-    """What a source becomes, and with what."""
+    """The settings for preparing a source: transforms, rules, and the types and names that are known."""
 
     transforms: Sequence[Transform] = ()  #: Custom transforms, run after the built-in ones in this order (spec 9.3).
     rules: Sequence[LintRule] = ()  #: Custom lint rules.

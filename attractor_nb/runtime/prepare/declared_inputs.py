@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Declaring(Protocol):
-    """What declares inputs: a definition."""
+    """A definition, as far as it declares inputs."""
 
     @property
     def graph(self) -> Graph:
@@ -49,7 +49,7 @@ class Declaring(Protocol):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What its graph declares."""
+        """The inputs that its graph declares."""
         ...
 
 
@@ -99,10 +99,10 @@ def checked_inputs(pipeline: Declaring, given: Mapping[str, Any], *, is_whole: b
 
 
 def later_inputs(pipeline: Declaring, known: Container[str]) -> dict[str, Any]:
-    """The defaults of inputs that a run does not know which goes on: its graph has declared them since.
+    """The defaults of inputs that a resumed run does not know: its graph has declared them since.
 
     Args:
-        pipeline: What goes on.
+        pipeline: The pipeline that continues.
         known: The keys of its context.
     """
     absent = [each for each in pipeline.inputs if each.name not in known]

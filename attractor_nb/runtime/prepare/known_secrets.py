@@ -1,4 +1,4 @@
-"""Where secrets are made known: from the environment of this process, and by the user."""
+"""Registration of secrets: from the environment of this process, and by the user."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ _NAMES = frozenset(entry.name for entry in fields(RunOptions))
 
 
 def read_options(defaults: Mapping[str, Any], /, **given: Any) -> RunOptions:
-    """Options from keywords; None stands for not given."""
+    """Options from keywords; None means not given."""
     check_names(given)
     drop_unset(given)
     given.update({**defaults, **given})
@@ -372,7 +372,7 @@ def checked_trust(value: object) -> bool | str:
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given; None stands for not given."""
+    """The options that were given; None means not given."""
     return {name: value for name, value in options.items() if value is not None}
 
 

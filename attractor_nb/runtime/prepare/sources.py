@@ -1,4 +1,4 @@
-"""What a pipeline may be made of, and the text behind it; what that means is not known here."""
+"""The sources of a pipeline, and the text behind each; the text is not interpreted here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of a pipeline that stand in files beside the pipeline's: read once, put in place before lint.
+"""Texts of a pipeline in files beside the pipeline's: read once, put in place before lint.
 
 A file is of a text's kind, not hidden and below the folder of the DOT file, links followed; a text of the
 caller's own has the working directory. A graph that came from a stream or over the network has no folder: it
@@ -71,7 +71,7 @@ class TextFiles(Struct):
         return with_texts(graph, {place: literal(text) for place, text in texts.items()})
 
     def _texts(self, graph: Graph) -> tuple[dict[tuple[str, str], str], list[TextFileProblem]]:
-        """What stands for the texts that begin with the mark, by node and attribute."""
+        """The replacements of the texts that begin with the mark, by node and attribute, and the problems."""
         texts: dict[tuple[str, str], str] = {}
         problems: list[TextFileProblem] = []
         for node_id, attribute, text in marked_texts(graph):
@@ -127,7 +127,7 @@ class TextFiles(Struct):
 
 
 class FromText(Protocol):
-    """What goes on from a kept text: a definition."""
+    """A definition, as far as it has a source text and the origin of that text."""
 
     @property
     def source(self) -> SourceText | None:
@@ -136,7 +136,7 @@ class FromText(Protocol):
 
     @property
     def origin(self) -> Path | str | None:
-        """Where the text came from."""
+        """The origin of the text."""
         ...
 
 
@@ -144,7 +144,7 @@ def changed_source(pipeline: FromText, stored: Path, facts: Mapping[str, Any]) -
     """The file of a run or a map, when it, or a text beside it, is not now what was kept and goes on.
 
     Args:
-        pipeline: What goes on.
+        pipeline: The pipeline that continues.
         stored: Where the text is kept.
         facts: The manifest.
     """

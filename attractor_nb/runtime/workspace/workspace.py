@@ -1,7 +1,7 @@
-"""Where the commands, the agents and the tools of models of a run work: one place (ruling 41).
+"""The one place in which the commands, the agents and the model tools of a run work (ruling 41).
 
-A ``WorkspacePlan`` is what was decided before anything is made for a run: the directory in which it was started, the
-one that ``workdir=`` names, or a place of its own. A ``Workspace`` is that place while the run goes on.
+A ``WorkspacePlan`` is the choice before anything is made for a run: the directory in which it was started, the
+one that ``workdir=`` names, or a place of its own. A ``Workspace`` is that place during the run.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Folder:
 
 
 class WorkspacePlan(Struct, frozen=True):
-    """Where a run is going to work; nothing is made yet."""
+    """The planned working place of a run; nothing is made yet."""
 
     directory: Path  #: The directory in which it works, or from which its own place is made.
     isolation: str = ""  #: ``workspace``, ``worktree``, or empty.
@@ -108,7 +108,7 @@ class WorkspacePlan(Struct, frozen=True):
     is_recorded: bool = True  #: Whether a manifest says it: with an executor there is no one place.
 
     def facts(self, logs_root: Path, run_id: str) -> dict[str, Any]:
-        """What the manifest of a run says of it."""
+        """The manifest entries of a run for it."""
         if not self.is_recorded:
             return {}
         root = first_directory(logs_root.absolute())
@@ -149,10 +149,10 @@ class WorkspacePlan(Struct, frozen=True):
 
 
 def isolation_of(options: RunOptions, graph: Graph, origin: Origin | None) -> str:
-    """Which place of its own a run gets; empty for none.
+    """The kind of isolated place that a run gets; empty for none.
 
-    What came by a stream or a request gets one unless somebody trusts it: such a text has a name and
-    no place on this machine. One with commands has been trusted when it comes here.
+    A source from a stream or a request gets one unless it is trusted: such a text has a name and
+    no place on this machine. A source with commands is trusted before this is called.
     """
     chosen = options.isolation or graph.get("isolation", str, "") or ""
     if chosen == IN_PLACE:
@@ -165,7 +165,7 @@ def isolation_of(options: RunOptions, graph: Graph, origin: Origin | None) -> st
 
 
 def site_of(options: RunOptions, graph: Graph, origin: Origin | None) -> WorkspacePlan:
-    """Where a run is going to work."""
+    """The planned working place of a run."""
     check_places(options, graph)
     isolation = isolation_of(options, graph, origin)
     base = Path(options.workdir) if options.workdir is not None else here()
@@ -203,7 +203,7 @@ def check_places(options: RunOptions, graph: Graph) -> None:
 
 
 class RunWorkplace(Struct, frozen=True):
-    """Where the stages of a run work (``stage.Workplace``)."""
+    """The workplace of a run's stages (``stage.Workplace``)."""
 
     graph: Graph
     workspace: Workspace
@@ -234,7 +234,7 @@ class RunWorkplace(Struct, frozen=True):
         return self._holder(node, name).get(name, str, "").strip()
 
     def hook_seconds(self, node: Node) -> float:
-        """How long each of its hooks may take."""
+        """The time limit of each of its hooks, in seconds."""
         name = "tool_hooks.timeout"
         found = self._holder(node, name).get(name, Duration)
         assert found is not None, "the attribute has a default"
@@ -289,7 +289,7 @@ __all__ = [
 ]
 
 
-# Where a stored run, or the rows of a stored map, worked: what its facts say, and the same place again.
+# The working place of a stored run or of a stored map's rows: read from its facts, and opened again.
 
 _GONE: Final = "bring it back, or name another: resume(…, workdir=DIR), --workdir DIR on the command line"
 
@@ -313,7 +313,7 @@ def with_recorded_workdir(options: RunOptions, facts: Mapping[str, Any]) -> RunO
 
 
 def recorded_for_rows(options: RunOptions, graph: Graph, origin: Origin | None) -> dict[str, str]:
-    """What the manifest of a map says of where its rows work."""
+    """The manifest entries of a map for the working place of its rows."""
     site = site_of(options, graph, origin)
     if not site.is_recorded:
         return {}
@@ -341,7 +341,7 @@ def with_workdir_of_rows(options: RunOptions, facts: Mapping[str, Any]) -> RunOp
 def resumed_workspace(
     options: RunOptions, facts: Mapping[str, Any], logs_root: Path
 ) -> tuple[Workspace, dict[str, Any]]:
-    """Where a run that goes on works, and what its manifest says of it.
+    """The workspace of a resumed run, and its manifest entries.
 
     Args:
         options: With ``with_recorded_workdir`` applied.
@@ -359,7 +359,7 @@ def resumed_workspace(
     return Folder(directory), {"workdir": str(directory)} if options.executor is None else {}
 
 
-# ``workspace_from=``: what the workspace of a run begins with, copied from the caller's files.
+# ``workspace_from=``: the initial files of a run's workspace, copied from the caller's files.
 
 MAX_FILES: Final = 20_000
 MAX_BYTES: Final = 1024 * 1024 * 1024

@@ -53,7 +53,7 @@ class Repository(Struct, frozen=True):
     changes: int  #: How many files of the checkout are not as committed: the worktree has them as committed.
 
     def facts(self, run_id: str) -> dict[str, Any]:
-        """What the manifest of a run says of its worktree."""
+        """The manifest entry of a run for its worktree."""
         return {
             "repository": str(self.top),
             "prefix": self.prefix,
@@ -64,7 +64,7 @@ class Repository(Struct, frozen=True):
 
     @property
     def warning(self) -> str:
-        """What a user must know who expects the changes of the checkout in the worktree; else empty."""
+        """A warning that the worktree lacks the uncommitted changes of the checkout; empty without such changes."""
         if not self.changes:
             return ""
         files = f"{self.changes:,} file{'s' * (self.changes != 1)}"
@@ -148,7 +148,7 @@ class Worktree:
 
     @property
     def directory(self) -> Path:
-        """Where the run works: as far below the top as it was started in the repository."""
+        """The working directory of the run: as far below the top as it was started in the repository."""
         return self.path / self._prefix
 
     async def open(self) -> None:
@@ -309,7 +309,7 @@ class Worktree:
 
 
 def worktree_facts(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What a manifest says of the run's worktree; None of a run without one."""
+    """The manifest entry for the run's worktree; None for a run without one."""
     found = manifest.get("worktree")
     return cast("Mapping[str, Any]", found) if isinstance(found, dict) else None
 
@@ -334,17 +334,17 @@ def worktrees_in(logs_root: Path) -> list[Worktree]:
     return found
 
 
-# ``run.changes()``: what a run has changed in its worktree, compared with where it began.
+# ``run.changes()``: the changes of a run in its worktree, compared with its start.
 
 
 def place_facts(logs_root: Path) -> Mapping[str, Any]:
-    """What the manifest of a run says of where it works; empty for a run that keeps nothing."""
+    """The manifest of a run, which has its working place; empty for a run that keeps nothing."""
     first = first_directory(logs_root)
     return read_facts(first) if first.is_dir() else {}
 
 
 def changes_of(logs_root: Path) -> Changes:
-    """What the run of a directory has changed."""
+    """The changes that the run of a directory made."""
     facts = place_facts(logs_root)
     found = worktree_facts(facts)
     if found is None:
@@ -364,7 +364,7 @@ def changes_of(logs_root: Path) -> Changes:
     )
 
 
-# What of a run's worktree becomes a commit: all but nested repositories, whoever holds the index (ruling 49).
+# The part of a run's worktree that becomes a commit: all but nested repositories (ruling 49).
 
 LOCK_DELAYS_SECONDS: Final = (0.1, 0.2, 0.4, 0.8, 1.6)
 """How long a commit waits for a git that a command or an agent has started."""
@@ -391,7 +391,7 @@ class WorktreeIndex:
         self._stale: tuple[int, int] | None = None
 
     def take_warnings(self) -> tuple[str, ...]:
-        """What was left out or worked around since the last call; each is told once."""
+        """Warnings of what was left out or worked around since the last call; each is returned once."""
         found, self._warnings = tuple(self._warnings), []
         return found
 

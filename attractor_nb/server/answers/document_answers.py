@@ -116,7 +116,7 @@ def picture(call: Call) -> Reply:
 
 
 def plain_places(graph: Graph) -> list[dict[str, Any]]:
-    """Where nodes and edges stand: what names them, and as ``whole`` all that is written of them there."""
+    """The positions of nodes and edges: the span of each name, and as ``whole`` the span to its last attribute."""
     things: list[tuple[dict[str, Any], Node | Edge]] = [
         *(({"node": node.id}, node) for node in graph.nodes.values()),
         *(({"edge": number}, edge) for number, edge in enumerate(graph.edges)),

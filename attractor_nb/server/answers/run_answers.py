@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from attractor_nb.studio.inspect.inspection import StageInspection
 
 
-# How a run stands, as answers: its line, its status, its graph, checkpoint and context.
+# The status of a run as answers: its line, its status, its graph, checkpoint and context.
 
 SVG_TYPE: Final = "image/svg+xml"
 DOT_TYPE: Final = "text/vnd.graphviz"
@@ -69,7 +69,7 @@ _SVG_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ances
 
 
 def links_of(run_id: str) -> dict[str, str]:
-    """Where more is to be had of a run, relative to the server's own address."""
+    """The links to a run's resources, relative to the server's own address."""
     here = f"pipelines/{run_id}"
     parts = ("events", "graph", "questions", "checkpoint", "context", "artifacts", "cancel", "resume", "fork")
     return {"self": here, **{part: f"{here}/{part}" for part in parts}}
@@ -81,7 +81,7 @@ def line_of(desk: RunService, summary: RunSummary) -> PipelineLine:
 
 
 def status_of(desk: RunService, run_id: str) -> PipelineStatus:
-    """How a run stands; of one that cannot be read what its line says."""
+    """The status of a run; for one that cannot be read, the status of its line."""
     live = desk.live(run_id)
     summary = desk.summary(run_id)
     facts = _facts(summary, live)
@@ -246,7 +246,7 @@ def _plain(attrs: Any) -> dict[str, Any]:
     }
 
 
-# What a run has left: stages, their files, artifacts, the session of its branches. Read, never changed.
+# The records of a run: stages, their files, artifacts, the session of its branches. They are only read.
 
 MAX_FILE_BYTES: Final = 1024 * 1024
 MAX_ARTIFACT_BYTES: Final = 16 * 1024 * 1024
@@ -268,7 +268,7 @@ def plain_stage(run: Run, node: str, asked: StageQuery) -> dict[str, Any]:
 
 
 def inspection_of(run: Run, asked: InspectionQuery) -> dict[str, Any]:
-    """What a front-end's inspector is told; ``problems`` says what cannot be answered."""
+    """The answer to a front-end's inspector; ``problems`` names the parts that cannot be answered."""
     from attractor_nb.studio.inspect.inspect_run import answer_inspection  # noqa: PLC0415 - see serving.py
 
     return answer_inspection(run, asked.model_dump(), with_place=False)
@@ -446,7 +446,7 @@ def _readable_gate(run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
 
 
 def _stored(run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
-    """What the log of a run that nobody works on here has open."""
+    """The open questions in the log of a run that this server does not work on."""
     if not (summary.is_live or summary.is_resumable) or summary.kind != "run":
         return []
     how = f"POST /pipelines/{run_id}/resume asks it again"

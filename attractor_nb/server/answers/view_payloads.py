@@ -1,4 +1,4 @@
-"""What a front-end shows of runs, made where everything is known: rows, drawings, past answers, time."""
+"""Views of runs for a front-end, made on the server: rows, drawings, past answers, timelines."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def write_whole(
 
 
 def replace_file(disk: Disk, parent: int, name: str, data: bytes, *, is_synced: bool, keep_as: str = "") -> None:
-    """What ``write_whole`` does, but for flushing the directory and wording the error."""
+    """Replace a file as ``write_whole`` does, without flushing the directory or wording the error."""
     temporary = temporary_name()
     try:
         descriptor = disk.create(temporary, parent)

@@ -139,7 +139,7 @@ def has_no_links(error: OSError) -> bool:
 
 
 def owner_of(descriptor: int) -> object:
-    """What closes a descriptor as soon as nobody refers to it any more.
+    """An owner that closes a descriptor as soon as nothing refers to it any more.
 
     An object of C: a ``__del__`` of ours would be Python code, and Ctrl-C within it would be shown as an ignored
     exception, and lost. These classes close what they are given, whatever it is, and do nothing else here.

@@ -21,7 +21,7 @@ MAX_BYTES = 256 * 1024 * 1024
 
 
 class JsonProblem(ValueError):
-    """Why a text is not the JSON that we accept, in words that complete "it …".
+    """The error for a text that is not acceptable JSON; its words complete "it …".
 
     It never reaches a user: each reader turns it into an error of its own.
     """
@@ -89,7 +89,7 @@ def json_page(plain: Mapping[str, Any]) -> str:
 
 
 def _described(value: object) -> str:
-    """What stands for a value that has no form in JSON, whatever its class does."""
+    """The representation of a value that has no form in JSON, whatever its class does."""
     try:
         return repr(value)
     except Exception:  # noqa: BLE001 - it is somebody else's code

@@ -121,7 +121,7 @@ def _unsealed(line: bytes) -> tuple[int, bytes]:
 
 
 class LogScan(msgspec.Struct, frozen=True):
-    """What a stretch of the log holds."""
+    """The events in a stretch of the log, and the position after them."""
 
     events: LoggedEvents  #: Its intact events, in order.
     ends: tuple[int, ...]  #: For each event the byte offset after its line.
@@ -176,10 +176,10 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
 
 
 def _with_what_has_no_line_end(found: LogScan, rest: bytes, path: str) -> LogScan:
-    """What was found in a stretch, with what is left behind its last line end.
+    """The scan of a stretch, completed by the rest after its last line end.
 
-    It counts when its seal is right: it was written whole, and only the last byte of the write is missing.
-    Otherwise it was never finished, and nobody was told that it was.
+    The rest counts when its seal is right: it was written whole, and only the last byte of the write is missing.
+    Otherwise the record was never finished, and was never acknowledged.
     """
     whole = _SEAL.search(rest)
     if whole and b"\n" not in rest and (token := token_of(rest[: whole.end()])) >= max(found.token, FIRST_OWNER):
@@ -226,7 +226,7 @@ def _is_flushed_behind(data: bytes, start: int) -> bool:
 
 
 def _problem_of(line: bytes) -> str:
-    """Why a line is no record, in words that complete "the record …"."""
+    """The reason a line is not a record, in words that complete "the record …"."""
     token, payload = _unsealed(line)
     try:
         if token:

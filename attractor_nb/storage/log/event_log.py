@@ -2,7 +2,7 @@
 
 An append that returned is in the log; with ``is_synced`` in a ``full`` log it survives a power loss.
 One that raised is not in the log. With ``is_synced`` it has also been made sure that nobody took the run
-over before (``fence.py``): such an append is a commit, and somebody acts on it.
+over before (fencing, see ``FencedDisk``): such an append is a commit, and its caller acts on it.
 
 The file is widened with zeros ahead of the writing, because a flush is cheaper when the size of the file
 stays the same; they are cut off at the end.
@@ -189,7 +189,7 @@ class EventLog:
             self._is_put_back = True
 
     def _loss(self) -> RunError:
-        """Why nothing that this process does for the run counts any more."""
+        """The error of a process that has lost the run's log or its ownership: nothing it does counts any more."""
         if self._is_taken_over:
             return taken_over(self._directory, self.token)
         what = f"another program removed {self._path} or put another file in its place while the run went on"
@@ -262,7 +262,7 @@ class EventLog:
 
 
 def log_size(directory: Path) -> int:
-    """How many bytes the log of a run has; 0 where there is none that can be read."""
+    """The size of a run's log in bytes; 0 without a readable log."""
     try:
         return (directory / EVENT_LOG_NAME).stat().st_size
     except OSError:
@@ -289,7 +289,7 @@ def read_log(directory: Path, parent: int | None = None, *, offset: int = 0, seq
 
 # Becoming the owner of a run directory: lock, sweep, fence, log, in the one order that is safe.
 #
-# The order matters against an earlier owner who is frozen at any point of what it does and goes on later.
+# The order matters against an earlier owner who is frozen at any point of its work and continues later.
 # First the lock changes hands, which stops an owner who has not opened its log yet; then the log is fenced,
 # which stops one who has; only then are temporary files swept for good and the log is believed.
 
@@ -363,8 +363,8 @@ class Ownership:
 
 # Makes an owner who was frozen and thaws lose (RELIABILITY: fencing).
 #
-# A frozen process holds its lock and knows nothing of a take-over: it may go on in the middle of any
-# operation. What it does then must not count, in whatever order things happen. Three means together:
+# A frozen process holds its lock and knows nothing of a take-over: it may continue in the middle of any
+# operation. Its work after that must not count, in any order of events. Three means together:
 #
 # - The log's inode is the fence. Whoever takes over closes the old log to writing, which its owner sees
 # after each commit, then copies it to a new file under the old name. A commit that was acknowledged was

@@ -1,8 +1,8 @@
-"""Who owns a run directory: one process at a time, by a kernel lock (RELIABILITY; ruling 33).
+"""Ownership of a run directory: one process at a time, by a kernel lock (RELIABILITY; ruling 33).
 
 The lock is held on an open file and dies with its owner, however that ends. Beside it lie facts about
 the owner for everybody to read. Reading a run needs no lock. A frozen owner keeps its lock; whoever takes
-the run over puts another lock file in its place, and ``fence.py`` sees to it that the old owner loses.
+the run over puts another lock file in its place, and the fence of ``event_log.py`` makes the old owner lose.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where large values go (spec 5.5; run-directory.md section 5; rulings 31 and 32).
+"""Storage of large values (spec 5.5; run-directory.md section 5; rulings 31 and 32).
 
 A store with a directory writes what is larger than the threshold to ``artifacts/<id>.json``; the rest
 stays in memory. What the context hands over is always written, under the SHA-256 of its JSON text:
@@ -36,7 +36,7 @@ _MAX_ID_LENGTH = 200
 
 
 class ArtifactInfo(msgspec.Struct, frozen=True):
-    """What is known of an artifact."""
+    """The facts of an artifact."""
 
     id: str  #: Its id.
     name: str  #: What it is, for people; the id for one that an earlier process stored.
@@ -118,7 +118,7 @@ class ArtifactStore:
         return len(self._infos)
 
     def externalize(self, key: str, value: Any) -> dict[str, Any]:
-        """Store a context value; the reference that stands for it (run-directory.md, 5)."""
+        """Store a context value; returns the reference to it (run-directory.md, 5)."""
         text = json_bytes(value)
         artifact_id = sha256(text).hexdigest()
         with self._lock:

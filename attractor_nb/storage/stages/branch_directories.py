@@ -61,7 +61,7 @@ class BranchNames:
 
 
 def places_of(events: Iterable[Event]) -> dict[Place, tuple[int, int]]:
-    """Where stages of branches were executed, in the order of their first visit, with the latest attempt."""
+    """The places where stages of branches were executed, in the order of their first visit, with the latest attempt."""
     return {
         (event.branch, event.name): (event.visit, event.attempt)
         for event in LoggedEvents.of(events).select(StageStarted)

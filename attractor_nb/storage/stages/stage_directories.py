@@ -159,7 +159,7 @@ class StageDirectories:
             self._disk.close(stage)
 
     def _evidence(self, stage: int) -> list[str]:
-        """What an earlier attempt left; the temporary files of a killed process are removed."""
+        """The entries that an earlier attempt left; the temporary files of a killed process are removed."""
         entries = [entry for entry in entry_names(stage) if entry != VISITS_NAME]
         left = [entry for entry in entries if entry.startswith(TEMPORARY_PREFIX)]
         if left:
@@ -188,7 +188,7 @@ class StageDirectories:
 
 
 def _places(visit: int, attempt: int) -> Iterator[str]:
-    """Where the files of an attempt may go: ``1.1``, then ``1.1-2`` and so on."""
+    """Candidate names for the directory of an attempt: ``1.1``, then ``1.1-2`` and so on."""
     yield f"{visit}.{attempt}"
     for number in itertools.count(2):
         yield f"{visit}.{attempt}-{number}"

@@ -1,7 +1,7 @@
-"""What an attempt has left in its directory, for who looks at it: names, sizes, the beginning of a text.
+"""The files that an attempt left in its directory, for display: names, sizes, the beginning of a text.
 
-Links are not followed and pipes are not opened: whatever ran in a stage may have planted some. A directory is
-looked at as it is now, and its owner may go on writing.
+Links are not followed and pipes are not opened: a stage's program may have planted some. A directory is
+listed as it is now, and its owner may continue to write.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def list_stage(directory: Path, root: Path, limit: int = MAX_LISTED) -> Listing:
     Args:
         directory: The attempt's directory.
         root: The run directory; no link is followed on the way from it.
-        limit: So many files are listed at most.
+        limit: The maximum number of files to list.
     """
     found: list[StageFile] = []
     waiting = [""]
