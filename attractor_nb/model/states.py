@@ -23,7 +23,7 @@ ENDED: Final = frozenset(_RESULTS)
 def recorded_status(status: str) -> str:
     """The word of manifests, records and handles for the status of a result.
 
-    >>> as_recorded("success"), as_recorded("paused")
+    >>> recorded_status("success"), recorded_status("paused")
     ('completed', 'paused')
     """
     return _RECORDED.get(status, status)

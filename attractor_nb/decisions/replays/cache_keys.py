@@ -90,7 +90,7 @@ def model_call(
 
     >>> carried = "Goal: ship\n\nRun: k7f3"
     >>> sent = f"## Context\n\n{carried}\n\n## Task\n\nPlan."
-    >>> model_call("plan", sent, {"model": "m"}, place=PlaceOfCall("k7f3"), preamble=carried).values
+    >>> model_call("plan", sent, {"model": "m"}, place=RunPaths("k7f3"), preamble=carried).values
     {'prompt': 'Plan.', 'carried': 'Goal: ship', 'model': 'm'}
     """
     carried, task = split_context(prompt, preamble)
@@ -108,7 +108,7 @@ def model_call(
 def command_call(node_id: str, command: str, context: Mapping[str, Any], *, place: RunPaths) -> CallInputs:
     """The inputs of a command of a tool stage.
 
-    >>> command_call("test", "make test", {"tickets": 3}, place=PlaceOfCall()).values
+    >>> command_call("test", "make test", {"tickets": 3}, place=RunPaths()).values
     {'command': 'make test', 'context': {'tickets': 3}}
     """
     return CallInputs(COMMAND_CALL, node_id, {"command": command, "context": context_inputs(context, place)})
