@@ -1,4 +1,4 @@
-"""What stands behind a model stage: nothing, a function, a model, or an agent (spec 1.4, 4.5).
+"""Backends of model stages: none, a function, a model, or an agent (spec 1.4, 4.5).
 
 A backend knows a node, a prompt and the context; never a handler or a run.
 """
@@ -57,7 +57,7 @@ __all__ = [
 
 
 def _maker(name: str, method: str = "") -> Callable[[], CodergenBackend]:
-    """What makes a backend, and imports it then."""
+    """A factory that imports a backend when it makes it."""
 
     def make() -> CodergenBackend:
         kind: Any = getattr(sys.modules[__name__], name)

@@ -48,7 +48,7 @@ class FunctionBackend:
         self._takes_prompt_alone = _takes_prompt_alone(function)
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
-        """What the function returns."""
+        """Return the result of the function."""
         if self._takes_prompt_alone:
             return await call(self._function, prompt)
         return await call(self._function, node, prompt, context)

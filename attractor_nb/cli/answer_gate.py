@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> ExitCode:
-    """Have an answer recorded, and print how the run goes on with it."""
+    """Record an answer, and print how the run continues with it."""
     check_directory(logs_root)
     if is_map(logs_root):
         raise map_is_no_run(logs_root)

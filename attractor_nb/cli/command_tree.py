@@ -94,7 +94,7 @@ class _QuickValue:
 
 
 def _no_choice(value: str, choices: type[Enum]) -> str:
-    """What is wrong with a value that is none of an option's choices."""
+    """The error for a value that is none of an option's choices."""
     words = [str(each.value) for each in choices]
     return f'"{value}" is not one of {", ".join(words)}{did_you_mean(value, words)}'
 

@@ -49,7 +49,7 @@ def show_preflight(file: Path | None, settings: Settings, *, is_online: bool, is
 
 
 def _advice(found: RunDiagnosis) -> list[str]:
-    """What can be done, as commands."""
+    """The possible next steps, as commands."""
     if found.is_resumable:
         return [f"go on: {resume_command(found.logs_root)}"]
     if found.verdict == "healthy" or found.owner:

@@ -63,7 +63,7 @@ PATIENCE_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapSettings:
-    """What the options of ``map`` say, beside those that ``run`` has too."""
+    """The values of the options that ``map`` has and ``run`` has not."""
 
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: Options of ``Pipeline.map`` by name.
     out: Path | None = None  #: Where results go: a file of JSON Lines or CSV, or the map's own directory.
@@ -412,7 +412,7 @@ def watch_map(directory: Path, *, is_once: bool, is_json: bool) -> ExitCode:
 
 
 def diagnose_map(directory: Path, *, is_json: bool) -> ExitCode:
-    """Print what is wrong with a map and how it goes on."""
+    """Print the problems of a map and how to resume it."""
     found = read_stored_map(directory)
     verdict = "damaged" if found.damages else "healthy"
     code = ExitCode.FAILED if found.damages else ExitCode.SUCCESS

@@ -1,4 +1,4 @@
-"""What options may say. Apart from the commands, so that ``--help`` loads nothing else."""
+"""The values of options. Separate from the commands, so that ``--help`` loads nothing else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOKEN_VARIABLE: Final = "ATTRACTOR_TOKEN"  # noqa: S105 - the name of a variable
 
 
 class GateMode(StrEnum):
-    """Who answers gates."""
+    """The way in which gates are answered."""
 
     CONSOLE = "console"
     AUTO = "auto"
@@ -32,7 +32,7 @@ class GateMode(StrEnum):
 
 
 class BackendName(StrEnum):
-    """What answers prompts."""
+    """The backend that answers prompts."""
 
     SIMULATED = "simulated"
     LOCAL = "local"
@@ -43,7 +43,7 @@ class BackendName(StrEnum):
 
 
 class GraphChange(StrEnum):
-    """What to do when the graph is not the one that ran."""
+    """The response to a graph that differs from the one that ran."""
 
     ERROR = "error"
     WARN = "warn"
@@ -51,7 +51,7 @@ class GraphChange(StrEnum):
 
 
 class OnInterrupted(StrEnum):
-    """What to do with a stage that was cut off."""
+    """The response to an interrupted stage."""
 
     RERUN = "rerun"
     ASK = "ask"
@@ -59,7 +59,7 @@ class OnInterrupted(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What to do after a row of a map has failed."""
+    """The response to a failed row of a map."""
 
     CONTINUE = "continue"
     STOP = "stop"
@@ -73,14 +73,14 @@ class ExportedRows(StrEnum):
 
 
 class Failed(StrEnum):
-    """What a resume of a map does with the rows that failed."""
+    """The treatment of failed rows when a map is resumed."""
 
     KEEP = "keep"
     RETRY = "retry"
 
 
 class GraphFormat(StrEnum):
-    """How a graph is shown."""
+    """The output format of a graph."""
 
     TEXT = "text"
     SVG = "svg"
@@ -101,7 +101,7 @@ class Shell(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """What was typed."""
+    """An answer as typed on the command line."""
 
     gate: str  #: The gate: the asking node, or the question's id.
     choice: str = ""  #: Key, label or target of a choice, or empty.
@@ -115,7 +115,7 @@ def is_url(text: str) -> bool:
     return text.startswith(("http://", "https://"))
 
 
-# What the options say that ``run``, ``resume``, ``fork`` and ``map`` share, for here and for a server.
+# Options that ``run``, ``resume``, ``fork`` and ``map`` share, for local runs and for a server.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +141,7 @@ class Settings:
         return "workdir" in self.options or "isolation" in self.options
 
     def kept_options(self, bound: str = "") -> tuple[str, ...]:
-        """What a resume must be told again, or it would ask, or allow, something else than the run did.
+        """The options to repeat on resume, or it would ask or allow something else than the run did.
 
         Args:
             bound: The bound that ended the run: it must be given anew, and higher.
@@ -178,7 +178,7 @@ class Settings:
 
     @property
     def named_backend(self) -> str | None:
-        """The backend that the options name, or None: a run that goes on keeps its own (ruling 48)."""
+        """The backend that the options name, or None: a resumed run keeps its own (ruling 48)."""
         if self.backend is not None:
             return self.backend.value
         return BackendName.SIMULATED.value if self.is_simulated else None

@@ -133,7 +133,7 @@ def _json_rows(source: SourceText) -> Iterator[dict[str, Any]]:
 
 
 def _place(line: Span) -> Span:
-    """Where JSON goes wrong in a line; the whole line when its fault is another one."""
+    """The position of a JSON error in a line; the whole line for any other error."""
     try:
         json.loads(line.text)
     except json.JSONDecodeError as error:

@@ -93,7 +93,7 @@ class WrittenLines:
         return "\n".join(f"    {name} | {shown(line)}" for line in lines)
 
     def last_lines(self, event: StageEnd) -> Iterator[str]:
-        """What a command wrote last, without a line end."""
+        """The last output of a command, without a line end."""
         for channel in _CHANNELS:
             if rest := self._begun.pop((event.branch, event.name, channel), ""):
                 yield f"    {stage_path(event.branch, event.name)} | {shown(rest)}"
@@ -287,7 +287,7 @@ class ProgressDisplay(QuietProgress):
     # -- texts ---------------------------------------------------------------------------------------
 
     def _block(self) -> RenderableType:
-        """What moves: the stages that run, and the end of what the only one of them writes."""
+        """The live block: the active stages, and the latest output if there is only one."""
         active = [stage for stage in self._active.stages if stage.event.handler_type not in INSTANT_TYPES]
         lines: list[RenderableType] = []
         if (hidden := len(active) - SHOWN_STAGES) > 0:
@@ -309,7 +309,7 @@ class ProgressDisplay(QuietProgress):
         return Group(*lines)
 
     def _show_material(self) -> None:
-        """What the person at the gate is to judge, when it is not on the screen already."""
+        """Show the material that the person at the gate is to judge, unless it is on the screen already."""
         if self._terminal.is_live and not self._is_verbose and self._active.latest_text.strip():
             self._say_text(self._active.latest_text, REVIEW_LINES)
 
@@ -346,7 +346,7 @@ class StageWords:
         self._view = view
 
     def of(self, event: StageEnd, answered_by: str = "") -> str:
-        """Why it failed, or its label; the edge taken where there was a choice; how often it was tried."""
+        """The error or the label of a stage, the edge taken if there was a choice, and the number of attempts."""
         outcome = event.outcome
         if isinstance(event, StageFailed) or outcome.status is StageStatus.RETRY:
             error = event.error if isinstance(event, StageFailed) else ""
@@ -367,7 +367,7 @@ class StageWords:
         return " ".join(part for part in parts if part)
 
     def spent(self, event: StageEnd) -> str:
-        """What this attempt consumed, or what the cache saved, in brackets; empty when it did not say."""
+        """The usage of this attempt, or the savings of the cache, in brackets; empty if it reports none."""
         if event.is_cached:
             saved = usage_words(event.saved) if event.saved else ()
             return f"(cached, saved {', '.join(saved)})" if saved else "(cached)"

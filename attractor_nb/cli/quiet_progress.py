@@ -1,4 +1,4 @@
-"""What is counted of a run while it goes on, for its summary. Shows nothing, and loads nothing that could."""
+"""Counters of a live run for its summary. Shows nothing, and loads nothing that could."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE_SECONDS: Final = 2.0
 
 @dataclass(slots=True)
 class Tally:
-    """What is counted for the summary."""
+    """The counters for the summary."""
 
     #: Time spent in each stage, all visits together, by the path of its branch and its id.
     seconds: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def exit_code_of(error: AttractorError) -> ExitCode:
-    """What a command ends with after an error that kept it from doing what was asked."""
+    """The exit code of a command after an error that kept it from its task."""
     return ExitCode.INTERRUPTED if isinstance(error, RunInterrupted) else ExitCode.INVALID_INPUT
 
 
@@ -74,7 +74,7 @@ def diagnostic_plain(found: Diagnostic) -> dict[str, Any]:
 
 
 def place_plain(span: Span | None) -> dict[str, Any] | None:
-    """Where a span begins, as JSON values."""
+    """The start of a span, as JSON values."""
     if span is None:
         return None
     return {"file": span.outermost().source.name, "line": span.line, "column": span.column}
@@ -174,7 +174,7 @@ def print_source(text: str) -> None:
 
 
 class ExitCode(IntEnum):
-    """How a command ended."""
+    """The exit code of a command."""
 
     SUCCESS = 0
     """It did what was asked; a pipeline succeeded."""
@@ -189,10 +189,10 @@ class ExitCode(IntEnum):
 
     @classmethod
     def of(cls, status: str, *, is_unmeasured: bool = False) -> ExitCode:
-        """What looking at a run, a map or a session ends with that stands so; 0 as long as it goes on.
+        """The exit code of a command that watches a run, a map or a session; 0 while it is running.
 
         Args:
-            status: How it stands.
+            status: Its status.
             is_unmeasured: It is interrupted because a stage could not be executed, and nobody stopped it (ruling 51).
         """
         if is_unmeasured and status == "interrupted":

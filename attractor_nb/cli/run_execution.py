@@ -170,7 +170,7 @@ def _title(pipeline: Pipeline) -> str:
 
 
 def _kept_backend(settings: Settings, logs_root: Path) -> str | None:
-    """The backend of a run that goes on: the one that the options name, else the recorded one."""
+    """The backend of a resumed run: the one that the options name, else the recorded one."""
     return settings.named_backend or read_facts(logs_root).get("backend")
 
 
@@ -215,14 +215,14 @@ def _progress(pipeline: Pipeline, settings: Settings, backend: str | None) -> Qu
 
 
 def _place(pipeline: Pipeline, settings: Settings, logs_root: Path | None) -> str:
-    """Where commands would run, in words: as the options say, else as the run did before."""
+    """The place where commands would run, in words: as the options say, else as in the earlier run."""
     facts: Mapping[str, Any] = {} if logs_root is None else place_facts(logs_root)
     place = {**facts, **settings.options}
     return where_commands_run(pipeline.graph, place.get("isolation"), place.get("workdir"))
 
 
 def _heading(pipeline: Pipeline, settings: Settings, backend: str | None) -> list[tuple[str, Tone]]:
-    """What runs, what lint warns of, and whether any of it is real."""
+    """The title of the pipeline, the warnings of lint, and whether anything is real."""
     lines = [(_title(pipeline), Tone.STRONG)]
     for found in pipeline.diagnostics:
         if found.severity is Severity.WARNING:
@@ -334,20 +334,20 @@ class SimulatedProcesses:
         return SimulatedResult(f"[Simulated] {one_line(text)}\n")
 
 
-# Who is asked at a command line: about gates, and about commands that come from elsewhere.
+# Interviewers of the command line: for gates, and for foreign commands.
 
 _CONSENTS = frozenset({"y", "yes"})
 
 
 class _Asks(Protocol):
-    """What all interviewers used here can do."""
+    """The common interface of all interviewers used here."""
 
     async def ask(self, question: Question) -> Answer: ...
     async def inform(self, message: str, stage: str) -> None: ...
 
 
 def gate_interviewer(mode: GateMode | None, progress: QuietProgress) -> InTurn:
-    """Who answers gates. Without a terminal and without a word from the user: nobody.
+    """The interviewer that answers gates. Without a terminal or an option, nobody answers.
 
     Args:
         mode: What the user said, or None.
@@ -385,7 +385,7 @@ class InTurn:
         self.pauses_run = getattr(inner, "pauses_run", False)
 
     async def ask(self, question: Question) -> Answer:
-        """The answer of whoever is asked."""
+        """The answer of the interviewer."""
         await asyncio.to_thread(self._progress.wait_until_asked, question.id)
         answer = await self._inner.ask(question)
         if self._is_piped and not answer.is_skipped and not answer.is_timeout:
@@ -419,7 +419,7 @@ class _Nobody:
 
 
 def recorded_by(directory: Path, pipeline: Pipeline, settings: Settings) -> tuple[Command, ...]:
-    """What a directory would choose by itself, with what the options of the command line leave to it."""
+    """The commands that a directory would choose by itself, given the options of the command line."""
     return choices_of(
         directory,
         pipeline.graph,

@@ -1,4 +1,4 @@
-"""Where the run is that a command names: in a directory here, or on a server."""
+"""Locations of the run that a command names: a directory here, or a server."""
 
 from __future__ import annotations
 

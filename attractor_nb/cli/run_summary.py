@@ -1,4 +1,4 @@
-"""What a run came to, for people in a few lines and for programs as JSON."""
+"""The summary of a run: a few lines for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _stage_plain(node_id: str, result: RunResult, tally: Tally, branch: str, vis
 
 
 def _attempt_plain(entry: AttemptSpending) -> dict[str, Any]:
-    """What one attempt consumed."""
+    """The usage of one attempt."""
     plain: dict[str, Any] = {"visit": entry.visit, "attempt": entry.attempt, "status": entry.status}
     if entry.branch:
         plain["branch"] = entry.branch
@@ -131,7 +131,7 @@ def _attempt_plain(entry: AttemptSpending) -> dict[str, Any]:
 
 
 def resume_command(logs_root: Path, *options: str) -> str:
-    """The command that goes on with a run."""
+    """The command that resumes a run."""
     return shlex.join(["attractor-nb", "resume", shown_path(logs_root), *options])
 
 

@@ -49,14 +49,14 @@ INTERVAL_SECONDS: Final = 0.25
 
 
 class WatchedRun:
-    """What is known of it.
+    """The known state of a watched run.
 
     Attributes:
-        view: How it stands.
+        view: Its current state.
         name: The name that it was given, or that of its graph.
         gates: The questions that wait, by id.
-        said_mark: What must be said of its result, by whoever knows it without events.
-        trouble: Why what is known may be old, in words; empty when nothing is in the way.
+        said_mark: The marks of its result, from a caller that knows them without events.
+        trouble: The reason why the state may be stale, in words; empty if it is current.
     """
 
     def __init__(self, graph: Graph, *, said_mark: str = "") -> None:
@@ -83,7 +83,7 @@ class WatchedRun:
 
     @property
     def mark(self) -> str:
-        """What must be said of its result: simulated, pinned (ruling 48)."""
+        """The marks of its result: simulated, pinned (ruling 48)."""
         return self.view.marks.marks.words or self.said_mark
 
     def take(self, event: Event) -> None:
@@ -153,7 +153,7 @@ class WatchedRun:
 
     @property
     def exit_code(self) -> ExitCode:
-        """What watching it ends with; 0 as long as it goes on."""
+        """The exit code of watching it; 0 while it is running."""
         status = PAUSED if self.view.is_paused else self.view.status
         return ExitCode.of(status, is_unmeasured=self.view.is_unmeasured)
 
@@ -224,7 +224,7 @@ class _Reader:
 
 
 def _restart_of(logs_root: Path, last: Event) -> Path | None:
-    """Where the run goes on, when a restart is the last that happened there, even if it was moved."""
+    """The directory where the run continues if its last event is a restart, even if it was moved."""
     if not isinstance(last, PipelineRestarted):
         return None
     manifest, _ = read_manifest(logs_root)
@@ -387,7 +387,7 @@ def _row(run: WatchedRun, name: str, now: float) -> list[str]:
 
 
 def _words(run: WatchedRun, name: str, state: NodeState) -> str:
-    """Why it failed, or what it is called and how far it is; how often it was tried."""
+    """The error or the label and the progress of a node, and the number of attempts."""
     node = run.graph.nodes.get(name)
     label = node.label if node and normalize_label(node.label) != normalize_label(name) else ""
     progress = state.progress if state.status.is_active else ""

@@ -102,7 +102,7 @@ def watch_server(address: ServerAddress, *, is_once: bool, is_json: bool) -> Exi
 
 
 def _graph_of(logs_root: Path) -> Graph:
-    """What runs in a directory; nothing where its source cannot be read: then the events say it."""
+    """The graph of a directory; empty if its source cannot be read: then the events describe it."""
     from attractor_nb.pipeline.load_pipeline import load_pipeline  # noqa: PLC0415 - as above
 
     try:
@@ -124,7 +124,7 @@ def _no_graph() -> Graph:
 
 
 def _gathered(events: Iterable[Event]) -> Batches:
-    """What arrives, and at least an empty word now and then: the seconds of a view move."""
+    """Events in batches as they arrive, and an empty batch at intervals: the seconds of a view move."""
     arrived: SimpleQueue[Event | BaseException | None] = SimpleQueue()
 
     def read() -> None:
@@ -261,7 +261,7 @@ def run_on_server(graph: Graph, status: Mapping[str, Any], questions: Mapping[st
 
 
 def external_answers(questions: Mapping[str, Any], url: str) -> dict[str, str]:
-    """How questions are answered that the server itself cannot take an answer to, by id.
+    """The instructions for questions that the server itself cannot take an answer to, by id.
 
     Args:
         questions: The answer to ``GET /pipelines/{id}/questions``.

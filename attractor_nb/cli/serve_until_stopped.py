@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _from_elsewhere(host: str, url: str) -> list[str]:
-    """How other machines reach a server that listens everywhere."""
+    """The ways to reach a server that listens everywhere from other machines."""
     if host not in {"0.0.0.0", "::"}:  # noqa: S104 - nothing is bound here
         return []
     parts = urlsplit(url)

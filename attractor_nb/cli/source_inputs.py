@@ -1,4 +1,4 @@
-"""What comes from outside: sources from files and stdin, values from ``--param``."""
+"""Inputs from outside: sources from files and stdin, values from ``--param``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `allowed_tools` says: built-in tools, own functions, tools of MCP servers (spec 9.7). Pure."""
+"""The `allowed_tools` attribute: built-in tools, own functions, tools of MCP servers (spec 9.7). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a branch of a fan-out ended (spec 4.8; ruling 22), and how its place in a run is written.
+"""Results and paths of the branches of a fan-out (spec 4.8; ruling 22).
 
 A branch has an id of its own among its fan-out's (its first node, as a rule) and a path in the run:
 ``fan/a``, and ``fan/a/inner/x`` for a fan-out within it. The parts of a path are percent-quoted.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class BranchResult(msgspec.Struct, frozen=True):
-    """How a branch ended."""
+    """The result of a branch."""
 
     id: str  #: The branch, among those of its fan-out.
     #: The outcome of its last stage; FAIL when a failure had no way on; SKIPPED when it was cancelled.
@@ -65,7 +65,7 @@ class BranchResult(msgspec.Struct, frozen=True):
 
 
 class ItemResult(BranchResult, frozen=True, kw_only=True):
-    """How the run of an item ended, of a stage that is run for each item of a list."""
+    """The result of one item of a stage that runs once for each item of a list."""
 
     index: int  #: The item's place in the list, from 0.
     run_id: str = ""  #: The run's id; empty when it never began.

@@ -1,4 +1,4 @@
-"""What neither a restart nor a rewind undoes of where a run stands, as the record of one has it (rulings 18, 21)."""
+"""The totals of a run that survive restarts and rewinds, as records keep them (rulings 18, 21)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attractor_nb.model.result_marks import ResultMarks
 
 
 class SurvivingTotals(Record, frozen=True):
-    """What bounds a whole run goes on, and no number of a visit is used twice."""
+    """The totals that keep bounds effective for the whole run and visit numbers unique."""
 
     restarts: Count = always(0)  #: How many ``loop_restart`` edges were taken.
     elapsed_seconds: float = always(0.0)  #: Running time.

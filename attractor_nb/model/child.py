@@ -49,7 +49,7 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
 
     @property
     def own_usage(self) -> Usage | None:
-        """What it has consumed for this attempt of its stage; None for nothing."""
+        """The usage of the child run in this attempt of its stage, or None."""
         return spent(self.usage.beyond(self.counted))
 
     @property
@@ -95,7 +95,7 @@ class ListItem(msgspec.Struct, frozen=True):
 
 
 class ChildProblem(msgspec.Struct, frozen=True):
-    """Why a child pipeline cannot run."""
+    """The reason why a child pipeline cannot run."""
 
     node_id: str  #: The node that names it.
     attribute: str  #: The attribute that names it, or empty when none does.
@@ -114,7 +114,7 @@ class Child(Protocol):
         ...
 
     def snapshot(self) -> ChildSnapshot:
-        """How it stands now."""
+        """The current state of the child run."""
         ...
 
     async def changed(self, timeout_seconds: float | None) -> float:
@@ -156,7 +156,7 @@ class Child(Protocol):
 
 
 class Children(Protocol):
-    """Where stages get their child runs (spec 4.11, 9.4)."""
+    """The source of a stage's child runs (spec 4.11, 9.4)."""
 
     async def start(self, node: Node, inputs: Mapping[str, Any], item: ListItem | None = None) -> Child:
         """Start the child run of a node, or take up the one of an attempt that was cut off.

@@ -1,4 +1,4 @@
-"""What lint has to say (spec 7.1)."""
+"""Findings of lint, with their severity and their fixes (spec 7.1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attractor_nb.source import Span, render_excerpt
 
 
 class Severity(StrEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     ERROR = "error"
     """The pipeline will not run."""

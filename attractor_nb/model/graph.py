@@ -25,7 +25,7 @@ from attractor_nb.source import SourceText, Span
 
 
 class _Placed(Attributed, msgspec.Struct, frozen=True, eq=False, gc=False):
-    """What stands somewhere in a source. Where it stands counts neither in comparisons nor in its ``repr``."""
+    """An element of a source. Its position counts neither in comparisons nor in its ``repr``."""
 
     def _meaning(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__struct_fields__ if name not in {"span", "attr_spans"}}
@@ -100,12 +100,12 @@ class Node(_Placed, frozen=True):
 
     @property
     def retry_target(self) -> str:
-        """Where to go after failure, or empty."""
+        """The target after a failure, or empty."""
         return self.get("retry_target", str, "")
 
     @property
     def fallback_retry_target(self) -> str:
-        """Where to go when ``retry_target`` is missing, or empty."""
+        """The target when ``retry_target`` is missing, or empty."""
         return self.get("fallback_retry_target", str, "")
 
     @property
@@ -266,7 +266,7 @@ class Graph(Attributed):
 
     @property
     def goal(self) -> str:
-        """What the pipeline is for, or empty."""
+        """The goal of the pipeline, or empty."""
         return self.get("goal", str, "")
 
     @property
@@ -307,7 +307,7 @@ class Graph(Attributed):
 
     @cached_property
     def handler_types(self) -> Mapping[str, str]:
-        """What executes each node: as ``item_types``, and ``for_each`` for one that is run for each item of a list."""
+        """The handler type of each node: as ``item_types``, but ``for_each`` for one that runs for each list item."""
         types, nodes = self.item_types, self.nodes
         repeated = [name for name, node in nodes.items() if FOR_EACH in node.attrs]
         own = {name: FOR_EACH_TYPE for name in repeated if is_repeated(nodes[name].attrs, types[name])}
@@ -413,7 +413,7 @@ GRAPH_FILE_ATTRIBUTES: Final = ("model_stylesheet",)
 
 
 class TextFileProblem(msgspec.Struct, frozen=True):
-    """Why the file that a text names cannot be had."""
+    """The reason why a text file that an attribute names cannot be used."""
 
     node_id: str  #: The node; empty where the graph names the file.
     attribute: str  #: The attribute that names the file.
@@ -423,7 +423,7 @@ class TextFileProblem(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """What names the file, in words: ``prompt of "plan"``."""
+        """The attribute that names the file, in words: ``prompt of "plan"``."""
         return place_of(self.node_id, self.attribute)
 
 
@@ -473,7 +473,7 @@ def named_file(text: str) -> str | None:
 
 
 def literal(text: str) -> str:
-    """How a text is written so that it names no file.
+    """Escape a text so that it names no file.
 
     >>> literal("@ada"), literal("Ada")
     ('@@ada', 'Ada')

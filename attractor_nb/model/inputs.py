@@ -1,4 +1,4 @@
-"""What a pipeline is given: `inputs="ticket, product, tone=plain"` on the graph (ruling 34).
+"""The declared inputs of a pipeline: `inputs="ticket, product, tone=plain"` on the graph (ruling 34).
 
 A comma-separated list of names; one with a default may be left out by whoever runs the pipeline. A default
 is a text, in quotation marks where it has a comma. `inputs_schema` names a registered model whose fields are
@@ -218,7 +218,7 @@ def inputs_of(graph: Graph, of_schema: Callable[[str], Sequence[Input] | None]) 
 
 
 def input_problems(declared: Sequence[Input], given: Iterable[str], *, is_whole: bool = True) -> list[str]:
-    """What is wrong with the names of the values that a pipeline is given; empty when it can run with them.
+    """The problems with the names of the values given to a pipeline; empty if it can run with them.
 
     Args:
         declared: Its inputs; of none, any name will do.

@@ -1,4 +1,4 @@
-"""What a run is told while it goes on, by a supervising stage or by a person: bounds, and what the caller hears."""
+"""Instructions to a live run from a supervising stage or a person: bounds and receipts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Instruction(Record, frozen=True):
 
 
 class InstructionReceipt(Record, frozen=True):
-    """How an instruction reaches a model; its text says it in words."""
+    """The delivery of an instruction to a model; its text describes it in words."""
 
     text: str  #: The instruction as it was recorded: without secrets.
     node: str = ""  #: The node that it is for; empty for any.

@@ -27,7 +27,7 @@ _OTHERS: Final = {"call": "a call", "api": "a call"}
 
 
 class QuestionType(StrEnum):
-    """Which answers are valid. The names of 11.8 are aliases, but for MULTI_SELECT (ruling 24)."""
+    """The type of a question: its valid answers. The names of 11.8 are aliases, except MULTI_SELECT (ruling 24)."""
 
     YES_NO = "yes_no"
     MULTIPLE_CHOICE = "multiple_choice"
@@ -60,7 +60,7 @@ class Option(Record, frozen=True, array_like=True):
 
 
 class Answer(Record, frozen=True):
-    """What came back (spec 6.3).
+    """The answer to a question (spec 6.3).
 
     Attributes:
         value: An option's key, or an AnswerValue; for free text the text. The text "timeout" is a text.
@@ -115,7 +115,7 @@ def name_and_way(answered_by: str) -> tuple[str, str]:
 
 
 def who_answered(answered_by: str) -> str:
-    """Who answered, for a sentence: everybody who looks at a run reads the same.
+    """The person or mechanism that answered, for a sentence: all displays of a run show the same words.
 
     >>> [who_answered(each) for each in ("ada (page)", "widget", "call", "Grace")]
     ['ada, on the page', 'a person', 'a call', 'Grace']
@@ -179,7 +179,7 @@ class Question(Struct, frozen=True):
 
 
 class FieldKind(StrEnum):
-    """What a field takes."""
+    """The type of a form field's value."""
 
     TEXT = "text"
     WHOLE = "whole"

@@ -210,7 +210,7 @@ def _texts(graph: Graph) -> Iterator[str]:
 
 
 def _shown_ids(graph: Graph) -> dict[str, str]:
-    """What stands for ids that hold a secret: names that are ids themselves."""
+    """The replacements of ids that hold a secret: names that are ids themselves."""
     ids = dict.fromkeys([*graph.nodes, *(end for edge in graph.edges for end in (edge.source, edge.target))])
     hidden = [node_id for node_id in ids if holds_secret(node_id)]
     return {node_id: f"redacted_{number}" for number, node_id in enumerate(hidden, 1)}
@@ -221,9 +221,9 @@ def _clean(attrs: Mapping[str, AttrValue]) -> Mapping[str, AttrValue]:
     return clean
 
 
-# Which values a context keeps: JSON values, copied so that nobody else can change them (spec 5.1; ruling 31).
+# Values of a context: JSON values, copied so that nobody else can change them (spec 5.1; ruling 31).
 #
-# It knows no context and no run. What cannot be kept is refused with its key, the reason and a remedy.
+# A value that cannot be kept is refused with its key, the reason and a remedy.
 
 MAX_DEPTH = 64
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**64 - 1

@@ -1,4 +1,4 @@
-"""How one row of a map stands at its end: a small value, so that thousands of them fit in memory."""
+"""The final result of one row of a map: a small value, so that thousands of them fit in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROW_STATUSES: Final[tuple[RowStatus, ...]] = ("success", "fail", "interrupted", 
 
 
 class RowResult(Record, frozen=True):
-    """How one row of a map ended."""
+    """The result of one row of a map."""
 
     row: Count  #: Its number, from 0, in the order of the inputs.
     status: RowStatus  #: ``success``, ``fail``, ``interrupted`` (a resume goes on with it) or ``not_started``.

@@ -65,7 +65,7 @@ def moment_seconds(text: str | None) -> float | None:
 
 
 def seconds_between(start: str | None, end: str | None) -> float | None:
-    """How long it is between two recorded moments, never less than nothing; None when unknown.
+    """The seconds between two recorded moments, never negative. None if unknown.
 
     >>> seconds_between("2026-02-01T14:30:25.000Z", "2026-02-01T14:32:59.250Z")
     154.25
@@ -112,7 +112,7 @@ class Agent(BaseModel):
 
 
 class Summary(BaseModel):
-    """How many agents there are, and in which state."""
+    """The number of agents, in all and by state."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -152,7 +152,7 @@ class Session(BaseModel):
 
     @model_validator(mode="after")
     def _check_whole(self) -> Self:
-        """What is counted or derived agrees with the agents."""
+        """Check that counts and derived values agree with the agents."""
         status_by_agent = {agent.id: agent.status for agent in self.agents}
         # Ids name log files, and some file systems know no case.
         _refuse_twins("agent", [agent.id.casefold() for agent in self.agents])
@@ -197,7 +197,7 @@ def summary_of(statuses: Sequence[str]) -> Summary:
 
 
 def wave_status(statuses: Sequence[str]) -> WaveStatus:
-    """How a wave stands, from its agents: pending until one starts, complete when all have ended.
+    """The status of a wave, from its agents: pending until one starts, complete when all have ended.
 
     >>> wave_status(["queued", "queued"]), wave_status(["complete", "queued"]), wave_status(["failed"])
     ('pending', 'running', 'complete')

@@ -1,4 +1,4 @@
-"""How runs and nodes stand: each state once, with its word, its sign and what its row of a table says.
+"""The states of runs and nodes, each defined once: its word, its sign and the style of its table row.
 
 How an attempt ended is ``model.outcome.StageStatus``; what is recorded of a run uses ``RecordedStatus``.
 """
@@ -48,7 +48,7 @@ def shown_status(status: str) -> str:
 
 
 class RunStatus(StrEnum):
-    """How a run as a whole looks."""
+    """The displayed status of a whole run."""
 
     letter: str  #: Its sign in texts.
     is_over: bool  #: It came to its own end: a resume has nothing to go on with, unless it failed.
@@ -73,7 +73,7 @@ class RunStatus(StrEnum):
 
     @classmethod
     def of(cls, status: str) -> RunStatus:
-        """How a run looks whose status, recorded or of a result, is that.
+        """The displayed status for a recorded status or that of a result.
 
         >>> [str(RunStatus.of(status)) for status in ("completed", "resumed", "paused", "abandoned")]
         ['success', 'running', 'interrupted', 'interrupted']
@@ -82,7 +82,7 @@ class RunStatus(StrEnum):
 
 
 class NodeStatus(StrEnum):
-    """How a node looks."""
+    """The displayed status of a node."""
 
     letter: str  #: Its sign in texts.
     row: str  #: How the row of a table about it looks: ``ok``, ``error``, ``warn``, or empty.
@@ -110,7 +110,7 @@ class NodeStatus(StrEnum):
 
     @classmethod
     def of(cls, status: str) -> NodeStatus:
-        """How a node looks with that state, or whose latest attempt ended so; any other word looks like none.
+        """The displayed status for a node's state or the outcome of its latest attempt; PENDING for any other word.
 
         >>> str(NodeStatus.of("retry")), str(NodeStatus.of("cached")), str(NodeStatus.of(""))
         ('fail', 'cached', 'pending')
@@ -119,7 +119,7 @@ class NodeStatus(StrEnum):
 
 
 def row_look(status: str) -> str:
-    """How the row of a table about a stage of that state looks: ``ok``, ``error``, ``warn``, or empty."""
+    """The style of the table row about a stage in that state: ``ok``, ``error``, ``warn``, or empty."""
     return "warn" if status == "cut off" else NodeStatus.of(status).row
 
 

@@ -1,4 +1,4 @@
-"""Where a run stands still, and why."""
+"""The stop of a run: its place and its reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Stop(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """Where and why, in one line without the branch."""
+        """Place and reason in one line, without the branch."""
         if self.moment == "after":
             status = self.outcome.status.value if self.outcome else "unknown"
             reason = f" ({self.outcome.failure_reason})" if self.outcome and self.outcome.failure_reason else ""

@@ -28,10 +28,10 @@ def shown(text: str) -> str:
     return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
-# Halves of characters (surrogates) in a text: joined where both are there, replaced where one is alone.
+# Halves of characters (surrogates) in a text: joined if both are there, replaced if one is alone.
 #
 # A stream that escapes its text may cut a character beyond the basic plane in two, a half in each piece. Half a
-# character can be written nowhere, so an answer with one would be lost after it was paid.
+# character cannot be encoded, so an answer with one would be lost after it was paid.
 
 
 def whole(text: str) -> str:
@@ -94,7 +94,7 @@ def last_lines(text: str, limit: int) -> str:
 
 
 def fair_shares(room: int, needs: Sequence[int]) -> list[int]:
-    """How much each of several texts gets of a room: what it needs, or as much as the others that need more.
+    """The share of a room that each of several texts gets: its need, or as much as the others that need more.
 
     >>> fair_shares(100, [10, 500, 60]), fair_shares(100, [20, 30]), fair_shares(0, [5])
     ([10, 45, 45], [20, 30], [0])
@@ -108,7 +108,7 @@ def fair_shares(room: int, needs: Sequence[int]) -> list[int]:
     return shares
 
 
-# Which known name a slip most likely meant.
+# The known name that a misspelt one most likely meant.
 
 MAX_SLIPS = 2
 """Edit distance up to which a name counts as a slip of another (rulings 4, 5)."""

@@ -1,4 +1,4 @@
-"""What stands in the text of an ``%%attractor`` cell, finished or not (pure).
+"""Nodes and attributes in the text of an ``%%attractor`` cell, finished or not (pure).
 
 A text that somebody is writing does not parse, so it is scanned: for the nodes that it mentions, and for the
 attributes that stand with them and with the graph.
@@ -60,7 +60,7 @@ def no_schema(name: str) -> str:  # noqa: ARG001 - the shape of registered schem
 
 @dataclass(slots=True)
 class CellOutline:
-    """What a text mentions."""
+    """The nodes, attributes and labels that a text mentions."""
 
     graph: dict[str, str] = field(default_factory=dict[str, str])  #: Attributes of the graph.
     #: Attributes of each node, in order of first mention.
@@ -105,7 +105,7 @@ class CellOutline:
         return found | ENGINE_KEYS
 
     def variables_in(self, node_id: str) -> dict[str, str]:
-        """What variables in the texts of a node may name, each with who gives it."""
+        """The variables that texts of a node may name, each with its source."""
         attrs = self.nodes.get(node_id, {})
         items = dict.fromkeys(self._item_keys(attrs), "of the list") if FOR_EACH in attrs else {}
         return {GOAL: "of the graph", **items, **self.keys}
@@ -144,7 +144,7 @@ def _outputs(attrs: dict[str, str]) -> list[str]:
 
 
 def outline_of(before: str, after: str, registered: Callable[[str], str] = no_schema) -> CellOutline:
-    """What a text mentions, without what is being written at the cursor.
+    """The outline of a text, without the word being written at the cursor.
 
     A string that is not closed yet would swallow what comes behind it: then the cursor's line is left out.
     """

@@ -133,7 +133,7 @@ def can_be_fixed(pipeline: Pipeline) -> bool:
 
 # The form of a pipeline's inputs in a cell: a field for each, and a button that starts the run.
 #
-# The output of the cell is the form in words; the fields stand in for it, and what they start is kept below.
+# The output of the cell is the form in words; the fields replace it, and the started runs are kept below.
 
 
 class RunFormView(anywidget.AnyWidget):

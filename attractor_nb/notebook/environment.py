@@ -1,4 +1,4 @@
-"""What surrounds a cell: which kernel, whether somebody can look and click, the user's own names.
+"""The environment of a cell: its kernel, whether somebody can look and click, the user's own names.
 
 Facts are probed once per question and are plain values, so that every decision upon them is a table
 that tests can read. The module knows nothing of runs and widgets.
@@ -98,7 +98,7 @@ class Names:
         self._displayed: object = None
 
     def name_of(self, thing: object, *, of_run: bool = False) -> str:
-        """What the user calls a thing; empty when it has no name.
+        """The user's name for a thing; empty if it has none.
 
         Args:
             thing: A run, or its result.

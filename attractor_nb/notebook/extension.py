@@ -1,4 +1,4 @@
-"""What ``%load_ext attractor_nb`` puts into a shell, and how it is taken out again."""
+"""The IPython extension: loads ``%load_ext attractor_nb`` into a shell, and unloads it."""
 
 # IPython's formatter registry and its matchers have no types.
 # IPython's magic decorators have no types.
@@ -139,7 +139,7 @@ def stop_runs_with_their_cell(shell: InteractiveShell) -> Callable[[], None]:
 
 
 def _live_jobs() -> frozenset[HostedTask]:
-    """What runs now; nothing, as long as nobody has imported what runs it."""
+    """The live jobs; none as long as the module that hosts them is not imported."""
     hosts: Any = sys.modules.get(_HOSTS)
     return hosts.live_jobs() if hosts else frozenset()
 
@@ -198,9 +198,8 @@ def _listed_models(provider: str) -> Sequence[str]:
 
 # ``%%attractor`` and its line twins.
 #
-# The body of the cell is DOT, taken as it stands: ``$goal`` and braces are pipeline syntax, so nothing
-# is interpolated. Its lines are counted from the magic's line as line 1, so that a message's ``7:24`` is
-# where the editor's cursor is.
+# The body of the cell is DOT as written: ``$goal`` and braces are pipeline syntax, so nothing is interpolated. Its
+# lines are counted from the magic's line as line 1, so that a message's ``7:24`` is the editor's cursor position.
 
 CELL_NAME: Final = "<cell>"
 BODY_LINE: Final = 2

@@ -1,4 +1,4 @@
-"""What can stand in the value of an attribute, up to the word that is being written (pure)."""
+"""Completions of an attribute's value, up to the word that is being written (pure)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def fitting(fragment: str, words: Iterable[FittingValue]) -> Suggestions:
 
 
 def fitting_value(value: Value) -> Suggestions:
-    """What can stand where a value is being written."""
+    """The completions for a value that is being written."""
     if value.name in NAMING_ATTRIBUTES and "$" in value.written:
         return _variables(value)
     if value.name in CONDITIONS:

@@ -37,7 +37,7 @@ class HistoryRequests:
         self.resumed: dict[str, Run] = {}
 
     def rows(self) -> list[dict[str, Any]]:
-        """What is shown of each run; one that was resumed here is followed until the list has its end."""
+        """The displayed values of each run; one that was resumed here is followed until the list ends."""
         rows = [run_plain(index, row, shown_place(row.logs_root)) for index, row in enumerate(self.table)]
         return [{**row, "is_live": True} if row["key"] in self.resumed else row for row in rows]
 

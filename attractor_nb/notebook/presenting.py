@@ -1,6 +1,6 @@
-"""How runs and pipelines appear in a shell: live where somebody can click, as what lasts elsewhere.
+"""The display of runs and pipelines in a shell: live where somebody can click, static elsewhere.
 
-The pipeline package knows no notebook; it calls who registered. Here is who registers. Widgets are
+The pipeline package knows no notebook: it calls the presenter that this module registers. Widgets are
 imported when the first run is shown live, not before.
 
 A button's click reaches Python through the kernel. A cell that holds the kernel while it waits for
@@ -49,7 +49,7 @@ SUBSHELLS = (7, 0)
 
 
 class PendingGate(Protocol):
-    """What is asked of a gate here."""
+    """The part of a waiting gate that is needed here."""
 
     @property
     def stage(self) -> str:
@@ -58,7 +58,7 @@ class PendingGate(Protocol):
 
     @property
     def deadline(self) -> float | None:
-        """When its wait ends by itself, or None."""
+        """The time when its wait times out, or None."""
         ...
 
 

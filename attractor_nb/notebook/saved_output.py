@@ -1,4 +1,4 @@
-"""What lasts of a pipeline, run or result: what a saved notebook shows, and what a view may stand in for."""
+"""Static pictures of a pipeline, run or result: a saved notebook shows them, and a live view may replace them."""
 
 from __future__ import annotations
 

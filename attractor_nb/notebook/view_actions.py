@@ -95,7 +95,7 @@ class ActingView(anywidget.AnyWidget):
 
 
 class ShownRun(Protocol):
-    """What the live view needs of a run; the public ``Run`` has it all."""
+    """The part of a run that the live view needs; the public ``Run`` implements it."""
 
     @property
     def graph(self) -> Graph:
@@ -109,7 +109,7 @@ class ShownRun(Protocol):
 
     @property
     def view(self) -> RunView:
-        """What is known of it so far."""
+        """The current view of the run."""
         ...
 
     @property
@@ -128,7 +128,7 @@ class ShownRun(Protocol):
         ...
 
     def __getitem__(self, node_id: str, /) -> Any:
-        """What a stage has said."""
+        """The result of a stage."""
         ...
 
     def on_event(self, observer: Callable[[Event], None], /) -> Callable[[], None]:
@@ -153,7 +153,7 @@ class ShownRun(Protocol):
 
 
 class Output(Protocol):
-    """Where something is kept; a display handle is one."""
+    """An output that can be updated, such as a display handle."""
 
     def update(self, bundle: dict[str, str], /, *, raw: bool) -> None:
         """Keep this instead."""
@@ -188,10 +188,10 @@ class OpenViews(Protocol):
         ...
 
 
-# What is past as widgets: a replay with a slider, a timeline that may still grow, two runs compared.
+# History as widgets: a replay with a slider, a timeline that may still grow, two runs compared.
 #
-# As of ``history_view`` the output of the cell is static, and the widget stands in for it. Everything that is
-# seen is in its values: all moments of a replay can be scrubbed through when the kernel is gone, too.
+# As in ``history_view`` the output of the cell is static, and the widget replaces it. All content is in its values:
+# every moment of a replay remains available without the kernel.
 
 LOGGER = own_logger(__name__)
 INTERVAL_SECONDS: Final = 1.0
@@ -258,7 +258,7 @@ class TimelineView(PastView):
                 setattr(self, name, value)
 
     def follow(self, when_done: Callable[[], None]) -> None:
-        """Follow a run that goes on, in a thread; at its end call ``when_done``."""
+        """Follow a live run in a thread; at its end call ``when_done``."""
         if sys.platform == "emscripten":  # no threads: shown as it stood
             return
         context = contextvars.copy_context()  # carries the cell's identity; see ``painting``

@@ -51,7 +51,7 @@ else:
     text_files = later("attractor_nb.model.graph")
 
 
-# What a pipeline tells and shows without being run: findings, estimates, needs, pictures.
+# The static parts of a pipeline, which run nothing: findings, estimates, needs, pictures.
 
 
 class Previewing(Definition):
@@ -62,7 +62,7 @@ class Previewing(Definition):
         return lint_report.LintReport(self.diagnostics, self.source)
 
     def models(self, backend: BackendSpec = None) -> ModelReport:
-        """Which model answers each node's prompt, and which rule of stylesheet or graph says so (spec 8.5).
+        """The model that answers each node's prompt, and the rule of stylesheet or graph that decides it (spec 8.5).
 
         Args:
             backend: The backend whose own model holds for nodes that nobody names one for; this pipeline's
@@ -79,7 +79,7 @@ class Previewing(Definition):
         assumptions: Assumptions | None = None,
         **options: Unpack[BoundKeywords],
     ) -> Estimate:
-        """What a run will consume, as expected and at worst, in tokens and USD; nothing is run or asked.
+        """Estimate the usage of a run, expected and worst, in tokens and USD. Nothing is run or asked.
 
         Args:
             params: Inputs of the run: conditions on the likely path see them, and prompts have their text.
@@ -106,7 +106,7 @@ class Previewing(Definition):
     def doctor(
         self, backend: BackendSpec = None, *, runs_dir: str | Path | None = None, online: bool = False
     ) -> Preflight:
-        """What a run would need, and whether it is there: models, keys, programs, disk. Nothing is run.
+        """Check that everything a run needs is there: models, keys, programs, disk. Nothing is run.
 
         Args:
             backend: What would answer prompts; this pipeline's by default.
@@ -124,7 +124,7 @@ class Previewing(Definition):
         )
 
     def hindsight(self, runs: object) -> Hindsight:
-        """Which past runs would go elsewhere on this graph; no model is called and nothing is run.
+        """Find past runs that would take another path on this graph. No model is called and nothing is run.
 
         Args:
             runs: Runs, results or directories: one, or several, such as ``runs()`` gives.
@@ -206,7 +206,7 @@ class Pipeline(Starting, ResumingDirectory, OverRows, ResumingMap, Trying, Filli
 
     @property
     def run_kind(self) -> type[Run]:
-        """What its runs are handed out as."""
+        """The class of its runs."""
         return run.Run
 
     def node(self, node_id: str) -> PipelineNode:

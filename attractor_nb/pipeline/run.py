@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from attractor_nb.studio.timeline.run_timeline import RunTimeline
 
 
-# What can be asked of a run's past: each a thin call, the work is elsewhere.
+# The past of a run: thin calls; the work is elsewhere.
 #
-# Everything here reads the run directory and needs no engine, so it works for a live run,
-# for one that has ended, and for one that was loaded.
+# They read the run directory and need no engine, so they work for a live run, for one that has ended, and for one
+# that was loaded.
 
 
 class RunPast(Execution):
@@ -94,7 +94,7 @@ class RunPast(Execution):
         return Debugger(self, self._debugging, self._work)
 
     def timeline(self, by: str = "node") -> RunTimeline:
-        """What each node did when, with retries, waits for people and calls; ``by`` is node or branch.
+        """The activity of each node over time, with retries, waits for people and calls; ``by`` is node or branch.
 
         Args:
             by: A line for each ``node``, or each ``branch``.

@@ -1,7 +1,7 @@
-"""What the buttons of an inspector ask for, as plain messages: fork a run, rewind it, pin an answer, tell a stage.
+"""Requests of an inspector's buttons as plain messages: fork a run, rewind it, pin an answer, tell a stage.
 
-Each is one call of ``Run`` or of its debugger, and the message shows that call: nothing can be clicked that
-cannot be called. An error of ours is part of the answer, in words.
+Each is one call of ``Run`` or of its debugger, and the message shows that call: every click has a call in
+Python. A known error is part of the answer, in words.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class InspectorActions:
     # -- what can be done ----------------------------------------------------------------------------
 
     def actions(self, node: str, visit: int | None, branch: str = "") -> dict[str, Any]:
-        """What can be done with a stage.
+        """The possible actions on a stage.
 
         Args:
             node: The node; ``node>inner`` is a stage of the node's child run.

@@ -1,7 +1,7 @@
-"""What can be changed of a run while it is debugged: values, outcomes, prompts, and what stands for a node's execution.
+"""Changes to a run under a debugger: values, outcomes, prompts, and replacements of a node's execution.
 
-It reads what callers give; the changes themselves are the engine's. Where the run stands and when it goes on, it does
-not decide.
+It reads the values of callers; the engine makes the changes. It decides neither where the run is nor when it
+continues.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.stop import Stop
 
 
-# Where a run stands, and the one stop of it that a caller means.
-#
-# It knows neither what has a run stop nor what is done while it stands.
+# The stops of a run, and the one that a caller means.
 
 
 class Stops:
@@ -39,12 +37,12 @@ class Stops:
 
     @property
     def stops(self) -> tuple[Stop, ...]:
-        """Where the run is stopped: each branch and each child run by itself, the longest first."""
+        """The stops of the run: each branch and each child run by itself, the longest first."""
         return () if self._debugging is None else self._debugging.desk.stops
 
     @property
     def stop(self) -> Stop | None:
-        """Where it is stopped, for the longest time; None while it goes on."""
+        """The longest of its stops. None while it is running."""
         return next(iter(self.stops), None)
 
     @property
@@ -221,7 +219,7 @@ class Changing(Stops):
 
     @property
     def pins(self) -> dict[str, str]:
-        """What is not executed as the graph says: of each node in words what stands for it."""
+        """The replacements of nodes' executions, in words by node."""
         overrides = Overrides() if self._debugging is None else self._debugging.overrides
         pins = {**overrides.pins, **kept_options(self._run).pins}
         pinned = {node: f"pinned to {pin.outcome.status.value}" for node, pin in pins.items()}

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.handles.handle import HandleJob
 
 
-# What a view asks of a run's debugger, as plain messages, and what it is answered.
+# Requests of a view to a run's debugger, as plain messages, and their answers.
 #
-# Each request is one call of ``Debugger``: nothing can be clicked that cannot be called. An error of ours is
-# part of the answer, in words.
+# Each request is one call of ``Debugger``: every click has a call in Python. A known error is part of the answer, in
+# words.
 
 MAX_VALUES: Final = 200
 MAX_VALUE_CHARACTERS: Final = 2000
@@ -118,7 +118,7 @@ def _prompt(graph: Graph, node: str, prompts: Mapping[str, str]) -> str | None:
 
 
 def _sent(graph: Graph, prompt: str, values: Mapping[str, Any]) -> str | None:
-    """What the stage would ask for with the values as they are; None where that is the prompt itself."""
+    """The prompt with the current values filled in. None if that is the prompt itself."""
     known = {**graph.mirrored(), **values}
     text = rendered(prompt, lookup_in(graph.goal, known.get))
     return None if text == prompt else text
@@ -464,7 +464,7 @@ class Debugger(Changing, Rerunning):
     # -- looking -------------------------------------------------------------------------------------
 
     def to_plain(self) -> dict[str, Any]:
-        """How it stands, as JSON values, for a view."""
+        """The state of the debugger as JSON values, for a view."""
         live = self._debugging
         return {
             "breakpoints": list(self.breakpoints),

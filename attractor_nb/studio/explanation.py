@@ -25,7 +25,7 @@ MAX_LINES: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a stage was reached and left as it was."""
+    """The reasons for the route into a stage and out of it."""
 
     stage: StageInspection  #: What is known of the visit: ``why_here`` and ``why_next`` are the reasons.
 
@@ -122,7 +122,7 @@ class PathExplanation:
 
 @dataclass(frozen=True, slots=True)
 class LoopExplanation:
-    """Why a node was visited as often as it was; ``statement`` is the shortest form."""
+    """The reasons for the number of a node's visits; ``statement`` is the shortest form."""
 
     found: LoopReport  #: The node, its rounds, its retries, the ending and the statement.
     mark: str = ""  #: What must be said of the run's result, or empty (ruling 48).
@@ -167,7 +167,7 @@ class LoopExplanation:
 
 
 def explain(run: Execution, node: str | None = None, visit: int | None = None) -> Explanation | PathExplanation:
-    """Why one stage was reached and left as it was; without a node the whole path, a line for each stage."""
+    """Explain the route into a stage and out of it; without a node the whole path, a line for each stage."""
     past = read_history(run)
     if node is not None:
         return Explanation(inspect_stage(run, node, visit))
@@ -190,7 +190,7 @@ def explain(run: Execution, node: str | None = None, visit: int | None = None) -
 
 
 def explain_loop(run: Execution, node: str, branch: str = "") -> LoopExplanation:
-    """Why a node was visited again: what led back to it each time, and what decided.
+    """Explain the repeated visits of a node: the edge back to it each time, and the decision.
 
     Args:
         branch: Path of a branch, to look at its visits there.

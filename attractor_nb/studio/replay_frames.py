@@ -104,7 +104,7 @@ def replay_of(graph: Graph, events: Sequence[Event]) -> dict[str, Any]:
 
 
 def view_at(events: Sequence[Event], count: int) -> RunView:
-    """What views show of a run behind so many of its events (as of ``replay_of``); 0: before the first."""
+    """The view of a run after its first ``count`` events (as of ``replay_of``); 0: before the first."""
     view = RunView()
     for event in _counted(events[:count]):
         take_event(view, event)
@@ -112,7 +112,7 @@ def view_at(events: Sequence[Event], count: int) -> RunView:
 
 
 def context_at(graph: Graph, events: Sequence[Event], count: int) -> dict[str, Any]:
-    """The run's context behind so many of its events: recorded values, large ones as references."""
+    """The run's context after its first ``count`` events: recorded values, large ones as references."""
     values = graph.mirrored()
     for event in _counted(events[:count]):
         values = _after(graph, event, values)
@@ -168,7 +168,7 @@ def _after(graph: Graph, event: Event, values: dict[str, Any]) -> dict[str, Any]
 
 
 def _context_facts(event: Event, was: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """What a frame says of the context; of a branch what it set in its own."""
+    """The context of a frame; for a branch only its own values."""
     if isinstance(event, ParallelBranchStarted):
         return {"begins": True}
     if isinstance(event, StageEnd):
@@ -182,7 +182,7 @@ def _context_facts(event: Event, was: Mapping[str, Any], now: Mapping[str, Any])
 
 
 def _facts(event: Event) -> dict[str, Any]:
-    """Which visit an event is about, in which branch, and how what it ends has ended."""
+    """The visit and branch of an event, and the outcome if it ends a stage."""
     facts: dict[str, Any] = {"branch": event.branch} if event.branch else {}
     if isinstance(event, StageStarted | StageEnd):
         facts["visit"] = event.visit
@@ -207,10 +207,10 @@ def _cut(value: Any) -> Any:
     return text[: VALUE_CHARS - 1] + "…"
 
 
-# The replay of a run: any moment of it, in Python and as something to scrub through.
+# The replay of a run: any moment of it, in Python and with a slider.
 #
-# The events are read once, with those of the directories that it restarted from and of its child runs. What
-# a rewind set aside is told as well; of a restart that it took back only that it happened.
+# The events are read once, with those of the directories that it restarted from and of its child runs. Stages that
+# a rewind set aside are included; of a restart that it took back only the fact.
 
 MAX_CHILD_DEPTH: Final = 8
 
@@ -280,7 +280,7 @@ class Replay:
         return replay_of(self.graph, self.events)
 
     def values(self) -> dict[str, Any]:
-        """What ``showReplay`` is given, without secrets: the first picture, marks, name and frames."""
+        """The values for ``showReplay``, without secrets: the first picture, marks, name and frames."""
         return {
             "svg": render_svg(self.graph),
             "marks": {status.value: path for status, path in MARK_PATHS.items()},
@@ -317,7 +317,7 @@ def replay_run(run: Execution) -> Replay:
 
 
 def _with_children(logs_root: Path, recorded: Iterable[Event], depth: int = 0) -> Iterator[Event]:
-    """What a directory has recorded; events of a child run stand where they happened, by their times."""
+    """The recorded events of a directory; those of a child run are merged by time."""
     waiting: dict[str, list[Event]] = {}
     for event in recorded:
         for child_id, events in waiting.items():

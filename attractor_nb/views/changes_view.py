@@ -1,4 +1,4 @@
-"""What a run has changed in its worktree: a line for each file, and the diff, for a terminal or a cell."""
+"""Changes of a run in its worktree: a line for each file, and the diff, for a terminal or a cell."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a run has changed."""
+    """The changes of a run."""
 
     branch: str  #: The run's branch.
     repository: str
@@ -47,7 +47,7 @@ class Changes:
 
     @property
     def advice(self) -> str:
-        """How a person takes the changes over, or is rid of them: nothing is merged by itself."""
+        """The commands that merge the changes or discard them: nothing is merged by itself."""
         return (
             f"git -C {self.repository} merge {self.branch}  takes them over; "
             f"git -C {self.repository} branch -D {self.branch}  removes them, once the run is deleted"

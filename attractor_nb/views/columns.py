@@ -20,7 +20,7 @@ def one_line(text: str) -> str:
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal a text takes up.
+    """The width of a text in columns of a terminal.
 
     >>> cells("plan"), cells("計画")
     (4, 4)

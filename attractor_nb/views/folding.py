@@ -67,10 +67,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-# What events of fan-outs and child runs make of what is shown of a run (spec 4.8, 4.11).
+# Events of fan-outs and child runs, folded into the view of a run (spec 4.8, 4.11).
 #
-# Branches can be at one node at the same time: the node then shows what still goes on there. What was under
-# way in a branch that was cancelled is shown as skipped.
+# Branches can be at one node at the same time: the node then shows the one that is still active. Stages under way in
+# a cancelled branch are shown as skipped.
 
 _NO_PASS: Final = EdgeState()
 _CANCELLED: Final = "skipped"
@@ -99,13 +99,13 @@ def _note_in_branch(view: RunView, path: str, node_id: str, state: NodeState) ->
 
 
 def _active_at(view: RunView, node_id: str) -> NodeState | None:
-    """What goes on at a node in any branch, the newest of it."""
+    """The newest active state of a node in any branch."""
     found = [state for name, state in view.active_by_branch.values() if name == node_id]
     return max(found, key=lambda state: state.since) if found else None
 
 
 def fold_fan_out(view: RunView, event: ParallelStarted) -> tuple[str, ...]:
-    """A fan-out begins. Passed again, or tried again, it begins with nothing; resumed it goes on."""
+    """A fan-out begins. Passed again, or tried again, it starts empty; resumed it continues."""
     key = event.branch, event.name
     before = view.fan_outs.get(key)
     changed: tuple[str, ...] = ()
@@ -169,7 +169,7 @@ def fold_branch_end(view: RunView, event: ParallelBranchCompleted) -> tuple[str,
 
 
 def _stopped_in(view: RunView, path: str) -> dict[str, NodeState]:
-    """What was under way in a branch and in those within it; it is taken out."""
+    """Remove and return the active states of a branch and of those within it."""
     own = view.active_by_branch.pop(path, None)
     found = {} if own is None else dict([own])
     if any(within == path or within.startswith(path + "/") for within, _ in view.fan_outs):
@@ -194,7 +194,7 @@ def close_fan_out(view: RunView, event: StageEnd) -> None:
 
 
 def _child_note(view: RunView, node_id: str, visit: int) -> str:
-    """How the child run of a node stands, or those of its items; empty where it has had none on this visit."""
+    """The note on the child run of a node, or on those of its items; empty if it has none on this visit."""
     if (items := view.items.get(node_id)) is not None:
         return items.note if items.visit == visit else ""
     child = view.children.get(node_id)
@@ -442,7 +442,7 @@ def _fold_rewound(view: RunView, event: PipelineRewound) -> tuple[str, ...]:
 
 
 def _fold_forked(view: RunView, event: PipelineForked) -> tuple[str, ...]:
-    """What was copied is shown as it was; what it had cost is the parent's."""
+    """Show the copied stages as they were; their cost is the parent's."""
     view.usage, view.usage_by_node, view.saved = Usage(), {}, Usage()
     for spent in (view.attempts, view.calls_by_node, view.cached):
         spent.clear()

@@ -12,14 +12,14 @@ from typing import Final
 
 from attractor_nb.views.markup import path_data
 
-# What is to be drawn, in pixels but without places: the values between a graph and a layout.
+# The scene: the elements of a drawing in pixels, without places; between a graph and a layout.
 #
-# A scene is hashable and holds all that a layout depends on, so that it is the key of the layout
-# cache. It knows nothing of Graphviz, SVG or the graph it came from.
+# A scene is hashable and holds all that a layout depends on, so it is the key of the layout cache. It knows nothing
+# of Graphviz, SVG or its graph.
 
 
 class Direction(StrEnum):
-    """Where the flow goes: top to bottom, left to right, or the other way round."""
+    """The direction of the flow: top to bottom, left to right, or the other way round."""
 
     DOWN = "TB"
     RIGHT = "LR"
@@ -89,7 +89,7 @@ class Panel:
 
     @property
     def title(self) -> str:
-        """What is written in it."""
+        """The text of its title."""
         return "" if self.is_lane else self.label
 
 
@@ -173,7 +173,7 @@ def outline(box: Box) -> list[Point]:
 
 
 def sign_places(box: Box) -> tuple[float, float, float]:
-    """Where signs stand inside an outline: x of the left ones, x of the right ones, y of both.
+    """The places of signs inside an outline: x of the left ones, x of the right ones, y of both.
 
     Inside, because edges may end anywhere on an outline.
     """
@@ -200,7 +200,7 @@ def sign_places(box: Box) -> tuple[float, float, float]:
 
 
 def small_line_place(box: Box) -> tuple[float, float, float]:
-    """Where counts stand inside an outline that has no line of small text: middle, baseline and room.
+    """The place of counts inside an outline without a line of small text: middle, baseline and room.
 
     Under the label; at the round ends, which are low, beside it.
     """
@@ -226,7 +226,7 @@ def text_room(box: Box) -> float:
 
 
 def text_shift(box: Box, direction: Direction) -> float:
-    """How far the text's middle lies below the box's centre."""
+    """The distance of the text's middle below the box's centre."""
     if box.shape is Shape.HOUSE:
         return ROOF / 2
     if box.shape in {Shape.FAN_IN, Shape.FAN_OUT} and direction.is_vertical:

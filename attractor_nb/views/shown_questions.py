@@ -1,4 +1,4 @@
-"""What a card shows of a question, as plain values; and the line that remains of it. Knows no widget."""
+"""The content of a question's card, as plain values; and the line that remains of it. Knows no widget."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _materials(given: Any) -> list[dict[str, Any]]:
 
 
 def settled_words(event: InterviewCompleted | InterviewTimeout) -> str:
-    """What remains of a question: ``Approve, by ada, after 41 s``.
+    """The line that remains of a question: ``Approve, by ada, after 41 s``.
 
     >>> settled_words(InterviewTimeout(question="Ship it?", stage="review", duration=60))
     'no answer at review after 1 min 0 s'

@@ -1,4 +1,4 @@
-"""What a run has consumed, as its views count it: by attempt, by call, and what is still under way.
+"""The usage of a run for its views: by attempt, by call, and by stages still running.
 
 The end of an attempt says what it consumed in all. Until then its calls do: so a live view sees the price
 grow while a stage goes on, and nothing is counted twice.
@@ -23,7 +23,7 @@ _NOTHING: Final = Usage()
 
 
 class AttemptSpending(NamedTuple):
-    """What one attempt consumed."""
+    """The usage of one attempt."""
 
     visit: int  #: Number of the visit to its node.
     attempt: int  #: Number of the try within the visit.
@@ -58,7 +58,7 @@ _NO_CALL: Final = CallCount()
 
 
 class OpenSpending(Struct):
-    """What an attempt that goes on has done so far."""
+    """The usage of an attempt that is still running."""
 
     calls: CallCount = _NO_CALL
     usage: Usage = _NOTHING  #: What they consumed.
@@ -66,7 +66,7 @@ class OpenSpending(Struct):
 
 
 def so_far(view: RunView) -> Usage:
-    """What is known to be consumed by now, by attempts and child runs that still go on too."""
+    """The known usage up to now, including attempts and child runs that are still running."""
     usage = view.usage
     for part in tuple(view.under_way.values()):  # the engine's thread may be at it
         usage = usage + part.usage + part.child

@@ -1,4 +1,4 @@
-"""What a drawing shows of a run: the state of each node and edge, of its fan-outs and of its child runs.
+"""The state of a run for drawings: of each node and edge, of its fan-outs and of its child runs.
 
 Values only; ``views/folding.py`` says what each event makes of them. The module knows nothing of drawing.
 """
@@ -57,7 +57,7 @@ class NodeState(NamedTuple):
 
 
 class EdgeState(Struct, frozen=True):
-    """How often an edge was taken."""
+    """The number of passes of an edge."""
 
     passes: int = 0
 
@@ -93,7 +93,7 @@ class FanOutView(Struct):
 
     @property
     def progress(self) -> str:
-        """How many of its branches have ended."""
+        """The number of its branches that have ended."""
         return f"{sum(self.ended.values())}/{self.total}"
 
     @property
@@ -122,7 +122,7 @@ class ChildView(Struct):
 
     @property
     def note(self) -> str:
-        """How it stands, in a few words."""
+        """The state of the child run, in a few words."""
         view = self.view
         count = f"{view.stages} stage{'s' * (view.stages != 1)}"
         if view.status.is_ended:
@@ -141,7 +141,7 @@ class ItemsView(Struct):
 
     @property
     def note(self) -> str:
-        """How many have ended, and how many of them badly.
+        """The number of ended items, and the numbers of those that failed or stopped.
 
         >>> ItemsView(1, 40, {0: RunStatus.SUCCESS, 1: RunStatus.FAIL, 2: RunStatus.INTERRUPTED}).note
         '3 of 40, 1 failed, 1 stopped'

@@ -187,7 +187,7 @@ def _state_text(state: NodeState) -> str:
 
 
 def _caption(edge: Edge) -> str:
-    """What stands before a target in the tree."""
+    """The text before a target in the tree."""
     text = one_line(edge.label) or one_line(edge.condition)
     return f"{text} → " if text else ""
 

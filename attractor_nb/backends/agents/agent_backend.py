@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from attractor_nb.protocols import CommandResult, Processes
 
 
-# What an agent is asked: the prompt, how it may report, and the schema that binds its answer (spec 4.5).
+# The task of an agent: the prompt, the form of its report, and the schema of its answer (spec 4.5).
 #
-# Strict mode wants every object closed and every property required. That narrows what a model may answer and
-# allows nothing more, and our own reader still judges the answer by the schema as it was written.
+# Strict mode wants every object closed and every property required. That only narrows the answers of a model, and
+# our own reader still validates the answer against the original schema.
 
 STATUS_NAME = "status.json"
 TURN: Final = (
@@ -87,7 +87,7 @@ def task_text(prompt: str, directory: Path | None, *, is_turn: bool) -> str:
 
 
 def attached_files(scope: StageScope) -> list[Path]:
-    """What a stage attaches, as files in its directory: agents have no other way to be shown it."""
+    """The attachments of a stage as files in its directory, the only form in which agents receive them."""
     places: list[Path] = []
     for number, each in enumerate(scope.attachments, 1):
         stem = re.sub(r"[^A-Za-z0-9_-]+", "_", each.shown_name.rpartition(".")[0])[:60]
@@ -316,7 +316,7 @@ class AgentBackend:
                 )
 
     def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any]:  # noqa: ARG002 - the interface of ``protocols.DescribesCalls``
-        """What goes into a call beside the prompt."""
+        """The inputs of a call, except the prompt."""
         call = self._call(node, "", None, "")
         return {
             **self._call_facts(),
@@ -330,7 +330,7 @@ class AgentBackend:
         }
 
     def _call_facts(self) -> dict[str, Any]:
-        """What a kind of agent brings into a call beside what all do."""
+        """The inputs that only this kind of agent adds to a call."""
         return {}
 
     def _call(self, node: Node, prompt: str, scope: StageScope | None, session: str) -> AgentCall:
@@ -359,7 +359,7 @@ class AgentBackend:
         return Listener(self.dialect, scope, asyncio.get_running_loop().time)
 
     def _reported(self, listener: Listener, saved: SavedSession) -> tuple[Usage | None, tuple[Tokens, ...]]:
-        """What the call consumed, and what of it has a list price: as its end says, else its messages so far."""
+        """The usage of the call and its tokens with a list price: from its end, else from its messages so far."""
         ended, tokens = listener.transcript.ended, listener.transcript.consumed
         if ended is not None and ended.usage is not None:
             return saved.own_part(ended) if self.dialect.counts_whole_sessions else (ended.usage, ended.tokens)
@@ -415,7 +415,7 @@ class AgentBackend:
         return result
 
     def _environment(self) -> dict[str, str]:
-        """What it gets beside what every command inherits; what an outer session of it left is not its own."""
+        """The variables added to those that every command inherits, without the session marks of an outer agent."""
         return {
             name: value
             for name, value in os.environ.items()
@@ -424,7 +424,7 @@ class AgentBackend:
         }
 
     def _place(self, scope: StageScope | None) -> tuple[Processes, Path | None]:
-        """What starts the agent, and where it works: on a worker in the stage's own directory."""
+        """The processes that start the agent, and its working directory: on a worker the stage's own directory."""
         if scope is None:
             return self._processes or LocalProcesses(), None
         if scope.workplace is None:

@@ -1,4 +1,4 @@
-"""What an agent's stream says, whichever agent it is, and how its JSON is read without believing it.
+"""Events of an agent's stream, the same for all agents, and defensive reading of its JSON.
 
 A line may hold anything: a value of another type than the documented one counts as missing. What an agent reports
 against itself counts whatever its type is (``words_at``, ``is_said_at``; ruling 47).
@@ -98,7 +98,7 @@ class Complained:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What an agent that tells no price consumed of one model."""
+    """The tokens of one model, from an agent that reports no price."""
 
     model: str = ""  #: The model; empty where the agent does not say.
     input_tokens: int = 0  #: Tokens sent, those of the cache among them.
@@ -108,7 +108,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """What one message of a model has consumed so far."""
+    """The tokens that one message of a model has consumed so far."""
 
     message: str  #: The message's id; empty for the one that was named last.
     tokens: Tokens  #: All of it so far.
@@ -177,7 +177,7 @@ def count_at(values: Mapping[str, Any], name: str) -> int:
 
 
 def error_at(values: Mapping[str, Any], name: str) -> str:
-    """What the error under a name says: a text, an object with a message, or anything else that is not empty."""
+    """The error under a name: a text, an object with a message, or anything else that is not empty."""
     value = values.get(name)
     if not value or value is True:
         return "an error" if value else ""
@@ -185,7 +185,7 @@ def error_at(values: Mapping[str, Any], name: str) -> str:
 
 
 def words_at(values: Mapping[str, Any], name: str) -> str:
-    """What the value under a name says, whatever its type, in small letters: a text, or the JSON of anything else.
+    """The value under a name in lower case, whatever its type: a text, or the JSON of anything else.
 
     >>> words_at({"stop_reason": ["Refusal"]}, "stop_reason"), words_at({}, "stop_reason")
     ('["refusal"]', '')
@@ -231,7 +231,7 @@ def is_session(text: str) -> bool:
     return _SESSION.match(text) is not None
 
 
-# What a thread keeps of an agent: the session that the next stage goes on with (spec 5.4).
+# The saved session of an agent, which the next stage of the thread continues (spec 5.4).
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ class SavedSession:
         return cls(agent, session, *counts)
 
     def text(self) -> str:
-        """What the thread keeps."""
+        """The text that the thread stores."""
         return json.dumps(asdict(self))
 
     def gone_on(self, session: str, ended: Ended | None) -> SavedSession:
@@ -282,7 +282,7 @@ class SavedSession:
         )
 
     def own_part(self, ended: Ended) -> tuple[Usage, tuple[Tokens, ...]]:
-        """What one call consumed, of an agent that tells what the session has consumed.
+        """The usage of one call, from an agent that reports the usage of the whole session.
 
         A count below the one before is of a session that counts anew.
         """

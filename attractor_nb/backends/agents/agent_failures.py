@@ -1,4 +1,4 @@
-"""Why a call of an agent failed, and what of it a retry can mend (Appendix D).
+"""The failures of agent calls, and which of them a retry can fix (Appendix D).
 
 Agents say it in words, in an exit code, or in the status that their model's server gave. What none of the
 rules here knows is a plain failure: it is retried where the node asks for retries.
@@ -32,7 +32,7 @@ MAX_NAMED: Final = 5
 
 
 class FailureKind(Enum):
-    """What went wrong."""
+    """The kind of a failure."""
 
     ACCESS = auto()
     BILLING = auto()
@@ -201,7 +201,7 @@ class AgentFailure:
 
 
 def kind_of(failure: AgentFailure, exit_kinds: Mapping[int, FailureKind]) -> FailureKind:
-    """What went wrong: the server's status says it best, then the words, then the exit code.
+    """The kind of a failure: by the server's status first, then the words, then the exit code.
 
     >>> kind_of(AgentFailure("429 Too Many Requests"), {}), kind_of(AgentFailure("Invalid API key"), {})
     (<FailureKind.LIMIT: 3>, <FailureKind.ACCESS: 1>)
@@ -226,7 +226,7 @@ def _patterns() -> tuple[tuple[FailureKind, re.Pattern[str]], ...]:
 
 
 def denials(dialect: Dialect, denied: Sequence[str]) -> str:
-    """Which tools an agent was not allowed to call, and how often it tried."""
+    """The tools that an agent was denied, and the number of its attempts."""
     counts = Counter(denied)
     named = [f"{tool} ({count} times)" if count > 1 else tool for tool, count in counts.most_common(MAX_NAMED)]
     more = f" and {len(counts) - MAX_NAMED} more" if len(counts) > MAX_NAMED else ""
@@ -289,7 +289,7 @@ def _kind_of_status(status: int) -> FailureKind | None:
     return _STATUS_KINDS.get(status)
 
 
-# When a limit on usage ends, as agents say it in words. Pure: the time is given.
+# The reset time of a usage limit, parsed from an agent's words. Pure: the current time is an argument.
 
 MAX_DAYS: Final = 31
 """A limit that ends later is none that anybody waits for: the number means something else."""

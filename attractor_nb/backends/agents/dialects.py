@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-# What the house must know of one agent: how it is called, and what its lines mean.
+# The dialect of an agent: its command line and the meaning of its lines.
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCall:
-    """What one call of an agent asks for."""
+    """The parameters of one call of an agent."""
 
     task: str  #: The whole text for the agent.
     model: str = ""  #: The model; empty for the agent's own choice.
@@ -93,19 +93,19 @@ class Dialect(Protocol):
         ...
 
     def stdin(self, call: AgentCall) -> str:
-        """What it reads."""
+        """The text for its stdin."""
         ...
 
     def read(self, line: Mapping[str, Any]) -> list[AgentEvent]:
-        """What a line of its stdout says; empty for what is of no concern, or unknown."""
+        """The events of a line of its stdout; empty for an irrelevant or unknown line."""
         ...
 
 
 # Codex CLI: ``codex exec --json -``.
 #
-# Read for this: "Non-interactive mode" of its documentation, and of its public source the events of
+# Sources: "Non-interactive mode" of its documentation, and in its public source the events of
 # ``codex exec --json`` (``exec_events.rs``) and the flags of ``codex exec`` and ``codex exec resume``. The
-# usage of ``turn.completed`` is that of the whole thread so far, and no price is told.
+# usage of ``turn.completed`` is that of the whole thread so far, and no price is reported.
 
 _COMMAND: Final = "command_execution"
 _PASSING: Final = re.compile("reconnecting|retrying|falling back", re.IGNORECASE)
@@ -158,7 +158,7 @@ class Codex:
         return call.whole_text
 
     def read(self, line: Mapping[str, Any]) -> list[AgentEvent]:
-        """What an event says."""
+        """The events of a line."""
         match line.get("type"):
             case "thread.started":
                 return [Began(session_at(line, "thread_id"))]
@@ -231,7 +231,7 @@ def _codex_answered(item: Mapping[str, Any], call: ToolCalled) -> ToolAnswered:
 
 
 def _codex_usage(usage: Mapping[str, Any]) -> Usage | None:
-    """What was read from the cache is part of ``input_tokens``, reasoning part of ``output_tokens``."""
+    """The usage of a turn. ``input_tokens`` include those from the cache, ``output_tokens`` those of reasoning."""
     if not usage:
         return None
     return Usage(count_at(usage, "input_tokens"), count_at(usage, "output_tokens"), None, 1)
@@ -246,8 +246,8 @@ def _codex_tokens(usage: Mapping[str, Any]) -> tuple[Tokens, ...]:
 
 # Gemini CLI: ``gemini --prompt … --output-format stream-json``.
 #
-# Read for this: "Headless mode" and the CLI reference of its documentation, and of its public source the
-# types of the stream (``output/types.ts``), ``nonInteractiveCli.ts`` and the exit codes. No price is told.
+# Sources: "Headless mode" and the CLI reference of its documentation, and in its public source the types of the
+# stream (``output/types.ts``), ``nonInteractiveCli.ts`` and the exit codes. No price is reported.
 
 _DENIALS: Final = frozenset({"policy_violation", "tool_not_registered"})
 """What the error of a tool is called that was not made: what would have to be approved is not offered."""
@@ -295,7 +295,7 @@ class Gemini:
         return call.whole_text
 
     def read(self, line: Mapping[str, Any]) -> list[AgentEvent]:
-        """What an event says."""
+        """The events of a line."""
         match line.get("type"):
             case "init":
                 return [Began(session_at(line, "session_id"), text_at(line, "model"))]

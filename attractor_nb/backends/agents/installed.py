@@ -1,4 +1,4 @@
-"""Which agents this machine has, and in what version."""
+"""Agents installed on this machine, with their versions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VERSION: Final = re.compile(r"(?<!\d)\d+\.\d+[\w.+-]*")
 
 @dataclass(frozen=True, slots=True)
 class InstalledAgent:
-    """What there is of an agent here."""
+    """The installation of an agent on this machine."""
 
     name: str  #: ``claude``, ``codex`` or ``gemini``.
     executable: str = ""  #: Path of its program, or empty when there is none on the PATH.

@@ -75,7 +75,7 @@ class Listener:
 
     @property
     def grace_seconds(self) -> float | None:
-        """How long the agent may go on; None while it has not said its last word."""
+        """The seconds that the agent may continue. None before its final message."""
         if not self.transcript.is_over:
             return None
         return WORK_GRACE_SECONDS if self.transcript.is_waiting else ANSWER_GRACE_SECONDS
@@ -86,7 +86,7 @@ class Listener:
         return self._lines.dropped
 
     def no_end(self) -> str:
-        """What is wrong with an agent that ended well and did not say how it went."""
+        """The problem of an agent that ended well without reporting a result."""
         if self.transcript.is_empty:
             what = f"ended with exit code 0 and said nothing that {self._dialect.title} is known to say"
         else:
@@ -255,7 +255,7 @@ def _object(line: str) -> Mapping[str, Any] | None:
     return cast("Mapping[str, Any]", value) if is_clear else None
 
 
-# What a call of an agent came to: a fold over what its stream said, and what its tokens cost.
+# The result of an agent's call: a fold over its stream, and the cost of its tokens.
 
 MAX_ANSWER_CHARACTERS: Final = 4 * 1024 * 1024
 """How much of one message is kept."""
@@ -278,13 +278,13 @@ class ToolCall:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What it was called with, cut to what an event tells."""
+        """The arguments of the call, cut to the size of an event."""
         return {str(name): _cut(value) for name, value in list(self.call.arguments.items())[:MAX_ARGUMENTS]}
 
 
 @dataclass(slots=True)
 class BackgroundWork:
-    """What an agent started that may go on behind its last word: commands, agents of its own."""
+    """Work of an agent that may continue after its final message: commands, agents of its own."""
 
     _open: dict[str, WorkBegan] = field(default_factory=dict[str, WorkBegan])
     _stopped: list[str] = field(default_factory=list[str])
@@ -315,7 +315,7 @@ class BackgroundWork:
             self._open[work.work_id] = replace(work, is_background=is_background)
 
     def _ended(self, work: WorkEnded) -> None:
-        """What the agent itself ended was not stopped."""
+        """Note the end of work. Work that the agent itself ended does not count as stopped."""
         known = self._open.pop(work.work_id, None)
         if work.is_stopped and work.work_id not in self._ended_by_agent and len(self._stopped) < MAX_OPEN_CALLS:
             self._stopped.append((known.what if known else "") or work.what or work.work_id)
@@ -326,7 +326,7 @@ class BackgroundWork:
         return any(work.is_background for work in self._open.values())
 
     def problem(self) -> str:
-        """What is wrong with it at the end; empty when all of it was done."""
+        """The problem with the work at the end; empty if all of it was done."""
         unfinished = [work.what or work.work_id for work in self._open.values() if work.is_background]
         if self._stopped:
             return f"background work was stopped before it was done: {_cut_text('; '.join(self._stopped))}"
@@ -335,7 +335,7 @@ class BackgroundWork:
 
 @dataclass(slots=True)
 class Transcript:
-    """What the stream has said so far."""
+    """The state of the stream so far."""
 
     session: str = ""  #: The session's id, or empty.
     model: str = ""  #: The model, or empty.
@@ -363,7 +363,7 @@ class Transcript:
 
     @property
     def consumed(self) -> tuple[Tokens, ...]:
-        """What its messages have consumed, as far as they say it, for a call that never says the whole."""
+        """The tokens that its messages report, for a call that never reports a total."""
         return tuple(self._consumed.values())
 
     @property
@@ -378,7 +378,7 @@ class Transcript:
         return self.complaint is not None or self.is_against_itself
 
     def failure(self, result: CommandResult) -> AgentFailure:
-        """What the agent said about its failure: at its end, else on the way, else on stderr."""
+        """The failure as the agent reported it: at its end, else before it, else on stderr."""
         ended, complaint = self.ended or Ended(), self.complaint or Complained("")
         kind = ended.kind or complaint.kind
         if ended.error and complaint.message not in ended.error:
@@ -437,7 +437,7 @@ class Transcript:
         return self._is_open and (not written.is_whole or written.text.startswith(self.answer))
 
     def news(self, written: TextWritten) -> str:
-        """What of a text has not been said yet: a message that came in pieces comes once more as a whole."""
+        """The new part of a text: a message that came in pieces comes once more as a whole."""
         return written.text[len(self.answer) :] if written.is_whole and self.goes_on(written) else written.text
 
     def open_calls(self) -> list[ToolCall]:
@@ -525,9 +525,9 @@ def priced_model(provider: str, model: str) -> ModelName:
     return ModelName(read_model(model).model, provider)
 
 
-# An agent that has said its last word and does not end: it is given a grace, and then ended (ruling 47).
+# The grace of an agent that has sent its final message and does not exit; after that it is ended (ruling 47).
 #
-# What it said is its answer, and what it reported was consumed. It knows no program and no stage.
+# Its final message is its answer, and its reported usage counts.
 
 ANSWER_GRACE_SECONDS: Final = 5.0
 """Between its last word and its end: it keeps its session, and ends its servers."""
@@ -536,10 +536,10 @@ WORK_GRACE_SECONDS: Final = 600.0
 
 
 class SaysWhenOver(Protocol):
-    """What listens to an agent.
+    """A listener to an agent that knows its remaining grace.
 
     Attributes:
-        grace_seconds: How long it may go on from then; None while it has not said its last word.
+        grace_seconds: Seconds that it may continue from then. None before its final message.
     """
 
     moved: asyncio.Event  #: Set whenever ``grace_seconds`` begins anew, or is no longer.

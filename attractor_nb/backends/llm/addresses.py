@@ -1,4 +1,4 @@
-"""Where the models of providers are, and which key goes there: the environment and ``endpoints.toml``.
+"""Addresses and keys of providers, from the environment and ``endpoints.toml``.
 
 A table for each: ``[local]``, ``url = "http://127.0.0.1:8080/v1"``, ``key_env = "LOCAL_API_KEY"``; and for a
 provider that is known by name, for its rates: ``[openai]``, ``requests_per_minute = 500``.
@@ -37,7 +37,7 @@ VARIABLE: Final = "ATTRACTOR_CONFIG_DIR"
 
 
 def address_of(target: Target) -> str:
-    """Where a target is: its own address, the environment's, the provider's; empty for the official one."""
+    """The address of a target: its own, the environment's or the provider's; empty for the official one."""
     if target.endpoint is not None:
         return target.endpoint.url
     known = known_provider(target.provider)
@@ -107,7 +107,7 @@ def needs_key(target: Target, address: str) -> bool:
 
 
 def settings_file() -> Path | None:
-    """Where the user's endpoints are kept; None when the user has no home."""
+    """The file of the user's endpoints. None if the user has no home."""
     if given := os.environ.get(VARIABLE):
         return Path(os.path.expanduser(given)) / FILE_NAME  # noqa: PTH111 - without a home it stays as it is
     base = os.environ.get("XDG_CONFIG_HOME", "")
@@ -154,9 +154,7 @@ def endpoints_from(tables: Mapping[str, Any], where: str) -> dict[str, Endpoint]
     return found
 
 
-# What a run records of a backend, and how another process reads it again: no keys, only their variables.
-#
-# It makes no backend, and asks nobody.
+# The record of a backend in a run, from which another process rebuilds it: no keys, only their variables.
 
 
 def recorded_facts(defaults: RequestDefaults, limits: Mapping[str, Any], graph: Graph) -> dict[str, Any]:
@@ -195,7 +193,7 @@ def check_recorded(facts: Mapping[str, Any]) -> None:
 
 
 def recorded_defaults(facts: Mapping[str, Any]) -> RequestDefaults:
-    """What nodes have that do not say, as it was recorded."""
+    """The recorded defaults of nodes."""
     options = dict(facts["options"])
     endpoints: dict[str, dict[str, Any]] = options.pop("endpoints", {})
     try:

@@ -308,12 +308,12 @@ class _Chat(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-# Chat completions as OpenAI streams them, made from what other servers send in their place.
+# Chat completions as OpenAI streams them, converted from the variants of other servers.
 #
-# Servers that speak the interface loosely ignore ``stream=true`` and answer with one completion or with a JSON object a
-# line, send a whole ``message`` where an event has a ``delta``, number parallel tool calls all with 0, count tokens
-# with null, -1 or 10^30, or report a failure in a line of its own under status 200. Clients see nothing in any of
-# these, or lose what the server said.
+# Servers that implement the interface loosely ignore ``stream=true`` and answer with one completion or with a JSON
+# object a line, send a whole ``message`` where an event has a ``delta``, number parallel tool calls all with 0, count
+# tokens with null, -1 or 10^30, or report a failure in a line of its own under status 200. Clients see nothing in any
+# of these, or lose the server's message.
 
 _DATA, _ERROR, _END = b"data:", b"error:", b"data: [DONE]\n\n"
 _LOOSE: Final = re.compile(rb'"message"|"tool_calls"|"usage"\s*:\s*\{')

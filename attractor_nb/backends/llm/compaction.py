@@ -1,4 +1,4 @@
-"""What a model's window takes, and how a conversation is made to fit without a model (spec 5.4). Pure.
+"""The context window of a model, and compaction of a conversation without a model (spec 5.4). Pure.
 
 In this order, only as far as needed: outputs of tools in older turns give way to a line, then the oldest
 turns to one summary of what was said in them, then the outputs in the last turn, then that too. A turn is
@@ -75,7 +75,7 @@ class Compacted:
 
     @property
     def description(self) -> str:
-        """What was left out, in words."""
+        """The omissions, in words."""
         left = [f"{self.turns} older turns are a summary now"] if self.turns else []
         left += [f"{self.outputs} outputs of tools left out"] if self.outputs else []
         return f"about {self.tokens_before} tokens became {self.tokens}: {', '.join(left)}"
@@ -139,7 +139,7 @@ def _strip(turns: list[list[Message]], sizes: list[int], index: int) -> int:
 
 
 def _with_summary(kept: list[Message], dropped: Sequence[Sequence[Message]], tokens: int) -> list[Message]:
-    """What is kept, with a summary of the turns that are not before it."""
+    """The kept messages, preceded by a summary of the dropped turns."""
     text = _summary(dropped, tokens)
     if not text:
         return kept
@@ -188,7 +188,7 @@ def window_tokens(model: str, written: int | None = None) -> int:
 
 
 def history_tokens(window: int, prompt_tokens: int, answer_tokens: int | None = None) -> int:
-    """How many tokens are left for what a thread has said.
+    """The number of tokens left for the messages of a thread.
 
     A fifth of the window is never planned with, because tokens are estimated; prompt and answer need theirs.
 

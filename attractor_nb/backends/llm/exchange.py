@@ -42,7 +42,7 @@ _RESPONSE: Final = attrgetter("response")
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What a model answered."""
+    """The answer of a model."""
 
     text: str  #: All of its text, with the reasoning that stands in it; empty when it said nothing.
     is_truncated: bool  #: It ended at the token limit.
@@ -164,17 +164,17 @@ class Exchange:
 
 
 def agent_of(model: Model[Any]) -> Agent[None, str]:
-    """An agent that asks a model; what differs from stage to stage it is told when it is asked."""
+    """An agent for a model; each call passes the settings of its stage."""
     return Agent(model, retries={"tools": TOOL_RETRIES, "output": 0})
 
 
-# A request as a model takes it: options, the answer's schema, what a provider may keep (spec 2.6).
+# A model's request: options, the schema of the answer, caching by the provider (spec 2.6).
 #
-# What a model thinks with, and what it takes beside, its profile says.
+# The model's profile decides its reasoning and its options.
 #
-# Writing to a cache costs a quarter more than sending, reading from it a tenth: what nobody will send again is
-# not marked. Other providers know prefixes again by themselves; for them it is enough that a prompt begins
-# with what stays the same.
+# Writing to a cache costs a quarter more than sending, reading from it a tenth: a part that is never sent again is
+# not marked. Other providers detect repeated prefixes by themselves: it is enough that a prompt begins with its
+# stable part.
 
 EFFORTS: Final = ("low", "medium", "high")
 _THINKING_BUDGETS: Final = {"low": 2048, "medium": 10_000, "high": 16_384}
@@ -248,7 +248,7 @@ def unasked_total(settings: Mapping[str, Any], own: Mapping[str, Any] | None) ->
 
 
 def _effort(request: Request, provider: str, profile: Mapping[str, Any]) -> str | bool | None:
-    """How hard the model thinks; False for not at all, None where it cannot."""
+    """The reasoning effort of the model. False to turn it off, None for a model without reasoning."""
     if not profile.get("supports_thinking", False):
         return None
     is_always = bool(profile.get("thinking_always_enabled", False))

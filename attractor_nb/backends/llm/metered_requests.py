@@ -197,7 +197,7 @@ class MeteredRequests:
                 return
 
     def _counted(self, response: ModelResponse, messages: Sequence[ModelMessage], permit: Permit | None) -> Usage:
-        """What a request consumed, added to the talk's; our estimate where the server does not say."""
+        """The usage of a request, added to that of the conversation; an estimate if the server does not report it."""
         counted: Any = response.usage
         is_estimated = not (counted.input_tokens or counted.output_tokens)
         if is_estimated:
@@ -217,7 +217,7 @@ class MeteredRequests:
             number += 1
 
     def _most(self, messages: Sequence[ModelMessage]) -> Usage:
-        """What a request can consume at most, by estimate."""
+        """The most that a request can consume, by estimate."""
         name = ModelName(self.target.model, self.target.provider)
         return worst_case(name, tokens_of(messages), self.request.max_tokens)
 
@@ -265,10 +265,10 @@ class MeteredRequests:
         )
 
 
-# Text that arrives in many small pieces, handed on in fewer.
+# Coalescing of streamed text: many small pieces become fewer.
 #
-# A model says a token at a time, and each piece that is handed on is an event for everybody who watches. A
-# character that comes in two halves is handed on whole.
+# A model emits a token at a time, and each piece is an event for all observers. A character that arrives in two
+# halves is passed on whole.
 
 PACE_SECONDS: Final = 0.05
 """No more than one piece in this time; what waits is handed on when it is over."""
@@ -322,9 +322,9 @@ class PacedText:
             self._hand_on(whole(text))
 
 
-# What messages, answers and events of pydantic-ai hold: text, why an answer ended, tokens by our estimate.
+# Messages, answers and events of pydantic-ai: text, the reason of an answer's end, estimated tokens.
 #
-# Loads pydantic-ai. It does not know who is asked, nor what for.
+# Loads pydantic-ai.
 
 
 def tokens_of(messages: Sequence[ModelMessage]) -> int:
@@ -344,7 +344,7 @@ def tokens_of(messages: Sequence[ModelMessage]) -> int:
 
 
 def answer_ending(response: ModelResponse) -> Ending:
-    """Why an answer ended, in our own words."""
+    """The normalized reason why an answer ended."""
     details = response.provider_details or {}
     if details.get("refusal"):
         return Ending.REFUSED
@@ -356,7 +356,7 @@ def answer_ending(response: ModelResponse) -> Ending:
 
 
 def raw_reason(response: ModelResponse) -> str:
-    """Why an answer ended, in its provider's own word; empty when it does not say."""
+    """The provider's own reason why an answer ended; empty if it gives none."""
     return str((response.provider_details or {}).get("finish_reason") or "")
 
 
@@ -394,10 +394,10 @@ def text_of(event: object) -> str:
     return ""
 
 
-# What model calls cost, by the price list that comes with genai-prices (extra ``llm``).
+# The cost of model calls, by the price list of genai-prices (extra ``llm``).
 #
-# An estimate of the list price. A model that the list does not have has no price, which is not zero. The
-# address of a server does not count: a proxy is taken for the provider whose models it passes on.
+# An estimate by list price. A model that is not on the list has no price, which is not zero. The address of a server
+# does not count: a proxy has the prices of the provider whose models it serves.
 
 UNLIMITED_ANSWER_TOKENS: Final = 16_384
 """Of an answer whose request sets no limit: what providers take by themselves is about that or less."""
@@ -412,7 +412,7 @@ def has_prices() -> bool:
 
 
 def usage_of(name: ModelName, counted: Any, *, is_estimated: bool = False) -> Usage:
-    """What a call consumed, with its price.
+    """The usage of a call, with its price.
 
     Args:
         name: The model.

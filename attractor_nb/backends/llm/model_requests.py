@@ -1,4 +1,4 @@
-"""What a node asks of which models: read from its attributes and the backend's defaults (spec 2.6, 8.5).
+"""The request of a node: its models and options, from its attributes and the backend's defaults (spec 2.6, 8.5).
 
 Pure: no library, no key, no network. Stylesheet and graph have given a node their values before
 (``transforms/node_attributes.py``).
@@ -60,7 +60,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class RequestDefaults:
-    """What holds for nodes that say nothing, neither themselves nor by stylesheet and graph."""
+    """The defaults for values that neither a node nor its stylesheet or graph sets."""
 
     model: str = ""  #: As ``llm_model``.
     provider: str = ""  #: As ``llm_provider``.
@@ -75,7 +75,7 @@ class RequestDefaults:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a node asks for."""
+    """The request of a node."""
 
     targets: tuple[Target, ...]  #: Models to ask in turn: its own, then those of ``llm_fallback``.
     #: Failures after which the next is asked, though it would be asked the same: ``overlong``, ``refusal``.
@@ -107,7 +107,7 @@ class Request:
 
 
 def read_request(node: Node, defaults: RequestDefaults) -> Request:
-    """What a node asks for."""
+    """Read the request of a node."""
     endpoints = _endpoints(node, defaults)
     named = _own_model(node, defaults, endpoints)
     address = _address(node, named, defaults)
@@ -256,7 +256,7 @@ def _checked_address(node: Node, text: str) -> str:
 
 
 def _extra(node: Node, targets: Sequence[Target]) -> dict[str, Any]:
-    """What the node passes on; a target that does not take an option is asked without it."""
+    """The extra options of a node; a target that does not accept an option is asked without it."""
     read: dict[str, Any] = {}
     for name, value in sorted(written_options(node.attrs).items()):
         try:
@@ -270,7 +270,7 @@ def _extra(node: Node, targets: Sequence[Target]) -> dict[str, Any]:
     return read
 
 
-# Which models are shown images and documents, as far as anybody says (pure).
+# Models that accept images and documents, as far as their profiles say (pure).
 
 _TEXT_ALONE: Final = re.compile(
     r"(gpt-3\.5|gpt-4(-0314|-0613|-32k.*)?\Z|o1-mini|o1-preview|o3-mini|text-|davinci|claude-(1|2|instant)|deepseek)"
@@ -290,7 +290,7 @@ def is_unknown(target: Target) -> bool:
 
 
 def refused_kind(profile: Mapping[str, Any], media_types: Iterable[str]) -> str:
-    """What of these a model's profile says it does not take; empty for nothing.
+    """The first of these kinds that a model's profile does not accept; empty if it accepts all.
 
     >>> refused_kind({"supports_image_input": False}, ["image/png"]), refused_kind({}, ["image/png"])
     ('images', '')

@@ -134,7 +134,7 @@ class ProviderBackend:
         return cls()
 
     def recorded(self, graph: Graph) -> dict[str, Any]:
-        """What another process makes this backend of again (``rebuilt``): no keys, only their variables.
+        """The facts from which another process rebuilds this backend (``rebuilt``): no keys, only their variables.
 
         Args:
             graph: What runs: addresses that its providers have from the environment are part of it.
@@ -213,7 +213,7 @@ class ProviderBackend:
                 )
 
     def call_inputs(self, node: Node, context: Context) -> dict[str, Any] | None:  # noqa: ARG002 - the interface of all backends
-        """What goes into a node's calls beside its prompt; None for one that cannot be asked at all."""
+        """The inputs of a node's calls, except its prompt. None for a node that cannot be asked."""
         try:
             request = read_request(node, self._defaults)
         except TerminalError:
@@ -230,7 +230,7 @@ class ProviderBackend:
         return not node.get("allowed_tools", str, "").strip()
 
     def cache_inputs(self, node: Node) -> dict[str, Any]:
-        """What the environment says of a node's calls: addresses, and what servers of tools get (ruling 44).
+        """The environment's part in a node's calls: addresses, and the variables of MCP servers (ruling 44).
 
         Values are hashed, for they may be keys.
         """
@@ -272,7 +272,7 @@ class ProviderBackend:
     async def _asked(
         self, node: Node, prompt: str, request: Request, target: Target, clients: Clients
     ) -> tuple[Response | ProviderFailure, Usage]:
-        """What came of asking one model, and what it consumed."""
+        """The response or failure of one model, and its usage."""
         from attractor_nb.backends.llm.exchange import Exchange  # noqa: PLC0415 - loaded with the libraries
         from attractor_nb.backends.llm.metered_requests import Limits, MeteredRequests  # noqa: PLC0415 - as above
         from attractor_nb.backends.llm.provider_failures import failure_of  # noqa: PLC0415 - as above
@@ -323,7 +323,7 @@ class ProviderBackend:
 
 
 def _room_tokens(node: Node, prompt: str, request: Request, target: Target) -> int:
-    """How much of a model's window is left for what its thread has said."""
+    """The room that a model's window leaves for the messages of its thread."""
     window = window_tokens(target.model, node.get("llm.context_tokens", int))
     return history_tokens(window, estimated_tokens(request.system_prompt + prompt), request.max_tokens)
 
@@ -353,7 +353,7 @@ def _note(target: Target, failures: Sequence[tuple[Target, ProviderFailure]]) ->
 
 
 def _combined(failures: Sequence[tuple[Target, ProviderFailure]]) -> StageError:
-    """What the failures of a chain mean together: retryable when one of its models may answer later."""
+    """The combined failure of a chain: retryable if one of its models may answer later."""
     errors = [failure.error for _, failure in failures]
     if len(errors) == 1 or isinstance(errors[-1], BudgetReached):
         return errors[-1]

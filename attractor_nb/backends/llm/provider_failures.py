@@ -1,4 +1,4 @@
-"""What a failed call means (Appendix D; ruling 13), and why an answer ended: in our own words.
+"""Failures of model calls (Appendix D; ruling 13), and normalized reasons why an answer ended.
 
 Loads pydantic-ai. A failure is retryable when the same call may succeed later, and terminal when it will
 not. Whatever is not known here is a mistake of ours or of a tool's, and stays what it is.
@@ -75,7 +75,7 @@ class CallFailed(Exception):
 
 
 def failure_of(error: Exception, target: Target, address: str) -> ProviderFailure | None:
-    """What an exception of a call means; None for one that is no failure of a call.
+    """The failure that an exception of a call means. None if it is not a failure of a call.
 
     Args:
         error: The exception.
@@ -134,7 +134,7 @@ def unusable_key(target: Target, name: str, sign: str) -> ProviderFailure:
 
 
 def without_settings(target: Target, names: tuple[str, ...]) -> ProviderFailure:
-    """What a provider is asked with is not set."""
+    """The failure for settings of a provider that are not set."""
     return _terminal(
         f"{target} cannot be asked: {' and '.join(names)} {'is' if len(names) == 1 else 'are'} not set",
         f"set {names[0]} in the environment of this process (of a notebook: of its kernel)",
@@ -168,7 +168,7 @@ def not_shown(target: Target, kind: str) -> ProviderFailure:
 
 
 def unreadable(target: Target, error: Exception) -> ProviderFailure:
-    """What came is no answer; ``error`` is one of ``UNREADABLE``, and says why."""
+    """The failure for a response that cannot be read; ``error``, one of ``UNREADABLE``, is the reason."""
     what = f"{type(error).__name__}: {_first_line(error)}"
     return _retryable(f"{target} answered with something that cannot be read: {what}")
 
@@ -195,7 +195,7 @@ def thought_too_long(target: Target) -> ProviderFailure:
 
 
 def _of_the_talk(error: Exception, target: Target) -> ProviderFailure:
-    """What ended a talk that the provider itself took no offence at."""
+    """The failure of a conversation that ended without an error of the provider."""
     if isinstance(error, theirs.UsageLimitExceeded):
         return _terminal(
             f"{target} kept calling tools:  {_first_line(error)}",
@@ -266,7 +266,7 @@ def _retryable(
 
 
 def _ending_hint(target: Target, address: str) -> str:
-    """What an address should end in, where it does not."""
+    """The hint on the ending of an address; empty without an address or for one that is fine."""
     if not address:
         return ""
     path = address.rstrip("/")
@@ -278,7 +278,7 @@ def _ending_hint(target: Target, address: str) -> str:
 
 
 def _way_hint(address: str) -> str:
-    """What to look at where a request went through a proxy."""
+    """The hint on the proxy that requests go through; empty without one."""
     scheme = "http" if address.startswith("http://") else "https"
     proxies = [] if is_local(address) else proxy_variables(os.environ, (scheme, "all"))
     what = "requests go through the proxy that {} names, unless no_proxy lists the host"
@@ -290,7 +290,7 @@ def _placed(target: Target, address: str) -> str:
 
 
 def _message_of(error: theirs.ModelAPIError) -> str:
-    """What the provider said, without what is wrapped around it."""
+    """The provider's message, without what wraps it."""
     body: object = error.body
     for _ in range(2):
         if isinstance(body, dict):
@@ -300,7 +300,7 @@ def _message_of(error: theirs.ModelAPIError) -> str:
 
 
 def _root(error: BaseException) -> BaseException:
-    """What is behind an error: clients wrap one that says what happened in others that do not."""
+    """The root cause of an error: clients wrap the informative one in others."""
     for _ in range(10):
         if error.__cause__ is None:
             break
@@ -330,7 +330,7 @@ def _cut(text: str) -> str:
 
 
 class Ending(Enum):
-    """What a reason means."""
+    """The normalized reason why an answer ended."""
 
     WHOLE = "whole"
     TRUNCATED = "truncated"
@@ -364,7 +364,7 @@ _BROKEN: Final = frozenset(
 
 
 def ending_of(reason: str | None, raw: str) -> Ending:
-    """What a finished stream says of its end.
+    """The ending that a finished stream reports.
 
     Args:
         reason: pydantic-ai's word, or None when it knows none for it.
@@ -387,8 +387,8 @@ def ending_of(reason: str | None, raw: str) -> Ending:
 
 # Refusals of a prompt that is too long, in the words of each server (``llm_fallback_on=overlong``).
 #
-# pydantic-ai knows the words of the big providers. Servers of one's own and gateways have others, and most of them
-# send no code for it: one row of the table is one server's words, with where they can be read.
+# pydantic-ai knows the words of the big providers. Self-hosted servers and gateways have others, and most of them
+# send no code: each row of the table has one server's words, and their source.
 
 
 class Wording(NamedTuple):

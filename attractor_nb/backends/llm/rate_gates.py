@@ -104,7 +104,7 @@ class RateGate:
             return None, seconds, first is waiting
 
     def _seconds(self, waiting: _Waiting, now: float) -> float:
-        """How long until enough of what was asked is a minute ago."""
+        """The seconds until enough of the requested amount is a minute old."""
         rates = waiting.rates
         count, tokens = len(self._passed), sum(permit.tokens for permit in self._passed)
         until = now

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def read_messages(
     conversation: Conversation | None, room_tokens: int, tell: Callable[[str], None]
 ) -> list[ModelMessage]:
-    """What a thread has said, made to fit; nothing at its beginning, or without one.
+    """The messages of a thread, compacted to fit; empty at its beginning, or without one.
 
     Args:
         conversation: The thread's, or None.

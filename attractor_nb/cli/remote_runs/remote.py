@@ -181,7 +181,7 @@ def _local(option: str, hint: str = "remove it") -> OptionError:
 
 
 def _show_begun(client: Client, answer: object, settings: Settings) -> ExitCode:
-    """Say where the run is that a server has begun, or goes on with."""
+    """Print the address of the run that a server has started or resumed."""
     plain = as_mapping(answer)
     run_id = one_line(str(plain.get("id", "")))
     if not run_id:
@@ -277,9 +277,9 @@ def follow_events(
 
 
 def status_at_rest(client: Client, run_id: str, *, wait: Callable[[float], object] = time.sleep) -> dict[str, Any]:
-    """How a run stands whose events have ended: its process lets go of it a moment after it said so.
+    """The status of a run whose events have ended: its process releases it a moment after its last event.
 
-    Whoever goes on with it then finds it free.
+    A caller that resumes it then finds it free.
     """
     for delay in REST_SECONDS:
         status = as_mapping(client.get(run_id))
@@ -291,7 +291,7 @@ def status_at_rest(client: Client, run_id: str, *, wait: Callable[[float], objec
 
 @dataclass(slots=True)
 class _Place:
-    """How far the events were had."""
+    """The position in the event stream."""
 
     last_id: str = ""
     failures: int = 0  #: Connections since then that brought nothing.
@@ -299,7 +299,7 @@ class _Place:
 
 
 def _one_stream(client: Client, run_id: str, place: _Place, tell: Callable[[str], object]) -> Iterator[Event]:
-    """What one connection brings."""
+    """The events of one connection."""
     with client.stream(run_id, "events", last_id=place.last_id) as answer:
         tell("")
         if answer.status == NO_CONTENT:  # the run has ended, and all of it was had

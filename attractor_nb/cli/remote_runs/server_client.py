@@ -66,7 +66,7 @@ _HASH: Final = re.compile(r"[0-9a-f]{12,64}\Z")
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where a server is."""
+    """The address of a server."""
 
     url: str  #: Scheme, host and prefix, without a slash at the end.
     token: str = ""  #: The token, or empty.
@@ -74,7 +74,7 @@ class ServerAddress:
 
 
 def read_address(given: str, token: str | None = None) -> ServerAddress:
-    """What a URL says, as ``attractor-nb serve`` or ``submit`` printed it.
+    """Parse a URL as ``attractor-nb serve`` or ``submit`` printed it.
 
     >>> read_address("http://127.0.0.1:8765/lab/pipelines/r1?token=abc")
     ServerAddress(url='http://127.0.0.1:8765/lab', token='abc', run_id='r1')
@@ -161,7 +161,7 @@ class Client:
         return self.address.url + "/".join([RUNS_PATH, *(quote(name, safe="") for name in names)])
 
     def get(self, *names: str, query: str = "") -> Any:
-        """What the server says of a run, or of something of it, as JSON values."""
+        """Get a run, or a part of it, from the server as JSON values."""
         return _as_json(self._read(self._request(names, query=query)), self.address.url)
 
     def get_text(self, *names: str, query: str = "") -> str:

@@ -35,7 +35,7 @@ def request_file(number: int) -> str:
 
 
 class CallInputs(msgspec.Struct, frozen=True):
-    """What goes into one call."""
+    """The inputs of one call."""
 
     kind: str  #: ``model``, ``command``, ``handler`` or ``question``.
     node_id: str  #: Who calls. It is no input: two nodes that ask the same share an answer.
@@ -51,7 +51,7 @@ class CallInputs(msgspec.Struct, frozen=True):
 
 
 class StageCall(msgspec.Struct, frozen=True):
-    """What a stage's handler says of the call that it is going to make."""
+    """A stage's description of the call that its handler is about to make."""
 
     #: What goes into it; None when the handler cannot say, and then nothing of it may be kept.
     inputs: CallInputs | None
@@ -91,7 +91,7 @@ LEFT_OUT: Final = "left_out"
 
 
 class CallSite(msgspec.Struct, frozen=True):
-    """Where a call is made."""
+    """The origin of a call: node, visit, attempt and branch."""
 
     node_id: str  #: The stage.
     visit: int = 1  #: Ordinal of the visit.
@@ -128,7 +128,7 @@ class RecordedCall(msgspec.Struct, frozen=True):
 
     @property
     def left_out(self) -> str:
-        """Why the answer could not be recorded, or empty."""
+        """The reason why the answer could not be recorded, or empty."""
         return str(self.answer.get(LEFT_OUT, ""))
 
     def __str__(self) -> str:
@@ -143,7 +143,7 @@ _NO_PARTS: Final = frozenset({"", ".", "..", "visits"})
 
 
 class FileBytes(Record, frozen=True):
-    """What a file holds that is no text."""
+    """The content of a binary file."""
 
     base64: bytes
 
@@ -172,12 +172,12 @@ class CachedStage(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     @property
     def inputs(self) -> CallInputs:
-        """What went into it."""
+        """The inputs of the call."""
         return CallInputs(self.kind, self.node_id, self.values)
 
     @property
     def file_contents(self) -> dict[str, bytes]:
-        """What it left in its directory, by path."""
+        """The contents of the files in its directory, by path."""
         return {path: data.encode() if isinstance(data, str) else data.base64 for path, data in self.files.items()}
 
 
@@ -194,7 +194,7 @@ def _file_value(data: bytes) -> str | FileBytes:
 
 
 class CacheLook(Record, frozen=True):
-    """What a look into the cache came to, as the stage's directory keeps it (``inputs.json``)."""
+    """The result of a cache lookup, as the stage's directory keeps it (``inputs.json``)."""
 
     key: str = ""  #: Digest of the inputs; empty when the stage is not one for the cache.
     inputs: Mapping[str, str] = {}  #: The first digits of each input's digest, by name.

@@ -1,4 +1,4 @@
-"""What stands where in a message, in the two plain forms in which backends keep them.
+"""Prompts, answers, system prompts and attachments of messages, in the two plain forms in which backends keep them.
 
 Messages of chats (``role`` and ``content``) and of pydantic-ai (``kind`` and ``parts``), as JSON values. A
 form that is not known has no text: it is left as it is.
@@ -28,7 +28,7 @@ _SYSTEM_ROLES: Final = frozenset({"system", "developer"})
 
 
 def prompt_of(message: Mapping[str, Any]) -> str | None:
-    """What a person or a stage says in it; None when it begins no turn."""
+    """The text of a person or a stage in a message. None if the message begins no turn."""
     if "kind" in message:
         prompts = [part for part in _parts(message) if part.get("part_kind") == "user-prompt"]
         return "\n\n".join(_text(part.get("content")) for part in prompts) if prompts else None
@@ -36,7 +36,7 @@ def prompt_of(message: Mapping[str, Any]) -> str | None:
 
 
 def answer_of(message: Mapping[str, Any]) -> str:
-    """What the model says in it; empty when it says nothing."""
+    """The text of the model in a message; empty if it has none."""
     if "kind" in message:
         texts = [part for part in _parts(message) if part.get("part_kind") == "text"]
         return "\n".join(_text(part.get("content")) for part in texts)
@@ -139,10 +139,10 @@ def _text(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, default=str)
 
 
-# How many tokens a text has, without a tokenizer: four characters count as one (spec 5.4).
+# Token estimates without a tokenizer: four characters count as one (spec 5.4).
 #
-# It is an estimate: English prose has about that many, code and other scripts have more tokens in as many
-# characters. Budgets and windows that are counted so are counted the same for every model.
+# English prose has about that many; code and other scripts have more tokens per character. All models share the
+# estimate, so budgets and windows mean the same for each.
 
 CHARACTERS_PER_TOKEN: Final = 4
 
@@ -156,10 +156,10 @@ def estimated_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-# Images and documents that a model is shown beside its prompt: `attach="${photo}, report.pdf"`.
+# Images and documents that a model receives beside its prompt: `attach="${photo}, report.pdf"`.
 #
-# What one is its first bytes say, never its name. In the context it is a JSON value, which large as it is lies
-# among the artifacts of the run (spec 5.5): it survives a resume, and goes along into maps and child runs.
+# The first bytes decide the type, never the name. The context holds a JSON value, stored among the artifacts of the
+# run because of its size (spec 5.5): it survives a resume, and is passed to maps and child runs.
 
 ATTACH: Final = "attach"
 """The node attribute that names them."""
@@ -213,12 +213,12 @@ class Attachment:
 
     @property
     def media_type(self) -> str:
-        """What it is, as ``image/png``."""
+        """The media type, such as ``image/png``."""
         return media_type_of(self.data)
 
     @property
     def shown_name(self) -> str:
-        """What to call it, on one line, and without the signs by which texts are marked up."""
+        """The name for display, on one line and without the signs of markup."""
         kept = "".join(char if char.isprintable() and char not in "`<>|*[]" else "_" for char in self.name)
         return kept[:200] or f"attachment.{self.media_type.partition('/')[2]}"
 
@@ -228,7 +228,7 @@ class Attachment:
         return sha256(self.data).hexdigest()
 
     def facts(self) -> dict[str, Any]:
-        """What there is to say of it without its bytes."""
+        """The metadata of the attachment, without its bytes."""
         return {
             "name": self.shown_name,
             "media_type": self.media_type,
@@ -261,7 +261,7 @@ class Attachment:
 
 
 def media_type_of(data: bytes) -> str:
-    """What the first bytes of a file say that it is; empty for what no model is shown.
+    """The media type by the first bytes of a file; empty for a type that no model accepts.
 
     >>> media_type_of(b"%PDF-1.7"), media_type_of(b"<svg>")
     ('application/pdf', '')

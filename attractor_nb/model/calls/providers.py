@@ -126,7 +126,7 @@ def known_provider(name: str) -> Provider | None:
 
 
 def read_model(model: str, provider: str = "") -> ModelName:
-    """What `llm_model` and `llm_provider` mean together.
+    """Resolve `llm_model` and `llm_provider` together.
 
     A known provider before a colon is taken off the model's name, and counts for more than ``provider``. When
     nobody names the provider, the model's name tells it, if it can (spec 2.6).
@@ -171,7 +171,7 @@ def read_fallbacks(text: str) -> tuple[ModelName, ...]:
     return tuple(name for name in names if name.model)
 
 
-# How much a provider may be asked in a minute. Pure.
+# Rate limits of a provider, per minute. Pure.
 
 RATE_FIELDS: Final = ("requests_per_minute", "tokens_per_minute")
 
@@ -214,10 +214,10 @@ def _count(name: str, value: object) -> int | None:
     return int(text)
 
 
-# Servers of models that have a name of their own: where they are, what they speak, which key goes there.
+# Named endpoints: servers of models with their address, protocol and key.
 #
-# Pure. A graph names them (``endpoint.local.url="http://127.0.0.1:8080/v1"``), Python does
-# (``ProviderBackend(endpoints={"local": {"url": …}})``) and a settings file of the user.
+# Pure. They come from a graph (``endpoint.local.url="http://127.0.0.1:8080/v1"``), from Python
+# (``ProviderBackend(endpoints={"local": {"url": …}})``) and from a settings file of the user.
 
 PREFIX: Final = "endpoint."
 _OWN_FIELDS: Final = ("url", "key_env", "api")
@@ -238,7 +238,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 def address_problem(text: str) -> str:
-    """Why a text is no address of a server, or empty.
+    """The reason why a text is not the address of a server, or empty.
 
     >>> address_problem("http://127.0.0.1:8080/v1"), address_problem("localhost:8080")
     ('', 'is no address')

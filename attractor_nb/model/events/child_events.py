@@ -89,7 +89,7 @@ class InstructionGiven(RunEvent, kw_only=True):
 
     @property
     def instruction(self) -> Instruction:
-        """What waits for a prompt."""
+        """The instruction that waits for a prompt."""
         return Instruction(self.text, self.node, self.is_from_person)
 
     @property

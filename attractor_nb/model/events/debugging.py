@@ -1,4 +1,4 @@
-"""What a debugger did to a run: where it stood, and what was changed by hand."""
+"""Events of a debugger: stops, moves and changes by hand."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ class DebuggerChanged(RunEvent, kw_only=True):
 
 
 class DebuggerMoved(RunEvent, kw_only=True):
-    """Breakpoints are others now, or the run goes on after a stop: a view looks at the debugger again."""
+    """Breakpoints have changed, or the run continues after a stop: a view refreshes its debugger."""
 
     is_durable: ClassVar[bool] = False

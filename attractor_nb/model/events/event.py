@@ -1,4 +1,4 @@
-"""What all events have."""
+"""The base of all events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attractor_nb.model.record import Count, OpenRecord, always
 
 
 class Event(OpenRecord, kw_only=True, tag_field="type", tag=True):
-    """What all events have.
+    """The base of all events.
 
     Attributes:
         branch: Path of the branch in which it happened (``model.branch``); empty outside of fan-outs.

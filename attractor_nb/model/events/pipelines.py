@@ -45,7 +45,7 @@ class PipelineStarted(RunEvent, kw_only=True):
 
 
 class PipelineResumed(RunEvent, kw_only=True):
-    """A stopped run goes on."""
+    """A stopped run resumes."""
 
     next_node: str = ""  #: Where it goes on.
     graph_hash: str = ""  #: Hash of the graph it goes on with.
@@ -65,12 +65,12 @@ class PipelineResumed(RunEvent, kw_only=True):
 
     @property
     def what_becomes_of_it(self) -> str:
-        """What becomes of the stage that was cut off, in words that follow its name; empty when none was."""
+        """The fate of the interrupted stage, in words that follow its name; empty if there is none."""
         return _CUT_OFF.get(self.on_interrupted, "")
 
     @property
     def node_id(self) -> str:
-        """Where it goes on."""
+        """The node where the run continues."""
         return self.next_node
 
 
@@ -96,7 +96,7 @@ class PipelineRewound(RunEvent, kw_only=True):
 
     @property
     def node_id(self) -> str:
-        """Where it goes on."""
+        """The node where the run continues."""
         return self.node
 
 
@@ -121,7 +121,7 @@ class PipelineForked(RunEvent, kw_only=True):
 
     @property
     def node_id(self) -> str:
-        """Where it goes on."""
+        """The node where the run continues."""
         return self.node
 
 
@@ -171,7 +171,7 @@ class PipelineInterrupted(RunEvent, kw_only=True):
 
 
 class PipelineRestarted(RunEvent, kw_only=True):
-    """A ``loop_restart`` edge was taken: the run goes on in a fresh directory (ruling 21)."""
+    """A ``loop_restart`` edge was taken: the run continues in a fresh directory (ruling 21)."""
 
     target: str = ""  #: Where the fresh run begins.
     restarts: Count  #: How many restarts there were, this one included.

@@ -72,7 +72,7 @@ class UnknownEvent(RunEvent, kw_only=True):
         return f"{self.type}: of a newer version of attractor_nb, and not known to this one"
 
     def to_plain(self) -> dict[str, Any]:
-        """What it said."""
+        """The values of the event as JSON."""
         own = {"sequence": self.sequence, "time": self.time, "run_id": self.run_id}
         return {**self.values, **own}
 

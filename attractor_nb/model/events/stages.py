@@ -13,7 +13,7 @@ from attractor_nb.model.record import Count, always, no_values
 
 
 class StageEvent(Event, kw_only=True):
-    """What the events of one stage have.
+    """The common fields of the events of one stage.
 
     Attributes:
         name: The node's id.
@@ -35,7 +35,7 @@ class StageEvent(Event, kw_only=True):
 
 
 class StageSignal(StageEvent, kw_only=True):
-    """What happens while a stage is under way."""
+    """An event of a stage that is still running."""
 
     branch: str = ""
     name: str = ""

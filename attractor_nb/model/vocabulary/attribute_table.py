@@ -13,14 +13,14 @@ import msgspec
 from attractor_nb.model.vocabulary.isolation import ISOLATIONS
 from attractor_nb.model.vocabulary.value_forms import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS, Duration
 
-# What an attribute is: where it may stand, the type of its value, and its row in the table.
+# Attributes: their scope, the type of their value, and their row in the table.
 
 AttrValue = str | int | float | bool | Duration
 """What an attribute may hold once its type is known."""
 
 
 class Scope(StrEnum):
-    """Where an attribute may stand."""
+    """The scope of an attribute: graph, node, edge or subgraph."""
 
     GRAPH = "graph"
     NODE = "node"
@@ -390,9 +390,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
 )
 
 
-# Names of attributes that other tools read: those that one of ours stands for, and those of Graphviz.
-#
-# It knows the places of our attributes, not their table.
+# Names of attributes that other tools read: aliases of ours, and those of Graphviz.
 
 CHILD_FILE: Final = "pipeline.dotfile"
 CHILD_FILES: Final = ("dot_file", "dotfile")

@@ -81,14 +81,14 @@ def literal_text(value: AttrValue) -> str:
     return str(value)
 
 
-# What graph, node and edge share: attributes that are read by the types of the attribute table.
+# The base of graph, node and edge: attributes, read by their types in the attribute table.
 
 T = TypeVar("T", str, int, float, bool, Duration)
 NO_ATTRS: Mapping[str, AttrValue] = MappingProxyType({})
 
 
 class AttrSpan(msgspec.Struct, frozen=True):
-    """Where an attribute stands: its name, and its value as written (quotes included)."""
+    """The position of an attribute: its name, and its value as written (quotes included)."""
 
     name: Span
     value: Span

@@ -194,7 +194,7 @@ def part_of(value: Any, names: Sequence[str], default: Any = None) -> Any:
 
 # Edge labels as routing keys: accelerator prefixes and normalisation (spec 3.3, 4.6).
 #
-# Edge selection, conditions and human gates must agree on what a label means, so it is said once.
+# Shared by edge selection, conditions and human gates, which must agree on the meaning of a label.
 
 _ACCELERATOR = re.compile(r"\s*(?:\[\s*(?P<bracketed>\w+)\s*\]|(?P<closed>\w)\)|(?P<dashed>\w)\s+-(?=\s))\s*(?=\S)")
 
@@ -231,10 +231,9 @@ def label_text(label: str) -> str:
     return (label[found.end() :] if found else label).strip()
 
 
-# A stage that is run once for each item of a list: `for_each="item in plan.verdict.files"`.
+# Stages that run once for each item of a list: `for_each="item in plan.verdict.files"`.
 #
-# Which attributes such a node has, how its list is named, and what its items are called. What becomes of the
-# items is not known here.
+# The attributes of such a node, the name of its list, and the names of its items.
 
 FOR_EACH: Final = "for_each"
 MAX_ITEMS: Final = "max_items"

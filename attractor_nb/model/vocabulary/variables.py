@@ -63,7 +63,7 @@ class Variable(msgspec.Struct, frozen=True):
     default: str | None = None  #: What is put in where the name names nothing or an empty text; None when nobody says.
 
     def apply(self, value: Any) -> str:
-        """What stands in its place."""
+        """The text that replaces the variable."""
         if is_attachment(value):
             text = described(value)
         else:
@@ -138,7 +138,7 @@ def settled(text: str, name: str, value: str) -> str:
 
 
 def stages_named(text: str) -> Iterator[tuple[int, int]]:
-    """Where the ids of stages stand whose responses, or child runs, a text names.
+    """The positions of the ids of stages whose responses or child runs a text names.
 
     >>> text = "${plan.response:tail 9} ${plan.depth}"
     >>> [text[start:end] for start, end in stages_named(text)]
@@ -204,10 +204,10 @@ def _variable(match: re.Match[str]) -> Variable | None:
     return Variable(inside.strip(), match.start(), match.end(), is_braced=True)
 
 
-# How values pass between a pipeline and its child: ``topic=context.topic, depth=3, tone='dry'`` (spec 9.4).
+# Values passed between a pipeline and its child: ``topic=context.topic, depth=3, tone='dry'`` (spec 9.4).
 #
 # A comma-separated list of ``name=value``. A value is ``context.<key>``, a text in single or double quotes,
-# a number, ``true``, ``false`` or ``null``. Values are data: what a key holds is never read as part of a list.
+# a number, ``true``, ``false`` or ``null``. Values are data: the value of a key is never parsed as part of a list.
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
 _WORD: Final = re.compile(r"[^\s,]+")

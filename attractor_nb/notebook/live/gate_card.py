@@ -52,7 +52,7 @@ MAX_LINES: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class ClickedAnswer:
-    """What a card hands in."""
+    """The answer that a card submits."""
 
     gate: str  #: The question's key.
     choice: str = ""  #: Keys of what was chosen, with commas; empty for none.
@@ -166,10 +166,10 @@ class GateCards(anywidget.AnyWidget):
         self.hand_in(ClickedAnswer(*words, form=form))
 
 
-# The inbox in a notebook: a card for each question of all runs of this kernel, coming and going with them.
+# The inbox in a notebook: a card for each open question of all runs of this kernel.
 #
-# There is one for a shell, shown in as many cells as ask for it. The output of such a cell is the static
-# table of what waits; the cards stand in for it while there is a kernel.
+# A shell has one inbox, shown in each cell that asks for it. The output of such a cell is the static table of open
+# questions; the cards replace it while there is a kernel.
 
 Change = tuple["Execution", "Gate | None", "Event | None"]
 

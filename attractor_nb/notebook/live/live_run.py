@@ -281,7 +281,7 @@ class LiveRun:
             self._views.let_go()
 
     def _show_end(self) -> None:
-        """What a run shows that goes on no more, here or at all: the line without a clock, and the answer."""
+        """Show the end of a run that is over or has left this kernel: the line without a clock, and the answer."""
         line = status_line(self._view, self.run.graph, started=self._started, now=time.time())
         latest = self._answer
         answer = {"node": latest.node, "text": latest.text, "shown": prose_of(latest.text)} if latest else {}
@@ -298,7 +298,7 @@ def _with_those_below(graph: Graph) -> list[tuple[Graph, Node]]:
 
 
 def _output_of(event: Event) -> tuple[str, str] | None:
-    """Who said what, if the event is a piece of output: of the run's own stage, or of one in a child run."""
+    """The node and text of an event of output: of the run's own stage, or of one in a child run."""
     above: list[str] = []
     while isinstance(event, ChildEvent):
         above.append(event.name)
@@ -315,13 +315,13 @@ def _is_debugging(event: Event) -> bool:
     return isinstance(event, DEBUGGER_NEWS)
 
 
-# What the live view of a run opens beside itself: replay, timeline, the run that goes on with it, another.
+# Views that open beside the live view of a run: replay, timeline, the resumed run, another run.
 #
-# Each is a view of its own with a place of its own; the browser puts that place where it was asked for.
+# Each has a place of its own, which the browser inserts where the view was requested.
 
 
 class Beside:
-    """What stands beside the view of one run."""
+    """The views that open beside the view of one run."""
 
     def __init__(self, run: Any, views: OpenViews | None) -> None:
         self._run = run

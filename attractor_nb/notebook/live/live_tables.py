@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from attractor_nb.model.session import Session
 
 
-# A map as it is seen in a notebook: a bar and a table that follow it, and stay as a picture at its end.
+# The live table of a map: a bar and a table that follow it, and remain as a picture at its end.
 #
-# The table is displayed in the cell that starts the map. From then on only its content is replaced, a few
-# times a second at most, by a thread of its own, so that the kernel is free.
+# The table is displayed in the cell that starts the map. From then on a thread of its own replaces its content, a few
+# times a second at most, so that the kernel is free.
 
 LOGGER = own_logger(__name__)
 INTERVAL_SECONDS: Final = 0.25
 
 
 class ShownMap(Protocol):
-    """What the live table needs of a map; the public ``MapRun`` has it all."""
+    """The part of a map that the live table needs; the public ``MapRun`` implements it."""
 
     @property
     def is_done(self) -> bool:
@@ -105,10 +105,10 @@ class LiveMap:
             handle.update(bundle, raw=True)
 
 
-# A session of agents in a cell: a table that follows it, and stays as a static one when it has ended.
+# The live table of a session of agents, which remains as a static one at its end.
 #
-# The table is displayed in the cell that asks for it. From then on only its content is replaced, by a
-# thread of its own, so that the kernel is free; a saved notebook shows the last state on any page.
+# The table is displayed in the cell that asks for it. From then on a thread of its own replaces its content, so that
+# the kernel is free; a saved notebook shows the last state on any page.
 
 SESSION_INTERVAL_SECONDS: Final = 1.0
 """The seconds of what runs move on, and nobody's scrolling is disturbed."""

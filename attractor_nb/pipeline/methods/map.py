@@ -146,9 +146,7 @@ class ResumingMap(Definition):
             return handle.result() if wait else handle
 
 
-# What a call asks of a map: its keywords parted into the map's own options and those of each row.
-#
-# It knows no rows and starts nothing.
+# The options of a map: keywords parted into the map's own and those of each row.
 
 
 def request_of(

@@ -141,7 +141,7 @@ class ResumingRun(Execution):
         return self.resume(on_graph_change=on_graph_change, wait=wait, **target, **options)
 
     def _check_resumable(self, *, is_taken_over: bool) -> None:
-        """Refuse to go on with a run that goes on, unless it is taken from an owner elsewhere."""
+        """Refuse to resume a live run, unless it is taken from an owner elsewhere."""
         is_elsewhere = self._work.job is None
         if not self.is_done and not (is_elsewhere and is_taken_over):
             hint = "wait for it, or cancel it first"

@@ -145,7 +145,7 @@ class Comparison:
 def run_diff(
     a: Execution | RunResult | str | PathLike[str], b: Execution | RunResult | str | PathLike[str]
 ) -> Comparison:
-    """What two runs did differently: path, outcomes, prompts, responses, context, cost, time.
+    """Compare two runs: path, outcomes, prompts, responses, context, cost, time.
 
     They may be of the same graph or of two; a run that goes on is compared as far as it has come.
 
@@ -200,7 +200,7 @@ def _steps(run: Execution) -> Iterator[ComparedVisit]:
 
 
 def _messages(known: RecordedVisit) -> str:
-    """What people and supervisors told a visit, each once."""
+    """The instructions that a visit received from people and supervisors, each once."""
     record, heard = known.record, known.journal.heard
     if not heard:
         return ""
@@ -218,7 +218,7 @@ def _context(run: Execution) -> dict[str, Any]:
 
 
 def graph_changes(a: Graph, b: Graph, united: United) -> Iterator[str]:
-    """What differs between two graphs; where things stand in the source does not count."""
+    """The differences of two graphs. Positions in the source do not count."""
     for word, names in (("A", united.only_a), ("B", united.only_b)):
         yield from (f"node {name} only in {word}" for name in sorted(names))
     for name in a.nodes.keys() & b.nodes.keys():
@@ -230,7 +230,7 @@ def graph_changes(a: Graph, b: Graph, united: United) -> Iterator[str]:
 
 
 def _edge_changes(a: Graph, united: United) -> Iterator[str]:
-    """What differs in the edges; where one has another condition between the same nodes it is one change."""
+    """The differences of the edges; a changed condition between the same nodes is one change."""
     in_a, in_b = set(united.edges_a), set(united.edges_b)
     alone: dict[tuple[str, str], tuple[list[Edge], list[Edge]]] = {}
     for index, edge in enumerate(united.graph.edges):

@@ -197,7 +197,7 @@ def comparison_html(
 
 
 def comparison_values(compared: Compared, *, text_chars: int) -> dict[str, Any]:
-    """What the front-end's ``showCompare`` is given, without secrets."""
+    """The values for the front-end's ``showCompare``, without secrets."""
     plain = comparison_plain(compared, text_chars=text_chars)
     for pair, step in zip(compared.pairs, plain["steps"], strict=True):
         changes = pair_changes(pair, max_lines=MAX_LINES)
@@ -223,7 +223,7 @@ def comparison_page(compared: Compared, *, text_chars: int) -> str:
 
 
 def legend_html(compared: Compared) -> Markup:
-    """What the strokes mean."""
+    """The legend of the strokes."""
     entries = [
         element(
             "div",  # a line of its own where a page takes our style sheet out
@@ -256,10 +256,10 @@ def _texts_html(compared: Compared) -> Markup:
     return joined(blocks)
 
 
-# Two runs beside each other: on one drawing, as tables, as text.
+# Two runs side by side: on one drawing, as tables, as text.
 #
 # The first run is A, the second B, everywhere: in words, by stroke and by colour. Times differ from run to run
-# and are only in what is asked for by ``has_times``.
+# and are included only with ``has_times``.
 
 NOTHING: Final = "\N{EN DASH}"
 VALUE_CHARS: Final = 60
@@ -284,7 +284,7 @@ class Side:
 
     @property
     def headline(self) -> str:
-        """How it stands, in a line."""
+        """The status of the run in one line."""
         mark = f", {self.mark}" if self.mark else ""
         text = f"{self.name} {self.status.letter} {self.status}, {self.stages} stages{mark}"
         return f"{text}: {one_line(self.reason)}" if self.reason else text
@@ -362,7 +362,7 @@ def _step_words(step: ComparedVisit | None, *, has_times: bool) -> str:
 
 
 def totals_table(compared: Compared, *, has_times: bool = False) -> Table:
-    """What both came to and consumed."""
+    """The outcome and the usage of both runs."""
     a, b = compared.a, compared.b
     rows: list[tuple[str, str, str]] = [
         ("outcome", f"{a.status.letter} {a.status}", f"{b.status.letter} {b.status}"),
@@ -382,7 +382,7 @@ def totals_table(compared: Compared, *, has_times: bool = False) -> Table:
 
 
 def context_table(compared: Compared) -> Table:
-    """Where the contexts differ in which they ended; what the stages said is among the texts."""
+    """The differences of the final contexts; responses of stages are among the texts."""
     nodes = compared.united.graph.nodes
     shown_elsewhere = {"last_response", "last_stage", *(f"{node_id}.response" for node_id in nodes)}
     rows = [(c.key, _value(c.a), _value(c.b)) for c in compared.context if c.key not in shown_elsewhere]
@@ -448,7 +448,7 @@ def _differing(pair: Pair) -> Iterator[tuple[int, str, str, str]]:
 
 
 def comparison_plain(compared: Compared, *, text_chars: int) -> dict[str, Any]:
-    """Everything as JSON values; texts are cut to so many characters."""
+    """Everything as JSON values; texts are cut to ``text_chars`` characters."""
     return {
         "a": _side_plain(compared.a),
         "b": _side_plain(compared.b),
@@ -504,10 +504,10 @@ def _cut(text: str, chars: int) -> str:
 
 
 def status(step: ComparedVisit) -> NodeStatus:
-    """How a visit ended, as a drawing has it."""
+    """The status of a visit, as a drawing shows it."""
     return NodeStatus.of(step.status)
 
 
 def word(step: ComparedVisit) -> str:
-    """How a visit ended, in a word."""
+    """The status of a visit, in a word."""
     return step.status.replace("_", " ") or "not ended"

@@ -136,7 +136,7 @@ def _aligned(a: list[ComparedVisit], b: list[ComparedVisit]) -> Iterator[Pair]:
 
 
 def _alike(a: Sequence[ComparedVisit], b: Sequence[ComparedVisit]) -> int:
-    """How many steps at the beginning are of the same nodes."""
+    """The number of steps at the beginning that visit the same nodes."""
     pairs = enumerate(zip(a, b, strict=False))
     return next((count for count, (one, other) in pairs if one.node != other.node), min(len(a), len(b)))
 
@@ -190,7 +190,7 @@ def unite(a: Graph, b: Graph) -> United:
 
 
 def _edge_keys(edges: Iterable[Edge]) -> Iterator[tuple[Any, ...]]:
-    """What makes an edge the same in two graphs; twins are told apart by their order."""
+    """The keys that identify an edge in two graphs; twins are told apart by their order."""
     seen: dict[tuple[str, str, str, str], int] = {}
     for edge in edges:
         key = edge.source, edge.target, edge.condition, edge.label
@@ -208,7 +208,7 @@ class ValueChange:
 
 
 def changed_values(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[ValueChange, ...]:
-    """What differs between two contexts; the engine's own counters and the ids of child runs are left out."""
+    """The differences of two contexts, without the engine's own counters and the ids of child runs."""
     return tuple(
         ValueChange(key, a.get(key), b.get(key))
         for key in sorted(a.keys() | b.keys())

@@ -71,7 +71,7 @@ class Editor:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What lint finds in the text as it is now."""
+        """The findings of lint in the current text."""
         return self._now.diagnostics
 
     @property
@@ -269,7 +269,7 @@ def _diff(before: str, after: str, name: str, new_name: str) -> str:
 
 
 def _text_of(place: Path) -> str | None:
-    """What a file holds; None when it is not there."""
+    """The content of a file. None if it does not exist."""
     try:
         return place.read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -305,7 +305,7 @@ class EditTarget:
 
 
 def find_place(graph: Graph, target: object) -> EditTarget:
-    """What a target means."""
+    """Resolve a target to a place in the graph."""
     if target == "":
         return EditTarget(Scope.GRAPH)
     if isinstance(target, int) and not isinstance(target, bool):
@@ -368,7 +368,7 @@ def renamed(tree: DotTree, old: str, new: str) -> str:
 
 
 def _selectors(graph: Graph, node_id: str) -> Iterator[Span]:
-    """Where the stylesheet selects a node by its id."""
+    """The selectors of a node's id in the stylesheet."""
     written = graph.attr_spans.get(STYLESHEET)
     if written is None:
         return
@@ -382,7 +382,7 @@ def _selectors(graph: Graph, node_id: str) -> Iterator[Span]:
 
 
 def _variables(graph: Graph, node_id: str) -> Iterator[Span]:
-    """Where texts name what a node leaves; a default block's once for each node that has it from there."""
+    """The references to a node's values in texts; one in a default block counts for each node that inherits it."""
     for node in graph.nodes.values():
         for name in NAMING_ATTRIBUTES:
             written = node.attr_spans.get(name)
@@ -395,7 +395,7 @@ def _variables(graph: Graph, node_id: str) -> Iterator[Span]:
 
 
 def value_problem(scope: Scope, name: str, text: str) -> str:
-    """What is wrong with a value while it is being typed; empty when nothing is."""
+    """The problem with a value while it is being typed; empty if there is none."""
     row = attribute(scope, name)
     try:
         if (scope, name) == (Scope.EDGE, "condition") and text.strip():

@@ -1,4 +1,4 @@
-"""What views ask of an ``Editor`` in messages, and the form of one thing of a graph that they show."""
+"""Requests of views to an ``Editor``, and the form of one element of a graph that they show."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ class EditorRequests:
 
 
 def _target(given: object) -> Any:
-    """What a message means, as ``Editor.set`` takes it."""
+    """The target of a message, as ``Editor.set`` takes it."""
     if isinstance(given, dict):
         named: dict[str, object] = given  # pyright: ignore[reportUnknownVariableType] - of a message
         edge, node = named.get("edge"), named.get("node")

@@ -75,7 +75,7 @@ class RunForm:
 
 
 def _value(declared: Input | None, given: object) -> Any:
-    """What a field stands for."""
+    """The value of a field."""
     if not isinstance(given, str) or declared is None or declared.type not in {"array", "object"}:
         return given
     try:

@@ -1,4 +1,4 @@
-"""What a run will consume, told before it has run: as expected, and at worst.
+"""Estimates of the usage of a run before it runs: expected, and worst case.
 
 Token counts are estimates without a tokenizer (`model/calls/messages.py`). Every other assumption is a field of
 `Assumptions`. Knows neither prompts nor prices: the caller gives their sizes and a function.
@@ -26,7 +26,7 @@ _NOTHING: Final = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What an estimate takes for granted where nothing says otherwise."""
+    """The assumptions of an estimate where nothing says otherwise."""
 
     response_tokens: int = 500  #: Tokens of an expected response; `llm.max_tokens` is the most.
     max_response_tokens: int = 8_192  #: Tokens of the longest response of a node without `llm.max_tokens`.
@@ -40,7 +40,7 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True)
 class NodeCalls:
-    """What is known of a node's calls."""
+    """The known facts of a node's calls."""
 
     prompt_tokens: int  #: Tokens of its own prompt and system prompt, without what is carried.
     models: tuple[ModelName, ...]  #: Its model, then those of `llm_fallback`.
@@ -51,7 +51,7 @@ class NodeCalls:
 
 @dataclass(frozen=True, slots=True)
 class NodeEstimate:
-    """What one node will consume."""
+    """The estimated usage of one node."""
 
     node_id: str  #: The node; of a child run's node the path, such as ``boss/test``.
     model: ModelName | None  #: Its model; empty for the whole of a child run.
@@ -61,7 +61,7 @@ class NodeEstimate:
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
-    """What a run will consume."""
+    """The estimated usage of a run."""
 
     nodes: tuple[NodeEstimate, ...]  #: Its nodes that ask models or run children, in source order.
     expected: Usage  #: All of them on the likely path.
@@ -115,7 +115,7 @@ class Estimator:
         return worst, is_short
 
     def _item_count(self, visit: Visit, lookup: Lookup) -> int:
-        """How often a visit does its work: once for each item of a list that is known, and of another once."""
+        """The number of items of a visit: the length of a known list, else 1."""
         key = list_key(self.plan.nodes[visit.node_id].node.get(FOR_EACH, str, ""))
 
         def get(name: str, absent: object) -> object:
@@ -126,12 +126,12 @@ class Estimator:
         return min(len(cast("list[object]", found)), self._most_items(visit.node_id)) if isinstance(found, list) else 1
 
     def _most_items(self, node_id: str) -> int:
-        """How many items the list of a node may have; 1 for a node without."""
+        """The maximum number of items in a node's list; 1 for a node without a list."""
         node = self.plan.nodes[node_id].node
         return node.get(MAX_ITEMS, int, DEFAULT_MAX_ITEMS) if FOR_EACH in node.attrs else 1
 
     def _expected(self, visit: Visit) -> Usage:
-        """What a visit on the likely path consumes."""
+        """The usage of a visit on the likely path."""
         if visit.node_id in self.children:
             return self.children[visit.node_id].expected
         if visit.node_id not in self.asked:
@@ -172,7 +172,7 @@ class Estimator:
         return resolve_thread(edge, planned.node, self.plan.graph, planned.subgraph_class, previous)
 
     def _worst(self, node_id: str) -> Usage:
-        """What one visit of a node can consume: all its attempts, each with all its models."""
+        """The worst-case usage of one visit of a node: all its attempts, each with all its models."""
         planned = self.plan.nodes[node_id]
         if node_id in self.children:
             return _times(self.children[node_id].worst, self._most_items(node_id) * planned.retry.max_attempts)

@@ -1,8 +1,8 @@
-"""Where a past run would go on a changed graph: the recorded outcomes and contexts, the graph's rules (pure).
+"""The expected route of a past run on a changed graph: recorded outcomes and contexts, new rules (pure).
 
 Each recorded stage is left once more by the traversal's own rules (``failures.next_step``, goal gates), with
 the outcome and the context that were recorded. While that leads where the run went the next stage is known.
-Where it leads elsewhere knowledge ends: what a stage that was not executed would have come to, nobody knows.
+Where it leads elsewhere knowledge ends: the outcome of a stage that was not executed is unknown.
 Bounds are not looked at: they are another question.
 """
 
@@ -63,7 +63,7 @@ class RerouteStep:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRoute:
-    """What a changed graph would have made of one run."""
+    """The expected route of one run on a changed graph."""
 
     turn: RerouteStep | None  #: Where it would leave its way; None when it would go the same way, as far as it went.
     assumed: tuple[str, ...]  #: Nodes that are not what they were, and whose recorded outcomes are taken all the same.
@@ -186,7 +186,7 @@ class _Walk:
         return self.plan.nodes[node_id].is_exit
 
     def _gates(self, event: StageEnd) -> tuple[str, RerouteStep | None]:
-        """What goal gates make of a run that comes to its end: it ends, fails, or goes back somewhere."""
+        """The effect of goal gates on a run that reaches its end: it ends, fails, or goes back."""
         state = self.state
         gate = unsatisfied_gate(self.plan, state)
         if gate is None:
@@ -217,7 +217,7 @@ class _Walk:
         return RerouteStep(event.name, event.visit, event.branch, event.next_node, before_why, now, why, known)
 
     def _known(self, target: str) -> str:
-        """How far it is known what comes behind a turn."""
+        """The limit of knowledge after a turn, in words."""
         if not target:
             return "the run would end here"
         if self._is_exit(target):
@@ -238,7 +238,7 @@ class _Walk:
 
 
 def _refused(planned: PlannedNode, target: str, seen: ConditionOutcome, lookup: Lookup) -> str:
-    """Why the edge to where the run went is not taken any more."""
+    """The reason why the edge to the recorded target is not taken any more."""
     edges = [edge for edge in planned.edges if edge.target == target]
     if not edges:
         return f"no edge leads to {target} any more" if target and planned.edges else ""

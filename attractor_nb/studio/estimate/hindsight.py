@@ -33,7 +33,7 @@ _RULES: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What would have become of one run."""
+    """The expected result of one run."""
 
     number: int  #: Its place among the runs that were asked about, from 1.
     run_id: str  #: The run, or empty where it could not be read.
@@ -57,7 +57,7 @@ class Verdict:
 
 
 class Hindsight:
-    """What a graph would have made of past runs. Its ``repr`` is a table.
+    """The expected results of past runs on a graph. Its ``repr`` is a table.
 
     Attributes:
         verdicts: One for each run, in the order in which they were given.

@@ -1,4 +1,4 @@
-"""What a run would need, and whether it is there: `pipeline.doctor()`. Nothing is run, nothing is asked."""
+"""Preflight checks of everything a run needs: `pipeline.doctor()`. Nothing is run, nothing is asked."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.prepare.run_options import BackendSpec
 
 
-# What this machine has that runs may need: packages, keys, programs, disk, loopback. Nothing is changed.
+# Checks of this machine: packages, keys, programs, disk, loopback. Nothing is changed.
 #
-# Of keys it says which variables are set, never what they hold.
+# For keys they report the variables that are set, never their values.
 
 FEW_BYTES: Final = 100 * 1024 * 1024
 """Free space below which a run is likely to fail."""
@@ -54,10 +54,10 @@ FindingState = Literal["ok", "warn", "error", "note"]
 
 @dataclass(frozen=True, slots=True)
 class PreflightFinding:
-    """One thing that was looked at."""
+    """One checked item."""
 
     state: FindingState  #: ``ok``; ``warn``: it runs, perhaps not as meant; ``error``: it cannot run; or ``note``.
-    subject: str  #: What was looked at.
+    subject: str  #: The checked item.
     message: str  #: How it is. Never the value of a key.
     remedy: str = ""  #: What to do, or empty.
 
@@ -185,7 +185,7 @@ _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0
 
 
 class Preflight(Sequence[PreflightFinding]):
-    """What was looked at before a run, and how it is. ``is_ready`` says whether a run can begin."""
+    """The findings of a preflight check. ``is_ready`` is true if a run can begin."""
 
     def __init__(self, name: str, findings: Sequence[PreflightFinding]) -> None:
         self.name = name
@@ -212,7 +212,7 @@ class Preflight(Sequence[PreflightFinding]):
 
     @property
     def headline(self) -> str:
-        """How it is in all."""
+        """The overall result in one line."""
         errors, warnings = len(self.of("error")), len(self.of("warn"))
         if not errors and not warnings:
             return f"{_MARKS['ok']} {self.name} is ready"
@@ -260,7 +260,7 @@ class Preflight(Sequence[PreflightFinding]):
 
 
 def examine_machine(runs_dir: Path | None = None) -> Preflight:
-    """What this machine has, whatever pipeline is to run."""
+    """Check this machine, independent of any pipeline."""
     findings = [
         *extras(),
         *keys(),
@@ -281,7 +281,7 @@ def examine(
     runs_dir: Path | None,
     is_online: bool,
 ) -> Preflight:
-    """What a pipeline would need, and whether it is there.
+    """Check that everything a pipeline needs is there.
 
     Args:
         graph: The graph as it will run.
@@ -310,7 +310,7 @@ def _lint(diagnostics: Sequence[Diagnostic]) -> Iterator[PreflightFinding]:
 
 
 def _answering(graph: Graph, spec: BackendSpec, *, is_online: bool) -> Iterator[PreflightFinding]:
-    """What answers the prompts, and all that it needs."""
+    """The backend that answers the prompts, and everything it needs."""
     try:
         backend = resolve_backend(spec)
     except OptionError as error:

@@ -20,7 +20,7 @@ _MAX_UNUSED = 10
 
 
 def read_expectation(path: object, outcome: object) -> tuple[tuple[str, ...] | None, str]:
-    """What a check expects, before anything is run for it."""
+    """Read the expectation of a check, before anything is run for it."""
     if outcome is not None and outcome not in OUTCOMES:
         word = str(outcome)
         raise OptionError(

@@ -1,4 +1,4 @@
-"""What a pipeline will cost, as a value that reads well in a cell: `pipeline.estimate()`."""
+"""The cost estimate of a pipeline, as a value that displays well in a cell: `pipeline.estimate()`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NO_MODEL: Final = "\N{EN DASH}"
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run of a pipeline will consume, told before it runs."""
+    """The estimated usage of a run of a pipeline, before it runs."""
 
     name: str  #: The pipeline.
     run: RunEstimate  #: The estimate itself.
@@ -55,12 +55,12 @@ class Estimate:
 
     @property
     def expected(self) -> Usage:
-        """What the likely path consumes: each stage of it once, at its first attempt."""
+        """The usage of the likely path: each of its stages once, at its first attempt."""
         return self.run.expected
 
     @property
     def worst(self) -> Usage:
-        """What the costliest run consumes that retries, loops and bounds allow."""
+        """The usage of the costliest run that retries, loops and bounds allow."""
         return self.run.worst
 
     @property
@@ -70,7 +70,7 @@ class Estimate:
 
     @property
     def assumptions(self) -> Assumptions:
-        """What was taken for granted where nothing says otherwise."""
+        """The assumptions where nothing says otherwise."""
         return self.run.assumptions
 
     def __getitem__(self, node_id: str) -> NodeEstimate:
@@ -114,7 +114,7 @@ class Estimate:
         return {"text/html": table_html(self.table), "text/plain": str(self)}
 
     def _notes(self) -> list[str]:
-        """What bounds the figures, and what is missing from them."""
+        """The bounds of the figures, and the gaps in them."""
         if not self.nodes:
             return ["No node asks a model: a run costs nothing."]
         assumed, bounds = self.assumptions, self.bounds

@@ -1,4 +1,4 @@
-"""What is wrong with a stored run, how it stands, and what can be done; read without owning it."""
+"""Diagnosis of a stored run: its damage, its state, and the possible next steps; read without owning it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ VERDICTS: Final = {
 
 @dataclass(slots=True)
 class _RecordScan:
-    """What the intact records tell, in a space that does not grow with the number of stages."""
+    """The facts in the intact records, in a space that does not grow with the number of stages."""
 
     last_stage: str = ""
     next_node: str = ""
@@ -104,7 +104,7 @@ class _RecordScan:
 
 @dataclass(frozen=True, slots=True)
 class RunDiagnosis:
-    """What is wrong with a stored run, how it stands, and what can be done."""
+    """The diagnosis of a stored run: its damage, its state, and the possible next steps."""
 
     logs_root: Path  #: The run directory.
     verdict: str  #: ``healthy``; ``damaged``: it can go on, or be saved; ``lost``: nothing to go on with.
@@ -223,7 +223,7 @@ def _salvaged_facts(
 
 
 def diagnosis_text(found: RunDiagnosis) -> str:
-    """How the run stands, and each of its files."""
+    """The state of the run, and of each of its files."""
     run = [
         ["pipeline", one_line(found.pipeline_name) or "-"],
         ["run", found.run_id or "-"],

@@ -158,7 +158,7 @@ def mark_of(status: str) -> str:
 
 
 def state_of(status: str) -> str:
-    """How a status is coloured: ``ok``, ``warn``, ``error``, or not at all."""
+    """The colour of a status: ``ok``, ``warn``, ``error``, or empty."""
     if status in GOES_ON or status == HALF_DELETED:
         return "warn"
     return "error" if status in UNREADABLE else row_look(as_result(status))

@@ -275,13 +275,13 @@ def _record_of(path: Path) -> PipelineForked | None:
 
 
 def _begun(path: Path) -> float:
-    """When a fork began; its manifest knows the second, and several may begin in one."""
+    """The time when a fork began; its manifest knows the second, and several may begin in one."""
     record = _record_of(path)
     return 0.0 if record is None else record.time
 
 
 def _changes(path: Path) -> str:
-    """What a fork changed, in words."""
+    """The changes of a fork, in words."""
     record = _record_of(path)
     if record is None:
         return ""

@@ -180,12 +180,12 @@ def load_call(logs_root: Path) -> str:
 
 
 def resume_call(logs_root: Path) -> str:
-    """The call that goes on with a run."""
+    """The call that resumes a run."""
     return f"{load_call(logs_root)}.resume()"
 
 
 def _answers(asked: WaitingGate) -> str:
-    """How a question is answered, with its choices."""
+    """The way to answer a question, with its choices."""
     if asked.run is None:
         return asked.how
     labels = [f"{key} = {label_text(label)}" for key, label in asked.event.options]

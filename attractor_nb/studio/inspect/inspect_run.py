@@ -92,7 +92,7 @@ def inspect_item(
 
 
 def inspect_visit(run: Execution, past: RunHistory, visit: RecordedVisit) -> StageInspection:
-    """What is known of one visit, for who looks at all of them: of the context what it changed, and no other visit."""
+    """Inspect one visit, for a caller that inspects all: only its changes of the context, and no other visit."""
     spec = _node_of(run, visit.record.node_id)
     return replace(read_stage(run, past, spec, (), visit, None, is_context_whole=False), run=run, mark=run.mark)
 
@@ -188,7 +188,7 @@ def _edge_facts(index: int, edge: Edge, passes: int) -> dict[str, Any]:
 
 
 def answer_inspection(run: Execution, request: dict[str, Any], *, with_place: bool = True) -> dict[str, Any]:
-    """What a front-end is told: by ``node`` or ``edge``, and ``visit``, ``attempt``, ``branch``, ``item``, ``file``.
+    """Answer a front-end: by ``node`` or ``edge``, and ``visit``, ``attempt``, ``branch``, ``item``, ``file``.
 
     ``with_place`` says where files are, for who sits at this machine.
 
@@ -276,7 +276,7 @@ def error_of(run: Execution, node: str = "") -> BaseException | None:
 
 
 def _of_stage(run: Execution, node: str) -> StageError | None:
-    """What is on record of a failure of a node's latest visit."""
+    """The recorded failure of a node's latest visit."""
     try:
         stage = inspect_stage(run, node)
     except AttractorError as error:

@@ -1,4 +1,4 @@
-"""What is known of one stage, and of one edge, as values: for cells, the live view, exported pages.
+"""Inspections of a stage and of an edge, as values: for cells, the live view, exported pages.
 
 ``to_plain`` is the form that the front-end shows (``views/web/inspector.js``): JSON, no secrets, long texts
 cut with their length said.
@@ -174,7 +174,7 @@ class StageInspection:
 
 @dataclass(frozen=True, slots=True)
 class EdgeVerdict:
-    """What an edge came to when its source was left."""
+    """The evaluation of an edge when its source was left."""
 
     visit: int  #: The visit of the source.
     branch: str  #: The branch that it was in, or empty.
@@ -285,7 +285,7 @@ class AttemptLine:
 
 @dataclass(frozen=True, slots=True)
 class MessageLine:
-    """What an attempt was told."""
+    """The instruction that an attempt received."""
 
     text: str  #: What it says.
     given_by: str = ""  #: Who gave it, or by what way.
@@ -295,7 +295,7 @@ class MessageLine:
 
     @property
     def words(self) -> str:
-        """How the attempt received it."""
+        """The delivery to the attempt, in words."""
         return _REACHES.get(self.reach, "not received in this attempt")
 
     def to_plain(self, limit: int) -> dict[str, Any]:

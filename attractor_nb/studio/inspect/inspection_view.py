@@ -86,7 +86,7 @@ def edge_html(plain: Mapping[str, Any], theme: Theme = "auto") -> str:
 
 
 def reason_text(plain: Mapping[str, Any]) -> str:
-    """Why a stage was reached and left as it was: headline, how it was reached and left, the rules, each edge."""
+    """The reasons for a route: headline, the way into the stage and out of it, the rules, each edge."""
     lines = [headline(plain), *_columns(_route_facts(plain))]
     if reasons := plain.get("why_next"):
         rules = [[f"{number}", rule["name"], _rule_words(rule)] for number, rule in enumerate(reasons["rules"], 1)]

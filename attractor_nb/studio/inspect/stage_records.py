@@ -1,4 +1,4 @@
-"""What is known of one attempt of a stage: from its events and files, or from what the process still has."""
+"""The record of one attempt of a stage: from its events and files, or from the memory of the process."""
 
 from __future__ import annotations
 
@@ -121,12 +121,12 @@ def _attempt_of(record: VisitRecord, number: int | None) -> AttemptRecord:
 
 
 def _is_committed(tried: AttemptRecord, record: VisitRecord) -> bool:
-    """Whether an attempt is the one that its visit came to."""
+    """Whether an attempt is the one that its visit committed."""
     return record.commit is not None and tried.ended is record.commit
 
 
 def _consumed(record: VisitRecord) -> Usage | None:
-    """What all attempts of a visit consumed; None where none of them says."""
+    """The usage of all attempts of a visit. None if none of them reports any."""
     spent = [one.ended.outcome.usage for one in record.attempts if one.ended and one.ended.outcome.usage]
     return sum(spent[1:], spent[0]) if spent else None
 
@@ -170,7 +170,7 @@ def _listed(directory: Path, root: Path, problems: list[str]) -> Listing:
 
 
 def _cached(directory: Path, root: Path, record: VisitRecord, problems: list[str]) -> str:
-    """What the look into the cache came to; empty where there was none."""
+    """The result of the cache lookup; empty if there was none."""
     try:
         found = read_beginning(directory, INPUTS_FILE, MAX_READ, root)
     except RunError as error:
@@ -182,7 +182,7 @@ def _cached(directory: Path, root: Path, record: VisitRecord, problems: list[str
 
 
 def _by_hand(chosen: RecordedVisit) -> tuple[str, ...]:
-    """What a debugger changed of a visit, a line each."""
+    """The changes by a debugger to a visit, a line each."""
     record = chosen.record
     last = record.attempts[-1].ended
     found: list[str] = []
@@ -198,7 +198,7 @@ def _by_hand(chosen: RecordedVisit) -> tuple[str, ...]:
 
 
 def _messages(chosen: RecordedVisit, tried: AttemptRecord, *, is_live: bool) -> tuple[MessageLine, ...]:
-    """What an attempt was told, in order."""
+    """The instructions that an attempt received, in order."""
     record = chosen.record
     heard = chosen.journal.heard.get((record.branch, record.node_id, record.number, tried.number), {})
     missed = "waits" if is_live and tried.ended is None else ""
@@ -301,7 +301,7 @@ def _is_same(old: Any, new: Any) -> bool:
 
 
 def stage_from_view(run: Execution, spec: Node, problem: RunError) -> StageInspection:
-    """What is known of a stage whose events are not stored, or cannot be read."""
+    """Inspect a stage whose events are not stored, or cannot be read."""
     problems = [error_text(problem)]
     texts: dict[str, Any] = dict.fromkeys(_FILES)
     for name, file in _FILES.items():

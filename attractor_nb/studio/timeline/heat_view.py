@@ -1,4 +1,4 @@
-"""Where a run, or many, spent their time, tokens and money, failed, or went round (pure).
+"""Heat maps of a run, or many: time, tokens, money, failures and repeated visits by node (pure).
 
 A measure of each node, tinted on the graph, with its number beside the node and in a table.
 """

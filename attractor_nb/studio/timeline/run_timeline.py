@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class RunTimeline:
-    """What each node of a run did when. It is read anew whenever it is shown, so it follows a live run.
+    """The timeline of a run's nodes. It is read anew on each display, so it follows a live run.
 
     Attributes:
-        by: ``node`` or ``branch``: what a lane stands for.
+        by: ``node`` or ``branch``: the subject of a lane.
     """
 
     def __init__(self, run: Execution, by: str = "node", clock: Callable[[], float] = time.time) -> None:
@@ -63,7 +63,7 @@ class RunTimeline:
 
 
 def timeline_values(shown: RunTimeline) -> dict[str, Any]:
-    """What a front-end's timeline shows of a run as it stands, without secrets, but for its graph."""
+    """The values for a front-end's timeline of a run, without secrets, but for its graph."""
     run, timeline = shown.run, shown.timeline
     heats: dict[str, Any] = {}
     for by in MEASURES:

@@ -72,7 +72,7 @@ class Bar:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """The duration in seconds."""
         return max(0.0, self.end - self.start)
 
     @property
@@ -174,7 +174,7 @@ def _cuts(counted: Sequence[Event]) -> Iterator[Cut]:
 
 
 class _Inner:
-    """What happened within attempts, by branch and node."""
+    """The calls, waits and delays within attempts, by branch and node."""
 
     def __init__(self, counted: Sequence[Event]) -> None:
         self.calls: dict[tuple[str, str, int, int], list[TimelineCall]] = {}
@@ -216,7 +216,7 @@ class _Inner:
             before = event.time
 
     def cut_off(self, start: float, end: float) -> float:
-        """When an attempt ended that has no end: where the run stood still next, or now."""
+        """The end of an attempt without a recorded one: the run's next stop, or now."""
         return next((stop for stop in self.stops if stop >= start), end)
 
 

@@ -104,7 +104,7 @@ class _Writer:
         self.height = self.bottom + 26 + 15 * (self.legend_lines + len(self.notes))
 
     def x(self, moment: float) -> float:
-        """Where a moment lies."""
+        """The x of a moment."""
         return self.left + self.timeline.shown(moment) * self.scale
 
     def whole(self, theme: Theme) -> Markup:
@@ -128,7 +128,7 @@ class _Writer:
         )
 
     def _line(self, number: int) -> float:
-        """Where a line below the lanes stands."""
+        """The y of a line of text below the lanes."""
         return self.bottom + 32 + 15 * number
 
     def _legend(self) -> tuple[list[Markup], int]:

@@ -80,14 +80,14 @@ def _starts(graph: Graph, fan_out: str) -> list[str]:
 
 
 class BranchWalk:
-    """What the branches of fan-outs lead to, until ``_MOST_WALKED`` nodes have been met."""
+    """The walk along the branches of fan-outs, until it has met ``_MOST_WALKED`` nodes."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._left = _MOST_WALKED
 
     def lanes(self, fan_out: str, join: Join) -> list[Lane]:
-        """What each branch of a fan-out alone leads to, however many they are; an exit is outside of all branches."""
+        """The lanes of a fan-out: for each branch the nodes that it alone leads to. An exit is in no branch."""
         if self._left <= 0:
             return []
         starts = _starts(self._graph, fan_out)
@@ -130,12 +130,12 @@ class Stack:
         return frozenset(name for branch in self.branches for name in branch)
 
     def statuses(self, states: Mapping[str, NodeState]) -> list[NodeStatus]:
-        """How each branch stands."""
+        """The status of each branch."""
         return [summed(states.get(name, _PENDING).status for name in sorted(branch)) for branch in self.branches]
 
 
 def summed(statuses: Iterable[NodeStatus]) -> NodeStatus:
-    """How many nodes stand as one: what needs a person first, then what goes on, then what is done.
+    """The combined status of several nodes: a node that waits for a person first, then active ones, then ended ones.
 
     >>> summed([NodeStatus.SUCCESS, NodeStatus.FAIL]).value, summed([NodeStatus.CACHED]).value
     ('fail', 'success')
@@ -152,7 +152,7 @@ def summed(statuses: Iterable[NodeStatus]) -> NodeStatus:
 
 
 def in_words(statuses: Iterable[NodeStatus], fits: Callable[[str], bool] = lambda _: True) -> str:
-    """How many stand how, what matters first; those that do not fit are others.
+    """The number of nodes by status, most important first; those that do not fit are others.
 
     >>> in_words([NodeStatus.SUCCESS, NodeStatus.FAIL, NodeStatus.SUCCESS])
     '1 fail, 2 success'

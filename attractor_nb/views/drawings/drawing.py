@@ -66,7 +66,7 @@ SHAPE_OF_TYPE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """How much text a drawing of some size can carry. Widths in characters of average width."""
+    """The amount of text in a drawing of some size. Widths in characters of average width."""
 
     label_chars: int
     label_lines: int
@@ -105,7 +105,7 @@ _DIRECTIONS: Final = {direction.value: direction for direction in Direction}
 
 
 def density_of(graph: Graph) -> Density:
-    """What a drawing of a graph of this size shows."""
+    """The density of a drawing of a graph of this size."""
     if len(graph.nodes) >= 300 or len(graph.edges) >= 2_000:
         return DENSE
     return FULL if len(graph.nodes) < 100 else COMPACT
@@ -266,9 +266,9 @@ def _panels(graph: Graph, positions: dict[str, int]) -> tuple[Panel, ...]:
     return tuple(panels)
 
 
-# What is written in a node and said of it: label, counts and news; a tooltip for pointer and reader.
+# Texts of a node: label, counts and news; a tooltip for pointer and screen reader.
 #
-# All of it stands inside the outline, where no edge, arrow head or label of another comes: a count that appears
+# All of them are inside the outline, where no edge, arrow head or label of another comes: a count that appears
 # during a run has its place from the beginning. ``web/drawing_words.js`` does the same for a live view.
 
 ICON_WIDTH: Final = 10.0
@@ -284,7 +284,7 @@ _NO_JOIN: Final = "no join: branches run to their ends"
 
 
 class Counts(NamedTuple):
-    """How often a node was visited, and what else is counted of it, in characters."""
+    """The number of a node's visits and other counts, as texts."""
 
     visits: str = ""
     others: tuple[str, ...] = ()
@@ -407,7 +407,7 @@ def lines_of(lines: list[str]) -> str:
     return "\n".join(line if len(line) <= TOOLTIP_CHARS else line[:TOOLTIP_CHARS] + ELLIPSIS for line in lines if line)
 
 
-# The small signs of a drawing as path data around (0, 0), and letters for texts; those of states are theirs.
+# Small signs of a drawing as path data around (0, 0), and as letters for texts. The signs of states are in the states.
 #
 # Paths, not glyphs: emoji fonts differ from machine to machine. A live view takes the path of a status
 # from ``MARK_PATHS`` when a status changes.

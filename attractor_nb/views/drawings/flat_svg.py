@@ -56,7 +56,7 @@ class _Rule:
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """What it is sorted by: of two that fit an element the later one counts."""
+        """The sort key of a rule: of two that match an element the later one counts."""
         weights = [part.weight for part in self.parts]
         return sum(weight for weight, _ in weights), sum(weight for _, weight in weights), self.order
 

@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from attractor_nb.views.layout.skeleton import Layout, Rect, Route
 
 
-# What a drawing shows beside the states of its nodes and edges: two runs at once, heat, a way that was gone.
+# Overlays of a drawing, beside the states of its nodes and edges: two runs at once, heat, a path taken.
 #
-# A mark gives classes, which the dress's own rules colour, and says in words what they mean: nothing is told by
-# colour alone. Rules use the variables of the theme, so they hold on light and on dark pages.
+# A mark has classes, which the dress's own rules colour, and words for their meaning: nothing is told by colour
+# alone. Rules use the variables of the theme, so they hold on light and on dark pages.
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class GraphPicture:
     stacks: Mapping[str, Stack] = field(default_factory=dict[str, "Stack"])  #: Branches that are one box, by its id.
 
     def content(self) -> list[Markup]:
-        """What is drawn, back to front: panels, edges, titles, nodes, edge labels."""
+        """The content of the drawing, back to front: panels, edges, titles, nodes, edge labels."""
         hatch_id = self._hatch_id
         routed = list(zip(self.scene.links, self.layout.routes, strict=True))
         boxes = zip(self.scene.boxes, self.layout.centres, strict=True)
@@ -124,7 +124,7 @@ class GraphPicture:
         ]
 
     def _notes(self) -> list[Markup]:
-        """What the drawing leaves out because it is too large."""
+        """The notes on parts left out of a drawing that is too large."""
         count = self.scene.unframed
         if not count:
             return []
@@ -132,7 +132,7 @@ class GraphPicture:
         return [element("text", {"class": "panel-title", "x": 10, "y": self.layout.height - 3}, words)]
 
     def _places(self) -> tuple[tuple[tuple[Point, str], ...], tuple[MarkPlaces, ...]]:
-        """Where titles and the marks of edges stand."""
+        """The places of titles and of the marks of edges."""
         links = list(enumerate(self.scene.links))
         with_finding = frozenset(place for place, link in links if self._has_error(link))
         words = tuple(self.overlay.edges.get(link.index, NO_MARK).words for _, link in links)
@@ -144,7 +144,7 @@ class GraphPicture:
 
     @property
     def definitions(self) -> Markup:
-        """What the marks refer to."""
+        """The definitions that the marks refer to."""
         return element("defs", None, _hatch_pattern(self._hatch_id))
 
     @property
@@ -255,7 +255,7 @@ class GraphPicture:
         )
 
     def _passes_of(self, link: Link) -> int:
-        """How often an edge was taken, or the one most taken of those that it stands for."""
+        """The number of passes of an edge, or the highest of the edges that it represents."""
         passes = self.passes.get(link.index, _NO_PASS).passes
         if not link.others:
             return passes
@@ -291,7 +291,7 @@ class GraphPicture:
 def _inside(
     box: Box, direction: Direction, state: NodeState, tooltip: str, words: str, *, has_finding: bool, has_gate: bool
 ) -> tuple[Markup, Markup]:
-    """What stands in a node wherever it is, beneath its inner line and above it."""
+    """The content of a node, independent of its position: beneath its inner line and above it."""
     outline = [element("title", None, tooltip), element("path", {"class": "outline", "d": outline_path(box)})]
     rest: list[Markup] = []
     if bar_path := bar(box, direction):
@@ -326,7 +326,7 @@ def _node_signs(box: Box, state: NodeState, *, has_finding: bool, has_gate: bool
 
 
 def _passes(passes: int, words: str, place: EdgePlace, label: Point, *, is_narrow: bool) -> Markup:
-    """How often an edge was passed; it may appear at any time, so each edge has a place for it.
+    """The number of passes of an edge; it may appear at any time, so each edge has a place for it.
 
     Where edges are so dense that there is none, the tooltip alone says it.
     """

@@ -162,7 +162,7 @@ def _laid_out(
 
 
 def _placed(frames: list[_Frame], width: float, height: float) -> tuple[list[Point], tuple[float, float]]:
-    """Where the panels of child runs stand, beside or, where that is too wide, below; the size of it all."""
+    """The places of the panels of child runs, beside or, if that is too wide, below; and the total size."""
     if not frames:
         return [], (width, height)
     column = max(frame.width for frame in frames)
@@ -196,11 +196,11 @@ def _child_panel(path: str, child: Graph, inner: _Frame, place: Point) -> Markup
     )
 
 
-# A drawing as it is kept in an output: an image that every page shows, and the words beside it.
+# A drawing for the output of a cell: an image that every page shows, and the words beside it.
 #
-# JupyterLab leaves out the SVG of a notebook that nobody trusts yet, and code hosts leave it out of HTML; an
-# image whose address is its data is shown by all of them. An image stands alone: of its style sheet only the
-# rules are kept that it uses, so that it is small enough to be written twice, for exporters that want SVG.
+# JupyterLab drops the SVG of an untrusted notebook, and code hosts drop it from HTML; all of them show an image
+# with a data URL. An image is self-contained: of its style sheet only the rules in use are kept, so that it is
+# small enough to be written twice, for exporters that want SVG.
 
 SVG_TYPE: Final = "image/svg+xml"
 MAX_ALT_CHARS: Final = 1000
@@ -215,7 +215,7 @@ _SIZE: Final = re.compile(r'<svg[^>]* width="(\d+)" height="(\d+)"')
 
 
 def picture_bundle(svg: str, words: str) -> dict[str, str]:
-    """What an object of ours that is a drawing gives Jupyter.
+    """The MIME bundle of an object that displays as a drawing.
 
     Args:
         svg: The drawing, by our own writers.
@@ -226,7 +226,7 @@ def picture_bundle(svg: str, words: str) -> dict[str, str]:
 
 
 def picture_html(svg: str, words: str) -> str:
-    """A drawing as an image in HTML; ``words`` are for whoever does not see it."""
+    """A drawing as an image in HTML; ``words`` are its alternative text."""
     return _image(still_svg(svg), words)
 
 

@@ -180,10 +180,10 @@ def _variables(palette: dict[str, str]) -> str:
     return "{" + ";".join("--" + name + ":" + colour for name, colour in palette.items()) + "}"
 
 
-# What a picture of ours stands on: the root element with its style sheet and the page behind everything.
+# The frame of a picture: the root element with its style sheet, and the page behind everything.
 #
-# The frame of the page lies a pixel and a half inside: so none of it is cut off where a picture is shown at
-# half its size, or ends within a pixel.
+# The frame of the page is inset by a pixel and a half: so it is not cut off where a picture is shown at half its
+# size, or ends within a pixel.
 
 _INSET: Final = 1.5
 

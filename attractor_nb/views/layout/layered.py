@@ -154,7 +154,7 @@ class _Drawing(Places):
         return self.row_of_rank[self.layered.ranks[vertex]]
 
     def _strip(self, courses: Mapping[int, list[EdgeRoute]]) -> RowStrip:
-        """What a flow that is broken into rows is before it is broken."""
+        """The strip of a flow before it is broken into rows."""
         if not self.turns:
             return RowStrip([0.0], [0.0], [0.0], [])
         lows, highs = [_FAR] * (len(self.turns) + 1), [-_FAR] * (len(self.turns) + 1)
@@ -249,7 +249,7 @@ class _Drawing(Places):
         return sides
 
     def _ports(self, box: int, positions: Sequence[int]) -> list[float]:
-        """Where the links at one side of a box meet it: apart, one that can be straight in the middle."""
+        """The ports of the links at one side of a box: apart, one that can be straight in the middle."""
         centre, drawn = self.across[box], self.scene.boxes[box]
         count = len(positions)
         room = self.skeleton.turned(drawn.width, drawn.height)[0] * 0.6
@@ -262,7 +262,7 @@ class _Drawing(Places):
         return [centre + (place - middle) * gap for place in range(count)]
 
     def _doors(self, position: int, vertex: int) -> list[RouteGap]:
-        """What a link has to pass in the layer of one of its vertices.
+        """The gaps that a link has to pass in the layer of one of its vertices.
 
         It leaves the layer of its upper box and comes into that of its lower one beside what is taller than
         these. It passes under its label, or along it where that stands beside it.
@@ -285,7 +285,7 @@ class _Drawing(Places):
         return sorted([*rims, *doors])
 
     def _rims(self, vertex: int) -> list[RouteGap]:
-        """Where a layer begins and ends for a line; it gives way further to what others pass before it."""
+        """The gaps at the start and the end of a layer for a line; it keeps further away where others pass."""
         rank = self.layered.ranks[vertex]
         doors: list[RouteGap] = []
         low, lines_before = self.free[vertex][0]
@@ -303,7 +303,7 @@ class _Drawing(Places):
         return sorted(doors)
 
     def _rim(self, box: int, place: float, *, is_below: bool) -> float:
-        """Where the outline of a box is, along the flow, at a place across it."""
+        """The position of a box's outline along the flow, at a place across it."""
         offset = place - self.across[box]
         corners = [self._local(corner) for corner in outline(self.scene.boxes[box])]
         found = [
@@ -349,12 +349,11 @@ class _Drawing(Places):
 
 # The course of an edge: taut between the doors that it has to pass, and smooth.
 #
-# The rule: in each layer that an edge passes, two doors leave it the room between what stands at its left and
-# at its right. A string pulled tight through all doors is the shortest way that meets nothing; it bends only
-# at the posts of doors. Each bend is then rounded, as widely as the posts' distance from the boxes allows, so
-# that a line has one tangent everywhere. An edge from one layer to the next leaves and enters its boxes along
-# the flow where it is steep enough, else on the straight line. Pure; coordinates are (across, along) the
-# flow.
+# The rule: in each layer that an edge passes, two doors leave it the room between its left and its right neighbour.
+# A string pulled tight through all doors is the shortest way that meets nothing; it bends only at the posts of
+# doors. Each bend is then rounded, as widely as the posts' distance from the boxes allows, so that a line has one
+# tangent everywhere. An edge from one layer to the next leaves and enters its boxes along the flow if it is steep
+# enough, else on the straight line. Pure; coordinates are (across, along) the flow.
 
 _CUT: Final = 5.0
 """How far a rounded bend may pass inside of its corner."""
@@ -512,7 +511,7 @@ def _curved(points: Sequence[Point]) -> list[Cubic]:
 
 
 def _handle(start: Point, end: Point, direction: Point) -> float:
-    """How long a handle in some direction may be: it stays between the two points."""
+    """The maximum length of a handle in some direction: it stays between the two points."""
     dx, dy = abs(end[0] - start[0]), end[1] - start[1]
     return min(
         0.4 * hypot(dx, dy),

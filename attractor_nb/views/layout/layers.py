@@ -130,7 +130,7 @@ def _border_edges(borders: list[list[tuple[int, int]]]) -> list[tuple[int, int]]
 
 
 def _in_text_order(skeleton: Skeleton, layered: Layered) -> tuple[dict[int, list[int]], list[list[int]]]:
-    """What hangs below each vertex, back edges before the rest; and the first steps of branches."""
+    """The children of each vertex, back edges first; and the first steps of branches."""
     steps: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     children: dict[int, list[int]] = {}
     for position, chain in enumerate(layered.chains):
@@ -152,7 +152,7 @@ def _roots(skeleton: Skeleton, layered: Layered) -> list[int]:
 
 
 class _Ranking:
-    """What ``fast_sugiyama`` finds for the legs of all edges, in our numbers.
+    """The ranking by ``fast_sugiyama`` for the legs of all edges, in our numbers.
 
     Attributes:
         keys: Where each vertex stands from left to right, in no particular unit.
@@ -246,8 +246,8 @@ def _connected(legs: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
 
 # Panels in a layered layout: members side by side in every layer, with a border on either side.
 #
-# The order that the layers came in is kept within each panel and around it; a panel stands where its
-# members were on average, and at the same side of another panel in every layer. Pure.
+# The original order of the layers is kept within each panel and around it; a panel is at the average place of its
+# members, and on the same side of another panel in every layer. Pure.
 
 _Path = tuple[int, ...]
 

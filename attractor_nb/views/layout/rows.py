@@ -1,4 +1,4 @@
-"""A flow to the right that is longer than a cell is wide: it goes on in the next row, as a text does (pure).
+"""Rows of a flow to the right that is longer than a cell is wide: it wraps like a text (pure).
 
 The rule: all rows are read in the direction of the flow. A flow is broken between two layers, never within a
 panel, so that no row is longer than it may be, there are few rows, few lines lead from one to the next, and
@@ -61,12 +61,12 @@ class Gap(NamedTuple):
 
     @property
     def room(self) -> float:
-        """How much of a row's length the turns take, at one end of it."""
+        """The part of a row's length that the turns take, at one end of it."""
         return approach(self.step) + RADIUS + (self.lines - 1) * LANE
 
 
 def approach(step: float) -> float:
-    """How far turns are from the layer before or behind, for lines that move so far across on the way."""
+    """The distance of turns from the layer before or behind, for lines that move that far across on the way."""
     return min(_WIDEST_APPROACH, max(_APPROACH, step * _STEEPNESS))
 
 
@@ -142,7 +142,7 @@ class _Flow:
 
 
 def gaps_between_layers(layered: Layered, across: Mapping[int, float]) -> list[Gap | None]:
-    """What is between each layer and the next one; None between layers of one panel."""
+    """The gap between each layer and the next one. None between layers of one panel."""
     lines, steps = [0] * len(layered.layers), [0.0] * len(layered.layers)
     for upper, lower in layered.edges:
         rank = layered.ranks[upper]
@@ -204,7 +204,7 @@ def _with_turns_between(chain: list[int], turn_of: dict[tuple[int, int], int]) -
 
 @dataclass(frozen=True)
 class RowStrip:
-    """What is known of a broken flow while it is still one strip."""
+    """The measures of a broken flow while it is still one strip."""
 
     begins: Sequence[float]  #: Where the first layer of each row begins along the flow.
     lows: Sequence[float]  #: Where each row begins across it.
@@ -213,7 +213,7 @@ class RowStrip:
 
     @cached_property
     def shifts(self) -> list[Point]:
-        """How each row is moved, across and along the flow, so that they lie below one another."""
+        """The shift of each row, across and along the flow, so that they lie below one another."""
         steps = [
             high - low + 2 * PADDING + (count - 1) * LANE
             for high, low, count in zip(self.highs, self.lows[1:], self.lines, strict=False)
@@ -260,13 +260,12 @@ def _towards(start: Point, end: Point, distance: float) -> Point:
     return start[0] + dx / length * distance, start[1] + dy / length * distance
 
 
-# Which way a drawing flows whose graph does not say: down, or to the right where that fits a cell (pure).
+# The direction of a graph that sets none: down, or to the right where that fits a cell (pure).
 #
 # The rule: a drawing that would be tall and narrow flows to the right if it is then no wider than a cell
-# shows with legible texts. If it is wider it flows to the right in rows (see ``rows``), where that makes it
-# much lower and few lines lead from row to row. So a chain is read as a text is, and everything else flows
-# down. Judged by sizes alone, before anything is laid out: by the sum and the largest of each layer, layers
-# being counted along the longest paths.
+# shows with legible texts. If it is wider it flows to the right in rows (see ``rows``), if that makes it much lower
+# and few lines lead from row to row. So a chain reads like a text, and everything else flows down. Judged by sizes
+# alone, before the layout: by the sum and the largest of each layer, layers being counted along the longest paths.
 
 _TALL: Final = 330.0
 _MUCH_LOWER: Final = 0.6
@@ -315,7 +314,7 @@ def _fits_in_rows(layers: list[_Layer], widest: float, highest: float) -> bool:
 
 
 def _ends(layers: list[_Layer], *, along: int) -> list[tuple[float, float]]:
-    """Where each layer begins and ends, if the flow runs along one of the two axes."""
+    """The start and the end of each layer, if the flow runs along one of the two axes."""
     found: list[tuple[float, float]] = []
     for number, layer in enumerate(layers):
         gap = 0.0
@@ -329,7 +328,7 @@ def _ends(layers: list[_Layer], *, along: int) -> list[tuple[float, float]]:
 
 @dataclass(slots=True)
 class _Layer:
-    """What stands in a layer."""
+    """The content of a layer."""
 
     sizes: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])  #: Widths and heights.
     has_boxes: bool = False  #: Whether boxes do, and not labels only.

@@ -1,4 +1,4 @@
-"""What both engines decide in the same way: the main path, edges that loop back, places of their own.
+"""Decisions that both engines share: the main path, edges that loop back, places of their own.
 
 An edge with a label is led through a *bead*, a vertex as large as the label, so that the label sits
 on its edge and nothing runs through it. Loop-backs are turned round before an engine sees them, and
@@ -196,7 +196,7 @@ def skeleton_of(scene: Scene) -> Skeleton:
 
 
 def _loop_starts(scene: Scene) -> dict[int, float]:
-    """How far from the centre of its box each loop begins: outside of the loops before it."""
+    """The distance of each loop's start from the centre of its box: outside of the loops before it."""
     ends: dict[int, float] = {}
     starts: dict[int, float] = {}
     for position, link in enumerate(scene.links):
@@ -324,8 +324,6 @@ def with_straight_links(scene: Scene, raw: RawLayout, positions: Collection[int]
 
 
 # Points, cubic paths and outlines, and the places in pixels that the layout returns (pure).
-#
-# It knows nothing of engines.
 
 Cubic = tuple[Point, Point, Point, Point]
 
@@ -368,7 +366,7 @@ def points_at(cubic: Cubic, count: int) -> list[Point]:
 
 @lru_cache(maxsize=256)
 def _weights(count: int) -> list[tuple[float, float, float, float]]:
-    """What each of the four points of a cubic counts, at so many steps."""
+    """The weights of the four points of a cubic, at N steps."""
     steps = [step / count for step in range(1, count + 1)]
     return [((1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t * t, t**3) for t in steps]
 

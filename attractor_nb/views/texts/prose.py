@@ -333,7 +333,7 @@ class _Writer:
 
 
 def _leaf(token: Token) -> ProseNode:
-    """What stands in a line and has nothing within it; what no rule of ours makes, as it was written."""
+    """The node of an inline token without children; a token that no rule covers stays as written."""
     if token.type in {"softbreak", "hardbreak"}:
         return ["br"]
     if token.type == "code_inline":

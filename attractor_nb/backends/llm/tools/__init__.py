@@ -104,7 +104,7 @@ def check_tools(node: Node, functions: Collection[str], servers: Collection[str]
 
 
 def server_inputs(node: Node) -> dict[str, Any]:
-    """What the MCP servers of a node bring into its calls, for the cache: ``servers``; empty without any."""
+    """The inputs of a node's MCP servers for the cache: ``servers``; empty without any."""
     allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
     scope = stage_or_none()
     if scope is None or scope.workplace is None:
@@ -115,7 +115,7 @@ def server_inputs(node: Node) -> dict[str, Any]:
 
 
 def tool_inputs(node: Node) -> list[dict[str, Any]]:
-    """What the tools of a node bring into a call, for recordings and the cache.
+    """The inputs of a node's tools, for recordings and the cache.
 
     Of a function that is what it says of itself, of an MCP server which of its tools: it is not asked.
     """

@@ -1,4 +1,4 @@
-"""The tools that there are: their names, what the model is told of them, and what they take."""
+"""The catalog of tools: their names, descriptions and parameters."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Parameter(Struct, frozen=True):
 
 
 class CallableTool(Protocol):
-    """What a model may call, wherever it comes from."""
+    """A tool that a model may call, whatever its source."""
 
     @property
     def name(self) -> str:
@@ -66,12 +66,12 @@ class CallableTool(Protocol):
 
     @property
     def description(self) -> str:
-        """What it does, for the model."""
+        """The description of the tool, for the model."""
         ...
 
     @property
     def schema(self) -> dict[str, Any]:
-        """What it takes, as JSON Schema."""
+        """The parameters, as JSON Schema."""
         ...
 
     def check(self, arguments: Mapping[str, Any]) -> None:
@@ -102,7 +102,7 @@ class Tool(Struct, frozen=True):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """What it takes, as JSON Schema."""
+        """The parameters, as JSON Schema."""
         return {
             "type": "object",
             "properties": {entry.name: entry.schema for entry in self.parameters},
@@ -212,7 +212,7 @@ def _parameters(name: str, function: Callable[..., Any]) -> list[inspect.Paramet
 
 
 def function_inputs(name: str, function: Callable[..., Any]) -> dict[str, Any]:
-    """What a function brings into a call, for recordings and the cache; needs no library."""
+    """The inputs of a function, for recordings and the cache; needs no library."""
     return {"name": name, "description": inspect.getdoc(function) or "", "parameters": str(inspect.signature(function))}
 
 
@@ -237,7 +237,7 @@ def function_tool(name: str, function: Callable[..., Any]) -> FoundTool:
 
 
 async def _called(name: str, function: Callable[..., Any], validator: Any, arguments: Mapping[str, Any]) -> str:
-    """Call a function; whatever it raises is told to the model, which may do it another way."""
+    """Call a function. The model receives any exception, and may try another way."""
     from pydantic import ValidationError  # noqa: PLC0415 - as above
 
     try:
@@ -255,7 +255,7 @@ async def _called(name: str, function: Callable[..., Any], validator: Any, argum
 
 
 def _failed(name: str, error: BaseException) -> ToolProblem:
-    """What the model is told of an exception, which is kept with the stage."""
+    """The model's message about an exception, which is stored with the stage."""
     task = asyncio.current_task()
     if is_from_keyboard(error) or (isinstance(error, asyncio.CancelledError) and task and task.cancelling()):
         raise error
@@ -265,10 +265,10 @@ def _failed(name: str, error: BaseException) -> ToolProblem:
     return ToolProblem(f"{name} failed: {type(error).__name__}{f': {reason}' if reason else ''}")
 
 
-# What a function returned, as its model is told it: a text as it is, anything else as JSON.
+# The result of a function, for the model: a text as it is, anything else as JSON.
 #
-# Arrays and tables are JSON, too, and bounded: what is over the bound is counted, never elided in silence. They are
-# known by what they can do, so that numpy, pandas and polars need not be installed, and none is imported.
+# Arrays and tables are JSON, too, and bounded: items beyond the bound are counted, never dropped in silence. They are
+# recognised by their methods, so numpy, pandas and polars need not be installed, and none is imported.
 
 MAX_VALUES: Final = 2_000
 """Of an array, and of the rows of a table."""
@@ -282,7 +282,7 @@ _TIMES: Final = "mM"
 
 
 def returned_text(value: object) -> str:
-    """A result as the model is told it.
+    """A result as the model receives it.
 
     >>> returned_text("as it is"), returned_text({"a": [1, None]})
     ('as it is', '{"a":[1,null]}')

@@ -74,7 +74,7 @@ def parts_of(text: str, root: Path) -> tuple[str, ...]:
 
 
 def resolved_parts(text: str, root: Path) -> tuple[str, ...]:
-    """Where a path leads, links followed, as parts below the real directory.
+    """The target of a path with links resolved, as parts below the real directory.
 
     Args:
         text: What the model wrote.
@@ -156,7 +156,7 @@ def opened(root: Path, parts: tuple[str, ...], *, is_made: bool = False) -> Gene
 
 
 def problem_of(error: OSError, place: str) -> ToolProblem:
-    """What the system says about a place, for the model."""
+    """The system's error about a path, for the model."""
     reason = (error.strerror or type(error).__name__).lower()
     return ToolProblem(f"{cut(place, 200)}: {reason}")
 
@@ -292,7 +292,7 @@ def _piece(lines: list[str], first_line: int, path: str) -> str:
 
 
 def _mode_of(parent: int, name: str, path: str) -> int | None:
-    """Who may use the file that is there; None when there is none."""
+    """The permissions of the existing file. None if there is none."""
     try:
         facts = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
@@ -304,7 +304,7 @@ def _mode_of(parent: int, name: str, path: str) -> int | None:
     return stat.S_IMODE(facts.st_mode)
 
 
-# What a tool cannot do, told to the model that asked for it, and the bounds of what it is told.
+# Errors of tools for the model, and the bounds of their texts.
 
 MAX_RESULT_CHARACTERS: Final = 50_000
 """Of what a tool gives back to the model."""
@@ -318,7 +318,7 @@ _MAX_ENTRIES: Final = 50
 
 
 class ToolProblem(Exception):
-    """The call failed, and the model is told why; no stage fails of it."""
+    """A failed call of a tool. The model receives the reason; no stage fails."""
 
 
 def cut(text: str, characters: int) -> str:

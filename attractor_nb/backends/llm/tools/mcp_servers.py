@@ -73,7 +73,7 @@ class McpServers:
         return tuple(self._declared)
 
     def cache_inputs(self, server: str) -> Mapping[str, Any]:
-        """What decides the answers of a server's tools; see ``stage.ToolServers``."""
+        """The inputs that decide the answers of a server's tools; see ``stage.ToolServers``."""
         declared = self._declared[server]
         values = {name: os.environ.get(name, "") for name in (*declared.variables, *header_variables(declared.headers))}
         hashes = {
@@ -150,21 +150,21 @@ class _Connection(Protocol):
 
     @property
     def hint(self) -> str:
-        """What to try where it does not start."""
+        """The remedy if the server does not start."""
         ...
 
     @property
     def way(self) -> str:
-        """What to look at where nobody answers."""
+        """The remedy if nobody answers."""
         ...
 
     @property
     def ending(self) -> str:
-        """How it ended."""
+        """The end of the connection, in words."""
         ...
 
     def last_words(self) -> str:
-        """What it said last, outside of its messages."""
+        """The last output outside of its messages."""
         ...
 
     def has_expired(self, error: Any) -> bool:
@@ -216,14 +216,14 @@ class _Server:
         return redacted(f"the MCP server {self._declared.name!r} {what}{last_words}")
 
     async def tools(self) -> list[dict[str, Any]]:
-        """What it offers, once it is there."""
+        """The tools of the server, once it is ready."""
         await asyncio.wait({self._ready, self.task}, return_when=asyncio.FIRST_COMPLETED)
         if not self._ready.done():
             raise TerminalError(self.exit_report(), hint=redacted(self._hint or self._connection.hint))
         return self._tools
 
     async def call(self, tool: str, arguments: Mapping[str, Any], *, is_new: bool = False) -> tuple[str, bool]:
-        """What came of a tool, and whether that is an error."""
+        """The result of a tool call, and whether it is an error."""
         from mcp import MCPError  # noqa: PLC0415 - slow to import
 
         session = self._ready.result()
@@ -256,7 +256,7 @@ class _Server:
         return f"no answer within {self._declared.timeout_seconds:g} s", True
 
     def _output_complaint(self, tool: str, result: Any) -> str:
-        """Why a result breaks the schema that its tool declares for it; empty when it does not."""
+        """The reason why a result breaks its tool's declared schema; empty if it is valid."""
         schema = next((each["output"] for each in self._tools if each["name"] == tool), None)
         if not schema:
             return ""
@@ -326,7 +326,7 @@ async def _listed(session: Any) -> list[dict[str, Any]]:
 
 
 def _result_text(result: Any) -> tuple[str, bool]:
-    """A result as the model is told it: its texts, and what else there is by its kind and size."""
+    """A result as the model receives it: its texts, and other parts by their kind and size."""
     parts = [_part_text(part) for part in result.content]
     if not parts and result.structured_content is not None:
         parts = [json.dumps(result.structured_content, ensure_ascii=False)]
@@ -346,7 +346,7 @@ def _part_text(part: Any) -> str:
 
 
 def _problem(error: BaseException) -> str:
-    """What ended a server, in its own words where it refused; empty where it just closed its output."""
+    """The reason why a server ended, in its own words if it refused; empty if it only closed its output."""
     from anyio import BrokenResourceError, ClosedResourceError  # noqa: PLC0415 - slow to import
     from mcp import MCPError  # noqa: PLC0415 - as above
     from pydantic import ValidationError  # noqa: PLC0415 - as above

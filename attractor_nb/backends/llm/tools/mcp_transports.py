@@ -1,4 +1,4 @@
-"""How messages reach an MCP server: over the streams of a process, or over HTTP."""
+"""Transports to an MCP server: over the streams of a process, or over HTTP."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class StdioConnection:
 
     @property
     def hint(self) -> str:
-        """What to try where it does not start."""
+        """The remedy if the server does not start."""
         return f"try its command in a terminal: {self._declared.command}"
 
     @property
@@ -69,7 +69,7 @@ class StdioConnection:
 
     @property
     def ending(self) -> str:
-        """How it ended."""
+        """The end of the connection, in words."""
         code = None if self._talk is None else self._talk.exit_code
         return "ended" if code is None else f"ended with exit code {code}"
 
@@ -171,11 +171,11 @@ async def _speak(outgoing: Any, talking: Talk) -> None:
         return  # it reads no more; that it has ended is told by its stdout
 
 
-# The way to an MCP server that has an address: streamable HTTP, as the specification of 2025-03-26 and later has it.
+# Streamable HTTP: the transport to an MCP server with an address (specification of 2025-03-26 and later).
 #
-# The ``mcp`` package sends and reads the messages. What is decided here is what goes there: headers with what the
-# named environment variables hold, past every proxy where the server is on this machine; and what of an answer is
-# believed: a refusal becomes an error in the server's own words, and no answer is read for ever.
+# The ``mcp`` package sends and reads the messages. This part adds headers with the values of the named environment
+# variables, bypasses proxies for a server on this machine, turns a refusal into an error in the server's own words,
+# and bounds the reading of an answer.
 
 CONNECT_SECONDS: Final = 15.0
 END_SECONDS: Final = 2.0
@@ -202,7 +202,7 @@ class HttpConnection:
 
     @property
     def hint(self) -> str:
-        """What to look at where it does not answer as an MCP server does."""
+        """The remedy if the server does not answer as an MCP server."""
         declared = self._declared
         names = ", ".join(header_variables(declared.headers))
         key = f"what {names} holds" if names else f'whether it needs mcp.{declared.name}.headers="Authorization: …"'
@@ -210,7 +210,7 @@ class HttpConnection:
 
     @property
     def way(self) -> str:
-        """What to look at where nobody answers."""
+        """The remedy if nobody answers."""
         return f"check its address, {self._declared.url}, and whether it runs there{self._proxy_words()}"
 
     def _proxy_words(self) -> str:
@@ -220,7 +220,7 @@ class HttpConnection:
 
     @property
     def ending(self) -> str:
-        """How it ended."""
+        """The end of the connection, in words."""
         return "closed the connection"
 
     def last_words(self) -> str:
@@ -418,7 +418,7 @@ class _Refusal(httpx2.AsyncByteStream):
 
 
 def _own_words(body: bytes) -> str:
-    """What a refusal says: the message of its JSON, or its text; nothing of a page for people."""
+    """The message of a refusal: that of its JSON, or its text; empty for an HTML page."""
     text = body.decode("utf-8", "replace").strip()
     try:
         said: Any = read_bounded_json(text)

@@ -69,7 +69,7 @@ _FILE_TOOLS: Final = {"read_file": read_file, "write_file": write_file, "list_fi
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """What a hook came to."""
+    """The result of a hook."""
 
     when: str  #: ``pre`` or ``post``.
     exit_code: int  #: Its exit code; ``TIMED_OUT``, ``NOT_STARTED``.
@@ -147,7 +147,7 @@ class Hooks:
 
 
 def stage_environment(scope: StageScope, workdir: Path) -> dict[str, str]:
-    """What commands around a model learn of their stage by the environment."""
+    """The environment variables that describe a stage to the commands around a model."""
     return {
         "ATTRACTOR_RUN_ID": scope.run_id,
         "ATTRACTOR_NODE_ID": scope.node_id,
@@ -165,7 +165,7 @@ def _named(text: str) -> str:
 
 @dataclass(slots=True)
 class _Record:
-    """What became of a call."""
+    """The record of a call."""
 
     tool: str
     call_id: str
@@ -186,7 +186,7 @@ class ToolCalls:
         self._count = 0
 
     async def run(self, tool: CallableTool, call_id: str, arguments: Mapping[str, Any]) -> str:
-        """Call a tool, its hooks around it; what the model is told."""
+        """Call a tool with its hooks; return the text for the model."""
         began = time.monotonic()
         record = _Record(tool.name, call_id, arguments)
         try:
@@ -313,11 +313,11 @@ class StageToolset(AbstractToolset[Any]):
 
     @property
     def id(self) -> str:
-        """What pydantic-ai knows it by."""
+        """The id of the toolset for pydantic-ai."""
         return "attractor"
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:  # noqa: ARG002 - the interface of toolsets
-        """All of them, as the model is told of them."""
+        """All tools, as the model receives them."""
         self._tools = self._tools or {tool.name: tool for tool in await self._find()}
         return {
             name: ToolsetTool(
@@ -338,7 +338,7 @@ class StageToolset(AbstractToolset[Any]):
         ctx: RunContext[Any],
         tool: ToolsetTool[Any],  # noqa: ARG002 - the interface of toolsets
     ) -> str:
-        """Call one; a problem is told to the model and ends nothing."""
+        """Call a tool. The model receives a problem, which ends nothing."""
         try:
             return await self._calls.run(self._tools[name], ctx.tool_call_id or "", tool_args)
         except ToolProblem as problem:
