@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from attractor_nb.decisions.planning.plan import Plan
+    from attractor_nb.interrupts import HeldInterrupt
     from attractor_nb.runtime.definition import Definition
 
 _NOT_OF_A_FORK = (
@@ -82,6 +83,7 @@ def fork_run(
     pipeline: Definition | None = None,
     on_graph_change: str | None = None,
     is_waited_for: bool = False,
+    interrupt: HeldInterrupt | None = None,
     **options: Any,
 ) -> Execution:
     """Begin a run that goes another way from just before a visit, and start it; see ``Run.fork``."""
@@ -100,7 +102,9 @@ def fork_run(
         logs_root = _make_fork(chosen, run.logs_root, rewind, change, options)
     for name in ("logs_root", "runs_dir"):
         options.pop(name, None)
-    return resume_run(chosen, logs_root, on_graph_change=change, is_waited_for=is_waited_for, **options)
+    return resume_run(
+        chosen, logs_root, on_graph_change=change, is_waited_for=is_waited_for, interrupt=interrupt, **options
+    )
 
 
 def _keys_of(events: Iterable[Event]) -> Iterator[str]:

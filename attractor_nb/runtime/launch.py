@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -94,21 +95,26 @@ def resume_run(
     on_graph_change: str = "error",
     rewind: Rewind | None = None,
     is_waited_for: bool = False,
+    interrupt: HeldInterrupt | None = None,
     **given: Any,
 ) -> Execution:
-    """Resume the run of a directory, by the options of a call; see ``Pipeline.resume``."""
+    """Resume the run of a directory with the options of a call; see ``Pipeline.resume``.
+
+    Args:
+        interrupt: The interrupts that the caller holds back until it has returned the handle; own ones by default.
+    """
     if kept is not None:
         given.update(kept.added_to(given))
     stored_state.check_own(logs_root, given)
     chosen = options_for(pipeline, **given)
     if is_waited_for:
         refuse_own_loop(chosen.host)
-    with held_interrupts() as interrupt:
+    with held_interrupts() if interrupt is None else contextlib.nullcontext(interrupt) as held:
         return go_on(
             pipeline,
             logs_root,
             chosen,
-            interrupt,
+            held,
             on_graph_change=on_graph_change,
             is_waited_for=is_waited_for,
             rewind=rewind,

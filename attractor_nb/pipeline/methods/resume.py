@@ -76,7 +76,7 @@ class ResumingRun(Execution):
         from attractor_nb.runtime.rewind import read_rewind  # noqa: PLC0415 - as above
 
         self._check_resumable(is_taken_over=options.get("take_over", False))
-        with held_interrupts():
+        with held_interrupts() as interrupt:
             resumed = resume_run(
                 self.pipeline,
                 self.logs_root,
@@ -84,6 +84,7 @@ class ResumingRun(Execution):
                 on_graph_change=on_graph_change,
                 rewind=read_rewind(rewind_to, visit, context, prompt),
                 is_waited_for=wait,
+                interrupt=interrupt,
                 **options,
             )
             return resumed.result() if wait else cast_run(resumed, type(self))
@@ -216,7 +217,7 @@ class Forking(Execution):
         """
         from attractor_nb.runtime.fork import fork_run  # noqa: PLC0415 - loads an engine
 
-        with held_interrupts():
+        with held_interrupts() as interrupt:
             fork = fork_run(
                 self,
                 node,
@@ -226,6 +227,7 @@ class Forking(Execution):
                 pipeline=pipeline,
                 on_graph_change=on_graph_change,
                 is_waited_for=wait,
+                interrupt=interrupt,
                 **options,
             )
             return fork.result() if wait else cast_run(fork, type(self))

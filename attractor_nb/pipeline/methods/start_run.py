@@ -144,9 +144,15 @@ class ResumingDirectory(Definition):
         """
         logs_root = run.logs_root if isinstance(run, pipeline_run.Run) else as_path(run)
         target = rewind.read_rewind(rewind_to, visit, context, prompt)
-        with held_interrupts():
+        with held_interrupts() as interrupt:
             resumed = launch.resume_run(
-                self, logs_root, on_graph_change=on_graph_change, rewind=target, is_waited_for=wait, **options
+                self,
+                logs_root,
+                on_graph_change=on_graph_change,
+                rewind=target,
+                is_waited_for=wait,
+                interrupt=interrupt,
+                **options,
             )
             return resumed.result() if wait else execution.cast_run(resumed, pipeline_run.Run)
 
