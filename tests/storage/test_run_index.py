@@ -445,7 +445,7 @@ def test_a_restart_is_told_by_the_directory_in_which_it_went_on(create, tmp_path
 RACER = """
 import sys
 from pathlib import Path
-from attractor_nb.storage.run_lists import run_index
+from attractor_nb.storage import run_index
 run_index.MIN_CHANGES, run_index.SETTLED_NS = 1, -10**12
 base = Path(sys.argv[1])
 for number in range(25):
