@@ -132,7 +132,7 @@ def _compared(a: RunRow, b: RunRow) -> dict[str, Any]:
     return {
         "title": f"A {a.logs_root.name} · B {b.logs_root.name}",
         "words": f"{both.a.headline}\n{both.b.headline}\n{words}",
-        "call": f"run_diff({places})",
+        "call": f"diff({places})",
         "both": comparison_values(both.compared, text_chars=PLAIN_TEXT_CHARS),
     }
 
