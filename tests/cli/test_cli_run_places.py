@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor_nb.cli.remote_runs.server_client import ServerAddress, in_commands
+from attractor_nb.cli.remote_runs.server_client import ServerAddress, in_commands, read_run_address
 from attractor_nb.cli.run_places import run_address
 
 USUAL = "http://usual:1/#token=abc"
@@ -127,3 +127,9 @@ def test_a_question_of_another_process_is_shown_with_the_way_to_answer_it(comman
 
 def test_other_words_of_a_hint_stay():
     assert in_commands("GET /openapi.json describes it", "http://h") == ("GET /openapi.json describes it")
+
+
+def test_a_usual_server_that_is_no_address_gives_no_token(monkeypatch):
+    monkeypatch.setenv("ATTRACTOR_SERVER", "http://[::1")
+    address = read_run_address("http://127.0.0.1:8765/pipelines/a", None)
+    assert (address.run_id, address.token) == ("a", "")

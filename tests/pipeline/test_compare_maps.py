@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -10,7 +11,7 @@ from attractor_nb import FunctionBackend, Outcome, Pipeline, Run, Usage, diff, r
 from attractor_nb.cli import main
 from attractor_nb.errors import OptionError, RunNotFound
 from attractor_nb.maps.compare_maps import MapComparison
-from attractor_nb.maps.map_record import MapRecord, RecordedRow
+from attractor_nb.maps.map_record import MapRecord, RecordedRow, read_map_record
 from attractor_nb.maps.map_view import MapView
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.views.columns import cells
@@ -238,3 +239,30 @@ def test_the_command_compares_maps(two, tmp_path, capsys, monkeypatch):
     assert '"transitions"' in capsys.readouterr().out
     assert main(["diff", "a", "b/row-00000"]) == 2
     assert "a row of it is a run" in capsys.readouterr().err
+
+
+def test_a_row_without_a_checkpoint_is_compared_without_outputs(tmp_path):
+    mapped(tmp_path / "a", first_team)
+    mapped(tmp_path / "b", first_team)
+    for checkpoint in (tmp_path / "b" / "row-00000").glob("checkpoint*"):
+        checkpoint.unlink()
+    (first, *_) = read_map_record(tmp_path / "b").rows
+    assert (first.status, first.outputs) == ("success", {})
+
+
+def test_a_map_that_runs_and_is_stored_nowhere_is_compared_at_its_end():
+    asked, may_answer = threading.Event(), threading.Event()
+
+    def answer(prompt):
+        asked.set()
+        may_answer.wait(60)
+        return "done"
+
+    rows = Pipeline(TEXT, backend=answer).map([{"ticket": "a"}], durability="none")
+    asked.wait(60)
+    try:
+        with pytest.raises(OptionError, match="nothing of it is kept"):
+            diff(rows, rows)
+    finally:
+        may_answer.set()
+        rows.result()

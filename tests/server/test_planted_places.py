@@ -7,6 +7,7 @@ import time
 import pytest
 
 from attractor_nb.errors import StorageError
+from attractor_nb.server.own_place import is_own_place
 from attractor_nb.server.recovery import Recovery
 from attractor_nb.server.replies import Reply
 from attractor_nb.server.request_calls import Ledger
@@ -144,3 +145,14 @@ def test_only_records_of_keys_are_swept(root):
     left = {path.name for path in place.iterdir()}
     assert "thesis.txt" in left
     assert not {"a" * 64 + ".json", "b" * 64 + ".lock"} & left
+
+
+def test_a_place_of_which_the_disk_says_nothing_is_an_error(tmp_path):
+    with pytest.raises(StorageError, match="name too long"):
+        is_own_place(tmp_path / ("x" * 300), "runs")
+
+
+def test_records_that_cannot_be_listed_are_none(root, monkeypatch):
+    (root / ".server" / "runs").mkdir(parents=True)
+    monkeypatch.setattr(os, "scandir", lambda place: (_ for _ in ()).throw(PermissionError(13, "no permission")))
+    assert StartedRuns(root).ids() == []

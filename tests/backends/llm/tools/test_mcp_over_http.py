@@ -9,7 +9,7 @@ from attractor_nb import Pipeline
 from attractor_nb.backends.llm.tools import mcp_servers as servers
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import UntrustedSource
-from attractor_nb.model.allowed_tools import ServerDeclaration, read_headers
+from attractor_nb.model.allowed_tools import ServerDeclaration, header_variables, read_headers
 from attractor_nb.source import SourceText
 from tests.backends.llm.tools.http_mcp_server import POLL, HttpMcpServer
 
@@ -411,3 +411,7 @@ def test_an_answer_that_is_polled_for_is_taken(small, tool_user):
     answer = json.dumps({"jsonrpc": "2.0", "id": 3, "result": {"content": [{"type": "text", "text": "late"}]}})
     server.streams = [POLL, POLL, f"id: 2\ndata: {answer}\n\n"]
     assert told(tool_user([GET]), server.url) == ["late"]
+
+
+def test_headers_that_are_wrong_name_no_variables():
+    assert header_variables("Authorization: Bearer ${KEY}, and more") == ()
