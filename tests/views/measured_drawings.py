@@ -13,6 +13,7 @@ from itertools import combinations, pairwise
 from math import atan2, ceil, degrees, hypot, pi
 from xml.etree import ElementTree as ET
 
+from attractor_nb.decisions.branch_policies import joins_of
 from attractor_nb.views.drawings.picture import NO_OVERLAY
 from attractor_nb.views.drawings.svg import _laid_out, render_svg
 from attractor_nb.views.layout.skeleton import skeleton_of
@@ -170,7 +171,7 @@ def drawn_by_dot(graph: object, direction: str = "") -> Drawing:
 
     Ways back are turned round for it: it finds others by itself, and a flow that runs up is lower.
     """
-    scene = _laid_out(graph, NO_OVERLAY, is_whole=True)[0]
+    scene = _laid_out(graph, NO_OVERLAY, joins_of(graph), is_whole=True)[0]
     lines = [f'digraph {{ graph [rankdir={direction or scene.direction}] node [shape=box, fixedsize=true, label=""]']
     lines += (
         f"n{number} [width={box.width / 72:.4f}, height={box.height / 72:.4f}]"
