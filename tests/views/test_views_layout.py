@@ -314,4 +314,10 @@ def test_the_main_path_is_led_around_boxes_however_long_it_is():
     assert not straight & set(skeleton.spine)
     assert {
         (scene.boxes[scene.links[p].source].node_id, scene.boxes[scene.links[p].target].node_id) for p in straight
-    } == {("start", "exit"), ("n0", "n1"), *((f"n{number}", "n0") for number in range(1, 9))}
+    } == {("start", "exit"), *((f"n{number}", "n0") for number in range(2, 9))}
+
+
+def test_beyond_the_budget_parallel_edges_are_straight_and_loops_are_not():
+    scene = draw_scene(parse_dot("digraph G { start -> a; a -> a; a -> a; a -> exit; a -> exit; a -> exit }"))
+    straight = straight_links(skeleton_of(scene), budget=0)
+    assert [scene.links[position].index for position in sorted(straight)] == [4, 5]

@@ -215,9 +215,9 @@ class _Ranking:
 
     def run(self, upper: int, lower: int) -> list[int]:
         """The vertices along a leg, its ends included."""
-        if (upper, lower) not in self._runs:
+        if (run := self._runs.get((upper, lower))) is None:
             raise AssertionError("the library lost an edge")
-        return self._runs[upper, lower]
+        return run
 
     def layers(self) -> list[list[int]]:
         """The vertices of each layer from left to right."""

@@ -242,7 +242,7 @@ def _orientation(scene: Scene) -> list[bool]:
 
 
 def straight_links(skeleton: Skeleton, budget: int = MOST_CROSSINGS) -> frozenset[int]:
-    """Positions of the links that are drawn straight: the longest ones, once the budget is used."""
+    """Positions of the links that are drawn straight, once the budget is used: the longest ones, and repeated ones."""
     ranks = _ranks(skeleton)
     spans = [abs(ranks[lower] - ranks[upper]) for upper, lower in skeleton.ends]
     if sum(spans) <= budget:
@@ -250,10 +250,15 @@ def straight_links(skeleton: Skeleton, budget: int = MOST_CROSSINGS) -> frozense
     main_path = frozenset(skeleton.spine)
     crossings = 0
     found = set[int]()
+    led_around = set[tuple[int, int]]()
     for position in sorted(range(len(spans)), key=lambda link: (link not in main_path, spans[link], link)):
         crossings += spans[position]
-        if crossings > budget and (spans[position] > 1 or skeleton.is_crowded[position]):
+        link = skeleton.scene.links[position]
+        is_repeat = (link.source, link.target) in led_around and link.source != link.target
+        if crossings > budget and (spans[position] > 1 or is_repeat):
             found.add(position)
+        else:
+            led_around.add((link.source, link.target))
     return frozenset(found)
 
 
