@@ -74,10 +74,17 @@ class SourceText:
 
     def line(self, number: int) -> str:
         """The text of a line, numbered as in ``position``, without its line end."""
+        start, end = self.line_ends(number)
+        return self.text[start:end]
+
+    def line_ends(self, number: int) -> tuple[int, int]:
+        """The offsets at which a line begins and ends, without its line end."""
         row = number - self.first_line
         start = self._line_starts[row]
         end = self._line_starts[row + 1] if row + 1 < len(self._line_starts) else len(self.text)
-        return self.text[start:end].rstrip("\r\n")
+        while end > start and self.text[end - 1] in "\r\n":
+            end -= 1
+        return start, end
 
     def without_secrets(self, offset: int) -> tuple[SourceText, int]:
         """The text as it may be shown, and where an offset is in it."""
@@ -162,13 +169,15 @@ def render_excerpt(span: Span) -> list[str]:
     line, place = outer.source.position(outer.start)
     shown, start = outer.source.without_secrets(outer.start)
     shown_line, column = shown.position(start)
-    raw = shown.line(shown_line)
+    line_start, line_end = shown.line_ends(shown_line)
     end = outer.source.without_secrets(outer.end)[1]
-    length = max(1, min(end - start, len(raw) - column + 1))
+    length = max(1, min(end - start, line_end - line_start - column + 1))
     cut = 0
-    if len(raw) > MAX_EXCERPT_COLUMNS:
+    if line_end - line_start > MAX_EXCERPT_COLUMNS:
+        # Of a long line only what is shown is copied: thousands of spans may stand in it.
         cut = max(0, column - 1 - MAX_EXCERPT_COLUMNS // 3)
-        raw = raw[cut : cut + MAX_EXCERPT_COLUMNS]
+        line_end = min(line_end, line_start + cut + MAX_EXCERPT_COLUMNS)
+    raw = shown.text[line_start + cut : line_end]
     before = _visible(raw[: column - 1 - cut])
     under = _visible(raw[column - 1 - cut : column - 1 - cut + length])
     after = _visible(raw[column - 1 - cut + length :])
@@ -184,6 +193,8 @@ def render_excerpt(span: Span) -> list[str]:
 
 def _visible(text: str) -> str:
     """The text with tabs widened and every character that would move the carets replaced."""
+    if text.isprintable():
+        return text
     return "".join(
         " " * TAB_WIDTH if char == "\t" else char if char.isprintable() else "\N{SYMBOL FOR SUBSTITUTE}"
         for char in text

@@ -74,3 +74,19 @@ def test_an_embedded_text_points_into_its_host_through_the_escapes():
 def test_spans_of_equal_texts_are_equal():
     assert SourceText("abc").span(0, 1) == SourceText("abc").span(0, 1)
     assert SourceText("abc").span(0, 1) != SourceText("abc").span(0, 2)
+
+
+def test_of_a_long_line_only_the_excerpt_is_copied():
+    """A line of 100,000 characters may have as many findings as names."""
+    copied = []
+
+    class Text(str):
+        __slots__ = ()
+
+        def __getitem__(self, place):
+            copied.append(part := str.__getitem__(self, place))
+            return part
+
+    source = SourceText(Text("a" * 100_000 + "\n"), "long.dot")
+    render_excerpt(source.span(50_000, 50_004))
+    assert sum(map(len, copied)) < 1_000
