@@ -193,7 +193,7 @@ def run_settings(
         is_trusted=is_trusted,
         trust_hash=trust_hash,
         gates=GateMode.AUTO if is_auto_approved else gates,
-        options={name: value for name, value in options.items() if value is not None},
+        options=run_flags(**options),
         cache=cache_dir or is_cached,
         is_quiet=is_quiet,
         is_verbose=is_verbose,
