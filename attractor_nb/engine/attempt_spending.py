@@ -232,9 +232,9 @@ def _go_on(waiting: asyncio.Future[None]) -> None:
 class Funds:
     """An account, and where its claims are decided."""
 
-    def __init__(self, account: Account, desk: BudgetQueue) -> None:
+    def __init__(self, account: Account, queue: BudgetQueue) -> None:
         self.account = account
-        self._desk = desk
+        self._queue = queue
 
     @classmethod
     def of_account(cls, account: Account) -> Funds:
@@ -244,24 +244,24 @@ class Funds:
     def beneath(self, account: Account, spent: Usage | None = None) -> Funds:
         """Those of another account, which all of this one's bounds hold for, too."""
         account.above = self.account
-        funds = Funds(account, self._desk)
+        funds = Funds(account, self._queue)
         if spent is not None:
             funds.settle(spent)
         return funds
 
     def charge(self, usage: Usage) -> None:
         """Count what was spent."""
-        with self._desk.lock:
+        with self._queue.lock:
             self.account.charge(usage.cost_usd or 0.0, usage.total_tokens)
 
     def settle(self, usage: Usage) -> None:
         """Have spent just this, whatever was counted so far."""
-        with self._desk.lock:
+        with self._queue.lock:
             self.account.settle(usage)
 
     def end_for(self, who: str) -> BoundReached | None:
         """The bound that forbids further spending; None when it is allowed."""
-        with self._desk.lock:
+        with self._queue.lock:
             return self.account.end_for(who)
 
     async def claim(self, who: str, most: Usage | None = None, kind: str = "") -> Claim:
@@ -271,12 +271,12 @@ class Funds:
             The claim, which may be refused.
         """
         claim = Claim(self.account, who, most, kind)
-        await self._desk.claim(claim)
+        await self._queue.claim(claim)
         return claim
 
     def release(self, claim: Claim, came_to: Usage | None = None) -> None:
         """Take back a claim; what it came to, where nobody knew the most."""
-        self._desk.release(claim, came_to)
+        self._queue.release(claim, came_to)
 
 
 def run_funds(bounds: RunBounds, spent: Usage, above: Funds | None) -> Funds | None:

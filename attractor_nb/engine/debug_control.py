@@ -60,7 +60,7 @@ class Debugging:
 
     Attributes:
         is_active: Whether walks must ask.
-        desk: What it shares with the controllers of child runs.
+        session: What it shares with the controllers of child runs.
         path: Nodes whose child runs lead to this run: ``review>``; empty for the outermost.
         overrides: Prompts, pins and mocks in force.
         time: The running time of the run, once it has begun.
@@ -91,7 +91,7 @@ class Debugging:
         self.is_active = False
         self._above = None if above is None else above[0]
         self.path = "" if above is None else f"{above[0].path}{above[1]}>"
-        self.desk: DebugSession = DebugSession(plan.graph) if above is None else above[0].desk
+        self.session: DebugSession = DebugSession(plan.graph) if above is None else above[0].session
         self.overrides = overrides_of(recorded)
         self.time: RunningTime | None = None
         self._plan = plan
@@ -111,16 +111,16 @@ class Debugging:
             self._waiting.append(event)
         for pinned, pin in self.overrides.pins.items():
             self._put(pinned, PinnedHandler(pin))
-        with self.desk.lock:
-            self.desk.members.append(self)
-            self.desk.breakpoints.update({entry.text: entry for entry in breakpoints})
-            self.desk.refresh()
+        with self.session.lock:
+            self.session.members.append(self)
+            self.session.breakpoints.update({entry.text: entry for entry in breakpoints})
+            self.session.refresh()
 
     # -- what the runner says ------------------------------------------------------------------------
 
     def begin(self) -> None:
         """The log of a directory has its first record: changes can be recorded there from now on."""
-        with self.desk.lock:
+        with self.session.lock:
             waiting, self._waiting, self._has_begun = self._waiting, [], True
             if self._is_restarting:  # what holds, holds in the new directory, too
                 waiting = [*self.overrides.to_events(), *waiting]
@@ -130,19 +130,19 @@ class Debugging:
 
     def restart(self) -> None:
         """The run moves to another directory: changes wait until its log has begun."""
-        with self.desk.lock:
+        with self.session.lock:
             self._has_begun, self._is_restarting = False, True
 
     def end(self) -> None:
         """The run has ended: nothing can be changed any more."""
-        with self.desk.lock:
-            self.desk.leave(self)
+        with self.session.lock:
+            self.session.leave(self)
 
     def refresh(self) -> None:
-        """Look again what there is to stop for. With the desk's lock held."""
-        desk = self.desk
-        self._own = tuple(entry for entry in desk.breakpoints.values() if entry.path == self.path)
-        self.is_active = bool(self._own or self.overrides.prompts or desk.is_pausing or desk.steps)
+        """Look again what there is to stop for. With the session's lock held."""
+        session = self.session
+        self._own = tuple(entry for entry in session.breakpoints.values() if entry.path == self.path)
+        self.is_active = bool(self._own or self.overrides.prompts or session.is_pausing or session.steps)
 
     # -- what walks ask ------------------------------------------------------------------------------
 
@@ -185,15 +185,15 @@ class Debugging:
         """The reason for a walk to stop at a moment: a breakpoint, ``step`` or ``pause``; empty for none."""
         holds = holding(self._own, moment)
         found = first_to_stop(self._own, holds, self._held_before(branch))
-        desk = self.desk
+        session = self.session
         if moment.is_after:
             return found.text if found else ""
         self._held[branch] = holds
-        with desk.lock:
-            is_stepping = desk.take_step(self.path, branch, is_first=is_first)
+        with session.lock:
+            is_stepping = session.take_step(self.path, branch, is_first=is_first)
             if found is not None:
                 return found.text
-            return "step" if is_stepping else "pause" if desk.is_pausing else ""
+            return "step" if is_stepping else "pause" if session.is_pausing else ""
 
     def _held_before(self, branch: str) -> frozenset[str]:
         """The breakpoints that held at the last moment of a branch, or of the walk in which it began."""
@@ -202,25 +202,25 @@ class Debugging:
         return self._held.get(branch, frozenset())
 
     def _stop(self, moment: WalkMoment, why: str, branch: str, outcome: Outcome | None) -> Stop:
-        number = self.desk.next_number()
+        number = self.session.next_number()
         return stop_at(moment, why, number=number, path=self.path, branch=branch, outcome=outcome)
 
     async def _stand(self, stand: PausedWalk) -> None:
         """Stand until somebody has it go on; no running time goes by meanwhile, here and above."""
-        stop, desk = stand.stop, self.desk
+        stop, session = stand.stop, self.session
         self.hold()
         try:
-            with desk.lock:  # whoever finds the stop finds its record, too
+            with session.lock:  # whoever finds the stop finds its record, too
                 event = DebuggerStopped(
                     node=stop.node, moment=stop.moment, visit=stop.visit, breakpoint=stop.breakpoint
                 )
                 event.branch = stop.branch
-                desk.put(stand)
+                session.put(stand)
                 self._stream.announce(event)
             await stand.released.wait()
         finally:
-            with desk.lock:
-                desk.stands.pop(stop.number, None)
+            with session.lock:
+                session.stands.pop(stop.number, None)
             self.release()
 
     def hold(self) -> None:
@@ -273,8 +273,8 @@ class Debugging:
 
     def _change_at(self, stand: PausedWalk, change: Callable[[], None]) -> None:
         """Make a change where a walk stands, and tell whoever watches."""
-        self.desk.change(stand, change)
-        with self.desk.lock:
+        self.session.change(stand, change)
+        with self.session.lock:
             self.tell()
 
     def set_prompt(self, node: str, text: str) -> None:
@@ -284,26 +284,26 @@ class Debugging:
     def pin(self, node: str, pin: Pin) -> None:
         """Have a node come to an outcome without being executed."""
         event = _pinning(node, pin)
-        with self.desk.lock:
+        with self.session.lock:
             self._change(event)
             self._put(node, PinnedHandler(self.overrides.pins[node]))
 
     def mock(self, node: str, handler: Handler) -> None:
         """Have something else execute a node."""
-        with self.desk.lock:
+        with self.session.lock:
             self._change(DebuggerChanged(change="mock", node=node))
             self._put(node, handler)
 
     def unpin(self, node: str) -> None:
         """Have a node executed again."""
-        with self.desk.lock:
+        with self.session.lock:
             change = "unpin" if node in self.overrides.pins else "unmock"
             self._change(DebuggerChanged(change=change, node=node))
             self._handlers[node] = self._executing.pop(node)
 
     def tell(self) -> None:
-        """Tell views that breakpoints or stops are others now. With the desk's lock held."""
-        if self._has_begun and not self.desk.is_over:
+        """Tell views that breakpoints or stops are others now. With the session's lock held."""
+        if self._has_begun and not self.session.is_over:
             self._stream.announce(DebuggerMoved())
 
     def _put(self, node: str, handler: Handler) -> None:
@@ -312,15 +312,15 @@ class Debugging:
 
     def _change(self, event: DebuggerChanged) -> None:
         """Record a change that holds for the whole run, and take it in."""
-        with self.desk.lock:
+        with self.session.lock:
             self._record(event)
             self.overrides.apply(event)
-            self.desk.refresh()
+            self.session.refresh()
 
     def _record(self, event: DebuggerChanged, branch: str = "") -> None:
         event.branch = branch
-        with self.desk.lock:
-            self.desk.check_is_running()
+        with self.session.lock:
+            self.session.check_is_running()
             if self._has_begun:
                 self._stream.announce(event, is_synced=True)
             else:
@@ -387,7 +387,7 @@ class PausedWalk(msgspec.Struct):
 
 
 class DebugSession:
-    """The desk at which a run is stopped and let go. Its attributes are changed with its lock held.
+    """The debugging of a run and its children: where they pause. Its attributes are changed with its lock held.
 
     Attributes:
         graph: The graph of the outermost run; it knows those of its children.

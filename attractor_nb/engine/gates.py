@@ -61,7 +61,7 @@ class _Pending(msgspec.Struct):
 
 
 class Gates:
-    """All gates of a run: the interviewer that handlers see, and the desk where answers are handed in.
+    """All gates of a run: the interviewer that handlers see, and the place where answers are handed in.
 
     Attributes:
         on_change: Told when a gate opens (its ``InterviewStarted``), is over (``InterviewCompleted``,
@@ -72,7 +72,7 @@ class Gates:
     def __init__(
         self, inner: Interviewer, announce: AnnounceSynced, clock: Clock, *, recorded: Sequence[Event] = ()
     ) -> None:
-        """Make the desk.
+        """Make the gates of a run.
 
         Args:
             inner: Who is asked.

@@ -1,4 +1,4 @@
-"""The desk where a supervisor, or a person, hands in instructions for a run (spec 4.11).
+"""The inbox where a supervisor, or a person, hands in instructions for a run (spec 4.11).
 
 An instruction is an event of the run's own log, and a file in the directory of the model stage under way. It is
 data for a prompt: nothing here executes it.
@@ -50,7 +50,7 @@ class Instructions:
     """
 
     def __init__(self, stream: EventStream, graph: Graph) -> None:
-        """Make the desk of a run: its events, and the graph that runs."""
+        """Make the inbox of a run: its events, and the graph that runs."""
         self.is_used = False
         self.is_over = False
         self.under_way: dict[int, StageScope] = {}

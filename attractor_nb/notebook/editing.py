@@ -25,7 +25,7 @@ from markupsafe import Markup
 from attractor_nb.errors import AttractorError
 from attractor_nb.notebook.saved_output import placed
 from attractor_nb.redaction import redacted
-from attractor_nb.studio.edit.editor_desk import EditorRequests
+from attractor_nb.studio.edit.editor_requests import EditorRequests
 from attractor_nb.studio.inspect.stage_records import error_text
 from attractor_nb.views.drawings.svg import picture_html
 from attractor_nb.views.findings_table import can_fix
@@ -45,20 +45,20 @@ MOST_VIEWS: Final = 24
 
 
 class EditorRequestsView(anywidget.AnyWidget):
-    """A view at a desk, in the place of a static output."""
+    """A view whose requests ``EditorRequests`` answers, in the place of a static output."""
 
-    state = traitlets.Dict().tag(sync=True)  #: All that it shows, as of ``EditorDesk.state``.
+    state = traitlets.Dict().tag(sync=True)  #: All that it shows, as of ``EditorRequests.state``.
     place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
     def __init__(self, editor: Editor, place: str) -> None:
-        self._desk = EditorRequests(editor)
-        super().__init__(state=self._desk.state(), place=place)
+        self._requests = EditorRequests(editor)
+        super().__init__(state=self._requests.state(), place=place)
         self.on_msg(self._on_message)
 
     def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
-        replies, is_changed = self._desk.answer(content)
+        replies, is_changed = self._requests.answer(content)
         if is_changed:
-            self.state = self._desk.state()
+            self.state = self._requests.state()
         for reply in replies:
             self.send(reply)
 

@@ -83,18 +83,18 @@ class HistoryView(anywidget.AnyWidget):
 
     _esm = script("history")
     _css = widget_styles()
-    rows = traitlets.List().tag(sync=True)  #: As of ``HistoryDesk.rows``.
+    rows = traitlets.List().tag(sync=True)  #: As of ``HistoryRequests.rows``.
     caption = traitlets.Unicode().tag(sync=True)  #: The runs base, for screen readers.
     place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
     def __init__(self, table: RunTable, place: str = "") -> None:
-        self._desk = HistoryRequests(table)
-        super().__init__(rows=self._desk.rows(), caption=shown_place(table.base), place=place)
+        self._requests = HistoryRequests(table)
+        super().__init__(rows=self._requests.rows(), caption=shown_place(table.base), place=place)
         self.on_msg(self._on_message)
 
     def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
-        reply = self._desk.answer(content)
-        rows = self._desk.rows()
+        reply = self._requests.answer(content)
+        rows = self._requests.rows()
         if rows != self.rows:
             self.rows = rows
         if reply is not None:

@@ -121,7 +121,7 @@ class Presenter:
         self._maps: WeakKeyDictionary[Any, LiveMap] = WeakKeyDictionary()
         self._cells: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._live_run_ids: set[str] = set()
-        self._desks: EditorViews | None = None
+        self._editors: EditorViews | None = None
         self._inbox: LiveInbox | None = None
 
     def present(self, run: Any) -> None:
@@ -260,11 +260,11 @@ class Presenter:
             self._reopener = Reopener(lambda run, key: self.open_runs().open(run, key=key))
 
     def _open_desks(self) -> EditorViews:
-        if self._desks is None:
+        if self._editors is None:
             from attractor_nb.notebook.editing import EditorViews  # noqa: PLC0415 - imports widgets
 
-            self._desks = EditorViews()
-        return self._desks
+            self._editors = EditorViews()
+        return self._editors
 
     def _display_with_words(self, ended: Any) -> None:
         """The picture of a run, and under it the line that only a terminal would show otherwise."""

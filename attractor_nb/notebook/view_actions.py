@@ -54,7 +54,7 @@ class ActingView(anywidget.AnyWidget):
 
     #: What was begun: ``place`` of its live view, and a ``title``; the latest last.
     beneath = traitlets.List().tag(sync=True)
-    _desk: InspectorActions | None = None
+    _inspector: InspectorActions | None = None
     _runs: OpenViews | None = None
 
     def act_on(self, run: Any, views: OpenViews | None) -> None:
@@ -63,12 +63,12 @@ class ActingView(anywidget.AnyWidget):
         Args:
             views: Makes the live views of those that begin; without it there are no buttons.
         """
-        self._desk = None if views is None else InspectorActions(run, self._begin)
+        self._inspector = None if views is None else InspectorActions(run, self._begin)
         self._runs = views
 
     def with_actions(self, reply: dict[str, Any]) -> dict[str, Any]:
         """An answer of the inspector, with what can be done with its stage."""
-        return reply if self._desk is None else self._desk.with_actions(reply)
+        return reply if self._inspector is None else self._inspector.with_actions(reply)
 
     def hear_acts(self, run: Any, content: dict[str, Any]) -> None:
         """Answer what an inspector asks and asks for."""
@@ -82,11 +82,11 @@ class ActingView(anywidget.AnyWidget):
 
     def act(self, content: dict[str, Any]) -> None:
         """Do what a button asks for, and say what came of it."""
-        if self._desk is not None:
-            self.send(self._desk.answer(content))
+        if self._inspector is not None:
+            self.send(self._inspector.answer(content))
 
     def _begin(self, title: str, start: Callable[[], Run]) -> Run:
-        assert self._runs is not None, "there is no desk without it"
+        assert self._runs is not None, "there is no inspector without it"
         with self._runs.caught() as views:
             run = start()
         begun = [{"place": view.key, "title": title} for view in views]

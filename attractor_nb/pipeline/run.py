@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.pipeline.methods.resume import Forking, ResumingRun
+from attractor_nb.pipeline.methods.resume_and_fork import Forking, ResumingRun
 from attractor_nb.runtime.execution import Execution, cast_run
 from attractor_nb.runtime.prepare.run_options import as_path
 

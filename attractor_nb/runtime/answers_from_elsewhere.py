@@ -1,7 +1,7 @@
 """Answers and messages from other processes of this user: a run takes them while it is under way.
 
 What is taken goes the way of every other: the run's gates check an answer, and the first durable one wins; the run's
-desk for instructions checks a message.
+inbox for instructions checks a message.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ class Execution(Handle[RunResult]):
     @property
     def stops(self) -> tuple[Stop, ...]:
         """Current stops at breakpoints, oldest first."""
-        return () if self._debugging is None else self._debugging.desk.stops
+        return () if self._debugging is None else self._debugging.session.stops
 
     def journal(self) -> Journal:
         """Each visit with its attempts, and the context at any moment, as the log has them now.
@@ -357,11 +357,11 @@ def failures_of(run: Execution) -> Failures | None:
 
 
 def in_engine(run: Execution, ask: Callable[[Instructions], AnswerT]) -> AnswerT | None:
-    """The answer of the desk for instructions, asked in the loop of the run's engine; None without an engine here."""
-    desk, job = run._instructions, run._work.job  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
-    if desk is None or job is None or desk.is_over:
+    """The answer of the inbox for instructions, asked in the loop of the run's engine; None without an engine here."""
+    inbox, job = run._instructions, run._work.job  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
+    if inbox is None or job is None or inbox.is_over:
         return None
-    return job.call(lambda: None if desk.is_over else ask(desk))
+    return job.call(lambda: None if inbox.is_over else ask(inbox))
 
 
 def cast_run(run: Execution, kind: type[ExecutionT]) -> ExecutionT:

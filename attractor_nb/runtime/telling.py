@@ -34,7 +34,7 @@ def tell(run: Execution, node: str | None, text: object, given_by: str) -> Instr
         How it reaches a model.
     """
     run, node = inner_run(run, node or "")
-    receipt = in_engine(run, lambda desk: desk.tell(node, text, given_by))
+    receipt = in_engine(run, lambda inbox: inbox.tell(node, text, given_by))
     if receipt is not None:
         return receipt
     if not has_event_log(run.logs_root):

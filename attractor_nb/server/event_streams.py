@@ -34,8 +34,8 @@ _REPLAYS: Final = 2
 class Streams:
     """All streams of a server. It lives in the server's loop, and only there."""
 
-    def __init__(self, desk: RunService, max_streams: int) -> None:
-        self._desk = desk
+    def __init__(self, service: RunService, max_streams: int) -> None:
+        self._service = service
         self._max_streams = max_streams
         self._channels: dict[str, RunChannel] = {}
         self._replays = asyncio.Semaphore(_REPLAYS)
@@ -48,7 +48,7 @@ class Streams:
         Args:
             last_id: The last event that the consumer has had; empty for none.
         """
-        place = await asyncio.to_thread(self._desk.place, run_id)
+        place = await asyncio.to_thread(self._service.place, run_id)
         if self._is_closed:
             raise stopping()
         self._take_room()
@@ -101,16 +101,16 @@ class Streams:
         self.open_count += 1
 
     def _channel(self, run_id: str, place: Path) -> RunChannel:
-        desk = self._desk
-        live = desk.live(run_id)
+        service = self._service
+        live = service.live(run_id)
         kept = self._channels.get(run_id)
         if kept is not None and kept.is_current and not (kept.is_closed and live):
             return kept  # and not that of a run that had ended and now goes on again here
         channel = RunChannel(
             place,
             live,
-            lambda: desk.is_awaited(run_id) or desk.summary(run_id).is_live,
-            lambda: desk.summary(run_id).status,
+            lambda: service.is_awaited(run_id) or service.summary(run_id).is_live,
+            lambda: service.summary(run_id).status,
             when_closed=partial(self._forget_finished, run_id),
         )
         self._channels[run_id] = channel

@@ -101,7 +101,7 @@ async def stream_events(call: Call) -> Response:
         raise Problem(
             400, "event-id", "Last-Event-ID is not valid", "it must be the id of an event: two numbers joined by a dot"
         )
-    stream = await call.house.streams.open(call.path["id"], last_id)
+    stream = await call.server.streams.open(call.path["id"], last_id)
     if stream is None:
         return Response(status_code=204)  # which tells an EventSource not to come again
-    return EventStreamResponse(stream, call.house.settings)
+    return EventStreamResponse(stream, call.server.settings)

@@ -44,7 +44,7 @@ class ServerState:
     """The services that endpoints use."""
 
     settings: ServerSettings
-    desk: RunService
+    service: RunService
     streams: Streams
     tickets: Tickets
     documents: DocumentFolder | None = None
@@ -54,7 +54,7 @@ class ServerState:
 class Call:
     """A request that was read."""
 
-    house: ServerState  #: What the endpoint works with.
+    server: ServerState  #: What the endpoint works with.
     path: Mapping[str, str]  #: The parameters of its path.
     query: Any  #: Its query, of the operation's model.
     body: Any  #: Its body, of the operation's model.

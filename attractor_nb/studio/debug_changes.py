@@ -38,7 +38,7 @@ class Stops:
     @property
     def stops(self) -> tuple[Stop, ...]:
         """The stops of the run: each branch and each child run by itself, the longest first."""
-        return () if self._debugging is None else self._debugging.desk.stops
+        return () if self._debugging is None else self._debugging.session.stops
 
     @property
     def stop(self) -> Stop | None:
@@ -47,7 +47,7 @@ class Stops:
 
     @property
     def _is_over(self) -> bool:
-        return self._debugging is None or self._debugging.desk.is_over
+        return self._debugging is None or self._debugging.session.is_over
 
     def _live(self) -> Debugging:
         """The engine's part."""
@@ -59,13 +59,13 @@ class Stops:
         return self._debugging
 
     def _stand(self, branch: str | None, moment: str = "") -> PausedWalk:
-        desk = self._live().desk
-        with desk.lock:
-            stands = list(desk.stands.values())
+        session = self._live().session
+        with session.lock:
+            stands = list(session.stands.values())
             for stand in stands:
                 if _is_named(stand.stop, branch) and moment in {"", stand.stop.moment}:
                     return stand
-            desk.check_is_running()
+            session.check_is_running()
         if not stands:
             raise RunError(
                 "the run is not stopped anywhere", hint="pause() stops it at its next stage, break_at(…) at others"

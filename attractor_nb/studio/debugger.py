@@ -337,7 +337,7 @@ class Debugger(Changing, Rerunning):
     @property
     def breakpoints(self) -> tuple[str, ...]:
         """The breakpoints, in the order in which they were set."""
-        return () if self._debugging is None else tuple(self._debugging.desk.breakpoints)
+        return () if self._debugging is None else tuple(self._debugging.session.breakpoints)
 
     def break_at(self, *breakpoints: str) -> Self:
         """Set breakpoints, also while the run goes on.
@@ -348,12 +348,12 @@ class Debugger(Changing, Rerunning):
                 run of ``review``.
         """
         live = self._live()
-        desk = live.desk
-        found = read_breakpoints(breakpoints, desk.graph)
-        with desk.lock:
-            desk.check_is_running()
-            desk.breakpoints.update({entry.text: entry for entry in found})
-            desk.refresh()
+        session = live.session
+        found = read_breakpoints(breakpoints, session.graph)
+        with session.lock:
+            session.check_is_running()
+            session.breakpoints.update({entry.text: entry for entry in found})
+            session.refresh()
             live.tell()
         return self
 
@@ -364,16 +364,16 @@ class Debugger(Changing, Rerunning):
             *breakpoints: The breakpoints, as they were set; all without any.
         """
         live = self._live()
-        desk = live.desk
-        names = [read_breakpoint(text, desk.graph).text for text in breakpoints]
-        with desk.lock:
+        session = live.session
+        names = [read_breakpoint(text, session.graph).text for text in breakpoints]
+        with session.lock:
             for name in names:
-                if name not in desk.breakpoints:
-                    known = ", ".join(desk.breakpoints) or "none"
+                if name not in session.breakpoints:
+                    known = ", ".join(session.breakpoints) or "none"
                     raise OptionError(f"there is no breakpoint {name}", hint=f"there are: {known}")
-            for name in names or list(desk.breakpoints):
-                del desk.breakpoints[name]
-            desk.refresh()
+            for name in names or list(session.breakpoints):
+                del session.breakpoints[name]
+            session.refresh()
             live.tell()
         return self
 
@@ -391,23 +391,23 @@ class Debugger(Changing, Rerunning):
                 "the run goes on in this event loop, and waiting here would stop it",
                 hint="use `await run.debugger.stopped()`",
             )
-        return live.desk.wait(timeout)
+        return live.session.wait(timeout)
 
     async def stopped(self) -> Stop | None:
         """``wait_for_stop`` for coroutines, as long as it takes."""
-        desk = self._live().desk
+        session = self._live().session
         while True:
             with contextlib.suppress(TimeoutError):
-                return await asyncio.to_thread(desk.wait, DESK_SLICE_SECONDS)
+                return await asyncio.to_thread(session.wait, DESK_SLICE_SECONDS)
 
     def pause(self) -> Self:
         """Have each walk stop at its next stage."""
         live = self._live()
-        with live.desk.lock:
-            live.desk.check_is_running()
-            live.desk.is_pausing = True
-            live.desk.steps.clear()
-            live.desk.refresh()
+        with live.session.lock:
+            live.session.check_is_running()
+            live.session.is_pausing = True
+            live.session.steps.clear()
+            live.session.refresh()
             live.tell()
         return self
 
@@ -418,14 +418,14 @@ class Debugger(Changing, Rerunning):
             branch: Path or name of the branch that goes on; all of them by default.
         """
         live = self._live()
-        desk = live.desk
-        with desk.lock:
-            is_called_off = desk.is_pausing and not desk.stands
+        session = live.session
+        with session.lock:
+            is_called_off = session.is_pausing and not session.stands
             if not is_called_off:
                 self._stand(branch)
-            released = list(desk.stands.values()) if branch is None else [self._stand(branch)]
-            desk.is_pausing = False
-            desk.steps.clear()
+            released = list(session.stands.values()) if branch is None else [self._stand(branch)]
+            session.is_pausing = False
+            session.steps.clear()
             self._let_go(live, released)
         return self
 
@@ -447,18 +447,18 @@ class Debugger(Changing, Rerunning):
 
     def _step(self, branch: str | None, *, into: bool) -> Self:
         live = self._live()
-        desk = live.desk
-        with desk.lock:
+        session = live.session
+        with session.lock:
             stand = self._stand(branch)
-            desk.is_pausing = False
-            desk.steps[stand.stop.path, stand.stop.branch] = into and stand.is_fan_out
+            session.is_pausing = False
+            session.steps[stand.stop.path, stand.stop.branch] = into and stand.is_fan_out
             self._let_go(live, [stand])
         return self
 
     def _let_go(self, live: Debugging, released: Sequence[PausedWalk]) -> None:
-        live.desk.refresh()
+        live.session.refresh()
         for stand in released:
-            live.desk.let_go(stand)
+            live.session.let_go(stand)
         live.tell()
 
     # -- looking -------------------------------------------------------------------------------------
@@ -471,16 +471,16 @@ class Debugger(Changing, Rerunning):
             "stops": [stop.to_plain() for stop in self.stops],
             "pins": self.pins,
             "prompts": self.prompts,
-            "is_pausing": live is not None and live.desk.is_pausing,
+            "is_pausing": live is not None and live.session.is_pausing,
             "is_over": self._is_over,
         }
 
     def __str__(self) -> str:
-        if self._debugging is None or self._debugging.desk.is_over:
+        if self._debugging is None or self._debugging.session.is_over:
             lines = ["the run does not go on here"]
         else:
             stops = [str(stop) for stop in self.stops]
-            lines = stops or ["pauses at the next stage" if self._debugging.desk.is_pausing else "goes on"]
+            lines = stops or ["pauses at the next stage" if self._debugging.session.is_pausing else "goes on"]
         if self.breakpoints:
             lines.append(f"breakpoints: {', '.join(self.breakpoints)}")
         lines += [f"{node}: {words}" for node, words in self.pins.items()]

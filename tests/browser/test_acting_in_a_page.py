@@ -33,7 +33,7 @@ def waiting(tmp_path):
 @pytest.fixture
 def opened(open_view, waiting):
     """The live view with the inspector on a stage; ``act`` is what the kernel does with a request."""
-    desk = InspectorActions(waiting, lambda title, start: start())
+    inspector = InspectorActions(waiting, lambda title, start: start())
 
     def open_(node="draft", *, has_buttons=True, **options):
         states = waiting.view.to_plain() | {"line": {"status": "waiting"}, "tails": {}}
@@ -50,7 +50,7 @@ def opened(open_view, waiting):
         )
         view.page.locator(f"[data-node={node}]").click()
         reply = answer_inspection(waiting, {"node": node})
-        view.tell(**json.loads(json.dumps(desk.with_actions(reply) if has_buttons else reply)))
+        view.tell(**json.loads(json.dumps(inspector.with_actions(reply) if has_buttons else reply)))
         view.buttons = view.page.locator(".as-buttons").first
         return view
 

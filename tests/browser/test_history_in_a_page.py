@@ -126,9 +126,9 @@ def test_each_button_asks_for_its_act_and_those_that_cannot_are_off(open_view, t
 
 
 def test_an_opened_run_is_drawn_and_its_words_stay_words(open_view, table):
-    desk = HistoryRequests(table)
+    requests = HistoryRequests(table)
     view = open_list(open_view, table)
-    view.tell(**desk.answer({"kind": "open", "key": "badly"}))
+    view.tell(**requests.answer({"kind": "open", "key": "badly"}))
     assert "state-fail" in view.page.locator(".ah-panel [data-node=tests]").get_attribute("class")
     assert "Run.load(" in view.page.locator(".ah-panel code").text_content()
     assert view.page.locator(".ah-panel img").count() == 0

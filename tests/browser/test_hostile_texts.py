@@ -24,7 +24,7 @@ from attractor_nb.model.graph import Graph, Node
 from attractor_nb.notebook.history_view import HistoryRequests
 from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS
 from attractor_nb.studio.compare.comparison_page import comparison_values
-from attractor_nb.studio.edit.editor_desk import EditorRequests
+from attractor_nb.studio.edit.editor_requests import EditorRequests
 from attractor_nb.studio.inspect.inspect_run import answer_inspection, inspect_stage
 from attractor_nb.studio.replay_frames import replay_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
@@ -241,15 +241,15 @@ def test_in_a_replay(open_view, run):
 
 
 def test_in_the_editor_and_the_findings_of_a_cell(open_view):
-    desk = EditorRequests(Pipeline(hostile_graph(GROUPS).replace("x.own", "promt")).edit())
-    desk.editor.set("n1", prompt=GROUPS[5])
-    view = open_view("editor", "showEditor(host, el)", state=desk.state(), place="x")
+    requests = EditorRequests(Pipeline(hostile_graph(GROUPS).replace("x.own", "promt")).edit())
+    requests.editor.set("n1", prompt=GROUPS[5])
+    view = open_view("editor", "showEditor(host, el)", state=requests.state(), place="x")
     for target in ({"node": "n1"}, {"edge": 1}, {}):
-        for reply in desk.answer({"kind": "form", "target": target})[0]:
+        for reply in requests.answer({"kind": "form", "target": target})[0]:
             view.tell(**reply)
     view.tell(kind="said", words=GROUPS[0], is_error=True)
     check(view)
-    view = open_view("findings", "showFindings(host, el)", state=desk.state(), place="x")
+    view = open_view("findings", "showFindings(host, el)", state=requests.state(), place="x")
     check(view)
 
 

@@ -29,7 +29,7 @@ from attractor_nb.model.row_result import RowResult
 from attractor_nb.notebook.history_view import HistoryRequests
 from attractor_nb.sessions.fold import AgentUpdate, apply_change, begin_session
 from attractor_nb.studio.compare.comparison_page import comparison_values
-from attractor_nb.studio.edit.editor_desk import EditorRequests
+from attractor_nb.studio.edit.editor_requests import EditorRequests
 from attractor_nb.studio.inspect.inspect_run import answer_inspection, inspect_stage
 from attractor_nb.studio.replay_frames import replay_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
@@ -263,18 +263,18 @@ def the_gates(open_view, *_):
 
 
 def the_editor(open_view, *_):
-    desk = EditorRequests(Pipeline(TEXT.replace('prompt="Plan it."', 'promt="Plan it."')).edit())
-    desk.editor.set("write", prompt="Anew.")
-    view = open_view("editor", "showEditor(host, el)", state=desk.state(), place="x")
-    for reply in desk.answer({"kind": "form", "target": {"node": "write"}})[0]:
+    requests = EditorRequests(Pipeline(TEXT.replace('prompt="Plan it."', 'promt="Plan it."')).edit())
+    requests.editor.set("write", prompt="Anew.")
+    view = open_view("editor", "showEditor(host, el)", state=requests.state(), place="x")
+    for reply in requests.answer({"kind": "form", "target": {"node": "write"}})[0]:
         view.tell(**reply)
     view.page.locator(".ax-difference summary").click()
     return view
 
 
 def the_findings(open_view, *_):
-    desk = EditorRequests(Pipeline(TEXT.replace("prompt=", "promt=")).edit())
-    return open_view("findings", "showFindings(host, el)", state=desk.state(), place="x")
+    requests = EditorRequests(Pipeline(TEXT.replace("prompt=", "promt=")).edit())
+    return open_view("findings", "showFindings(host, el)", state=requests.state(), place="x")
 
 
 def the_history(open_view, run, _):

@@ -41,7 +41,7 @@ def running(tmp_path):
 @pytest.fixture
 def opened(open_view, running):
     """The live view with the inspector on a stage; ``answer`` is what the kernel does with the last request."""
-    desk = InspectorActions(running)
+    inspector = InspectorActions(running)
 
     def open_(node="draft", **options):
         states = running.view.to_plain() | {"line": {"status": "running"}, "tails": {}}
@@ -50,7 +50,7 @@ def opened(open_view, running):
             refusals={}, **options,
         )  # fmt: skip
         view.page.locator(f"[data-node={node}]").click()
-        view.tell(**json.loads(json.dumps(desk.with_actions(answer_inspection(running, {"node": node})))))
+        view.tell(**json.loads(json.dumps(inspector.with_actions(answer_inspection(running, {"node": node})))))
         view.field = view.page.get_by_label("Tell this stage something")
         view.button = view.page.get_by_role("button", name="Tell", exact=True)
         return view

@@ -653,12 +653,12 @@ def test_nothing_that_stands_still_within_the_time_is_a_timeout_and_the_run_goes
 
 
 def test_a_change_where_the_run_does_not_stand_any_more_changes_nothing():
-    desk = DebugSession(Pipeline("digraph { start [shape=Mdiamond] }").graph)
+    session = DebugSession(Pipeline("digraph { start [shape=Mdiamond] }").graph)
     loop = SimpleNamespace(call_soon_threadsafe=lambda work: work())
     gone = SimpleNamespace(stop=SimpleNamespace(number=1, node="plan"), loop=loop)
     changed = []
     with pytest.raises(RunError, match="the run is no longer paused at plan; nothing was changed"):
-        desk.change(gone, lambda: changed.append(True))
+        session.change(gone, lambda: changed.append(True))
     assert changed == []
 
 

@@ -160,24 +160,24 @@ def test_a_timeline_of_a_run_reads_well_and_says_which_lanes_there_are(kept):
 
 
 def test_a_desk_does_what_is_clicked_and_says_the_call(kept):
-    desk = HistoryRequests(kept)
-    said = desk.answer({"kind": "open", "key": "badly"})
+    requests = HistoryRequests(kept)
+    said = requests.answer({"kind": "open", "key": "badly"})
     assert 'Run.load("kept/badly")' in said["call"]
     assert "no money" in said["words"]
-    assert "rows" in desk.answer({"kind": "open", "key": "rows"})["call"]
-    assert "good" in desk.answer({"kind": "tag", "key": "well", "tag": "good"})["words"]
-    assert desk.answer({"kind": "tag", "key": "well", "tag": "a,b"})["isError"]
-    assert desk.answer({"kind": "untag", "key": "well", "tag": "good"})["words"] == "It has no tags."
-    assert "is active" in desk.answer({"kind": "resume", "key": "half"})["words"]
-    desk.resumed["half"].result(60)
-    assert desk.answer({"kind": "resume", "key": "rows"})["isError"]
-    assert desk.answer({"kind": "delete", "key": "badly"})["title"] == "Deleted badly"
-    assert desk.answer({"kind": "delete", "key": "badly"})["isError"]
-    assert desk.answer({"kind": "delete", "key": "../kept/well"})["isError"]
-    assert desk.answer({"kind": "refresh"}) is None
-    assert desk.answer({"kind": "dance"}) is None
-    assert sorted(row["key"] for row in desk.rows()) == ["half", "rows", "well"]
-    json.dumps(desk.rows())
+    assert "rows" in requests.answer({"kind": "open", "key": "rows"})["call"]
+    assert "good" in requests.answer({"kind": "tag", "key": "well", "tag": "good"})["words"]
+    assert requests.answer({"kind": "tag", "key": "well", "tag": "a,b"})["isError"]
+    assert requests.answer({"kind": "untag", "key": "well", "tag": "good"})["words"] == "It has no tags."
+    assert "is active" in requests.answer({"kind": "resume", "key": "half"})["words"]
+    requests.resumed["half"].result(60)
+    assert requests.answer({"kind": "resume", "key": "rows"})["isError"]
+    assert requests.answer({"kind": "delete", "key": "badly"})["title"] == "Deleted badly"
+    assert requests.answer({"kind": "delete", "key": "badly"})["isError"]
+    assert requests.answer({"kind": "delete", "key": "../kept/well"})["isError"]
+    assert requests.answer({"kind": "refresh"}) is None
+    assert requests.answer({"kind": "dance"}) is None
+    assert sorted(row["key"] for row in requests.rows()) == ["half", "rows", "well"]
+    json.dumps(requests.rows())
 
 
 def test_a_map_is_not_resumed_as_a_run(kept):

@@ -41,9 +41,9 @@ def test_the_questions_of_a_run_that_cannot_be_read_are_none_and_hide_no_others(
         def summary(self, run_id):
             return line
 
-    desk = Desk(root, 10)
-    assert all_questions(desk, [line]) == []
+    service = Desk(root, 10)
+    assert all_questions(service, [line]) == []
     with pytest.raises(CheckpointCorrupt):
-        questions_of(desk, "a")
-    status = status_of(desk, "a")
+        questions_of(service, "a")
+    status = status_of(service, "a")
     assert (status.status, status.questions, status.progress.nodes) == ("abandoned", 0, 0)

@@ -210,7 +210,7 @@ def test_more_streams_than_allowed_are_refused_and_room_is_given_back(serving, r
             reply = client.get(f"/pipelines/{run_id}/events")
             assert (reply.status_code, reply.json()["type"]) == (429, "urn:attractor-nb:problem:too-many-streams")
         client.post(f"/pipelines/{run_id}/cancel")
-        while client.server.house.streams.open_count:  # the server has yet to see that it hung up
+        while client.server.state.streams.open_count:  # the server has yet to see that it hung up
             client.get("/pipelines")
         assert ids(client.events(run_id))
 
@@ -279,14 +279,14 @@ def test_a_run_that_goes_on_again_here_has_a_stream_of_its_own(root, stored):
     """Somebody still hears the end of a run when it is resumed: who comes then must hear the resumed one."""
 
     async def listen():
-        desk = RunService(root, 10)
-        streams = Streams(desk, 100)
+        service = RunService(root, 10)
+        streams = Streams(service, 100)
         slow = await streams.open("a", "")
         pieces = slow.frames()
         await anext(pieces)
         assert slow._channel.is_closed
         again = await streams.open("a", "")
-        desk._live["a"] = Silent()
+        service._live["a"] = Silent()
         other = await streams.open("a", "")
         streams.close()
         return again._channel is slow._channel, other._channel is slow._channel
@@ -353,7 +353,7 @@ def chain_of(count):
 
 def until(client, holds):
     """Wait for something of the server's streams."""
-    while not holds(client.server.house.streams):
+    while not holds(client.server.state.streams):
         client.get("/openapi.json")
 
 

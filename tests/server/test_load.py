@@ -87,7 +87,7 @@ def test_a_server_keeps_nothing_of_streams_that_have_ended(client, root, sources
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(watch, range(12)))
-    streams = client.server.house.streams
+    streams = client.server.state.streams
     while streams.open_count or streams._channels:  # the server has yet to see the last of them go
         client.get("/pipelines")
     gc.collect()

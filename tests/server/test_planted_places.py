@@ -55,9 +55,9 @@ LINKS = [".server", ".server/runs", ".server/keys"]
 def test_a_server_that_starts_over_planted_links_forgets_nothing_of_the_users(root, treasure, link):
     plant(root, link, treasure)
     before = content(treasure)
-    desk = RunService(root, 4)
-    assert desk.started.ids() == []
-    Recovery(desk)._begin(["notes"])
+    service = RunService(root, 4)
+    assert service.started.ids() == []
+    Recovery(service)._begin(["notes"])
     assert content(treasure) == before
 
 

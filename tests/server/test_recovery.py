@@ -115,9 +115,9 @@ def test_requests_are_answered_while_runs_are_taken_up(served, serving, sources,
     ids = left_at_gates(served, sources, 3)
     may_go_on, take_up = threading.Event(), RunService.take_up
 
-    def taken_up(desk, *args, **more):
+    def taken_up(service, *args, **more):
         assert may_go_on.wait(PATIENCE_SECONDS)
-        return take_up(desk, *args, **more)
+        return take_up(service, *args, **more)
 
     monkeypatch.setattr(RunService, "take_up", taken_up)
     with serving(root) as client:
@@ -422,7 +422,7 @@ def recovery_of(root, *ids, **decisions):
     found = Recovering(RunService(root, 10))
     found.decided = []
     found._queue.extend(ids)
-    found._desk.words.update(dict.fromkeys(ids, WAITS))
+    found._service.words.update(dict.fromkeys(ids, WAITS))
     return found
 
 
@@ -443,7 +443,7 @@ def test_a_run_that_cannot_be_taken_up_keeps_no_other_from_it(root, caplog, erro
     recovery = recovery_of(root, "a", "b", a=error, b="")
     recovery._work()
     assert recovery.decided == ["a", "b"]
-    assert recovery._desk.words == ({} if words is None else {"a": words})
+    assert recovery._service.words == ({} if words is None else {"a": words})
     is_ours = isinstance(error, ZeroDivisionError)
     assert ("pipeline a is not resumed automatically" in caplog.text) == is_ours
     assert ("ZeroDivisionError: of ours" in caplog.text) == is_ours
@@ -468,7 +468,7 @@ def test_a_run_without_room_is_tried_again_until_the_server_ends(root, caplog, r
     recovery._is_ending = Ending()
     recovery._work()
     assert recovery.decided == ["a", "a", "a"]
-    assert recovery._desk.words == {"a": WAITS, "b": WAITS}
+    assert recovery._service.words == {"a": WAITS, "b": WAITS}
     assert "not taken up" not in caplog.text  # by this server; the next one decides
 
 
@@ -485,26 +485,28 @@ def test_a_thread_whose_last_run_another_one_took_ends(root):
 
 def test_a_note_of_a_run_that_cannot_be_read_keeps_no_other_run_waiting(root, caplog):
     (root / ".server/runs/a.json").mkdir(parents=True)
-    desk = RunService(root, 10)
-    with desk.started.noted("b"):
+    service = RunService(root, 10)
+    with service.started.noted("b"):
         pass
-    recovery = Recovery(desk)
-    desk.words.update(a=WAITS, b=WAITS)
+    recovery = Recovery(service)
+    service.words.update(a=WAITS, b=WAITS)
     recovery._begin(["a", "b"])
-    until(lambda: WAITS not in desk.words.values())
-    assert desk.words == {"a": f"not resumed automatically: cannot read {root}/.server/runs/a.json: not a plain file"}
-    assert desk.started.read("b") is None  # its directory contains no run
+    until(lambda: WAITS not in service.words.values())
+    assert service.words == {
+        "a": f"not resumed automatically: cannot read {root}/.server/runs/a.json: not a plain file"
+    }
+    assert service.started.read("b") is None  # its directory contains no run
 
 
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_note_of_a_run_that_is_gone_is_forgotten(root, is_there):
-    desk = RunService(root, 10)
-    with desk.started.noted("a"):
+    service = RunService(root, 10)
+    with service.started.noted("a"):
         pass
     if is_there:
         (root / "a").mkdir()
-    desk.words["a"] = WAITS
-    assert Recovery(desk)._is_decided("a")
-    assert desk.words == {}
-    assert desk.started.ids() == []
+    service.words["a"] = WAITS
+    assert Recovery(service)._is_decided("a")
+    assert service.words == {}
+    assert service.started.ids() == []
     assert list((root / ".server/runs").iterdir()) == []

@@ -42,11 +42,7 @@ def _spans(tree: ast.Module) -> tuple[set[int], set[int]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             imports.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-        elif (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             docstrings.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return imports, docstrings
 
@@ -81,7 +77,7 @@ def exceptions() -> int:
 
 def attempt() -> tuple[int, int]:
     """The files of the package that one attempt of a model stage runs through, and its calls of their functions."""
-    from attractor_nb import Pipeline  # noqa: PLC0415 - the other figures need no package
+    from attractor_nb import Pipeline
 
     files: set[str] = set()
     calls = 0

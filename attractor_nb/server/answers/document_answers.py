@@ -23,12 +23,12 @@ _TYPES: Final = {"svg": "image/svg+xml", "mermaid": "text/vnd.mermaid", "png": "
 
 def list_documents(call: Call) -> Reply:
     """The DOT files below the folder that is served."""
-    house = call.house
-    if house.documents is None:
+    server = call.server
+    if server.documents is None:
         return Reply(DocumentList(documents=[], is_served=False, is_editable=False, is_cut=False))
-    found, is_cut = house.documents.list()
+    found, is_cut = server.documents.list()
     lines = [DocumentItem(path=line.path, bytes=line.size, modified=line.modified) for line in found]
-    return Reply(DocumentList(documents=lines, is_served=True, is_editable=house.settings.is_editing, is_cut=is_cut))
+    return Reply(DocumentList(documents=lines, is_served=True, is_editable=server.settings.is_editing, is_cut=is_cut))
 
 
 def get_document(call: Call) -> Reply:
@@ -44,7 +44,7 @@ def get_document(call: Call) -> Reply:
 def save_document(call: Call) -> Reply:
     """Save a DOT file, if it still is what was read."""
     folder, path, change = _folder(call), call.path["path"], call.body
-    if not call.house.settings.is_editing:
+    if not call.server.settings.is_editing:
         raise Problem(
             403,
             "read-only",
@@ -73,20 +73,20 @@ def save_document(call: Call) -> Reply:
 
 def edit(call: Call) -> Reply:
     """Change a text as an editor's page asks; nothing is kept."""
-    from attractor_nb.studio.edit.editor_desk import EditorRequests  # noqa: PLC0415 - see serving.py
+    from attractor_nb.studio.edit.editor_requests import EditorRequests  # noqa: PLC0415 - see serving.py
 
     asked = call.body
     try:
         editor = posted_pipeline(asked.source).edit()
     except SourceError as error:
         return Reply(Edited(replies=[], diagnostics=[plain_syntax_error(error)]))
-    desk = EditorRequests(editor)
-    replies, is_changed = desk.answer(asked.message) if asked.message is not None else ([], False)
+    service = EditorRequests(editor)
+    replies, is_changed = service.answer(asked.message) if asked.message is not None else ([], False)
     after = editor.source
     if is_changed and redacted(after) != after:
         refusal = {"kind": "said", "words": f"Nothing was changed: {_SECRET}. Change it by hand.", "is_error": True}
         return Reply(Edited(replies=[refusal]))
-    state = {**desk.state(), "version": 0} if is_changed or asked.message is None else None
+    state = {**service.state(), "version": 0} if is_changed or asked.message is None else None
     return Reply(
         Edited(
             replies=redacted_value(replies),
@@ -135,9 +135,9 @@ def _whole(thing: Node | Edge, named: Span) -> Span:
 
 
 def _folder(call: Call) -> DocumentFolder:
-    if call.house.documents is None:
+    if call.server.documents is None:
         raise Problem(404, "no-documents", "No files are shown here", hint="attractor-nb serve --documents DIR")
-    return call.house.documents
+    return call.server.documents
 
 
 def _shown(call: Call, document: Document) -> DocumentText:
@@ -148,7 +148,7 @@ def _shown(call: Call, document: Document) -> DocumentText:
         text=document.text,
         digest=document.digest,
         modified=document.modified,
-        is_editable=call.house.settings.is_editing,
+        is_editable=call.server.settings.is_editing,
     )
 
 

@@ -75,17 +75,17 @@ def links_of(run_id: str) -> dict[str, str]:
     return {"self": here, **{part: f"{here}/{part}" for part in parts}}
 
 
-def line_of(desk: RunService, summary: RunSummary) -> PipelineLine:
+def line_of(service: RunService, summary: RunSummary) -> PipelineLine:
     """A run as a line of the list."""
-    return PipelineLine(**_facts(summary, desk.live(summary.logs_root.name)))
+    return PipelineLine(**_facts(summary, service.live(summary.logs_root.name)))
 
 
-def status_of(desk: RunService, run_id: str) -> PipelineStatus:
+def status_of(service: RunService, run_id: str) -> PipelineStatus:
     """The status of a run; for one that cannot be read, the status of its line."""
-    live = desk.live(run_id)
-    summary = desk.summary(run_id)
+    live = service.live(run_id)
+    summary = service.summary(run_id)
     facts = _facts(summary, live)
-    run = live or _readable(desk, run_id, summary)
+    run = live or _readable(service, run_id, summary)
     view = run.view if run is not None else None
     return PipelineStatus(
         **facts,
@@ -100,7 +100,7 @@ def status_of(desk: RunService, run_id: str) -> PipelineStatus:
         ),
         states=view.to_plain() if view else {},
         line=_line(run, summary, is_live=facts["is_live"]),
-        questions=_question_count(desk, run_id),
+        questions=_question_count(service, run_id),
         links=links_of(run_id),
     )
 
@@ -137,9 +137,9 @@ def plain_graph(graph: Graph) -> dict[str, Any]:
     }
 
 
-def checkpoint_of(desk: RunService, run_id: str) -> CheckpointState:
+def checkpoint_of(service: RunService, run_id: str) -> CheckpointState:
     """The newest valid checkpoint of a run."""
-    checkpoint, _ = read_checkpoint(current_place(desk, run_id))
+    checkpoint, _ = read_checkpoint(current_place(service, run_id))
     if checkpoint is None:
         raise Problem(
             404,
@@ -151,29 +151,29 @@ def checkpoint_of(desk: RunService, run_id: str) -> CheckpointState:
     return CheckpointState(id=run_id, checkpoint=checkpoint)
 
 
-def context_of(desk: RunService, run_id: str) -> ContextState:
+def context_of(service: RunService, run_id: str) -> ContextState:
     """The context of a run behind the last record of its log."""
-    journal = stored_run(desk, run_id).journal()
+    journal = stored_run(service, run_id).journal()
     last = journal.events[-1].sequence if journal.events else 0
     return ContextState(id=run_id, sequence=last, context=journal.values_at(last))
 
 
-def stored_run(desk: RunService, run_id: str) -> Run:
+def stored_run(service: RunService, run_id: str) -> Run:
     """A run as the disk has it: a live handle keeps the directory of its beginning until it ends."""
-    live = desk.live(run_id)
-    return desk.run(run_id) if live is None else type(live).load(desk.place(run_id), live.pipeline)
+    live = service.live(run_id)
+    return service.run(run_id) if live is None else type(live).load(service.place(run_id), live.pipeline)
 
 
-def current_place(desk: RunService, run_id: str) -> Path:
+def current_place(service: RunService, run_id: str) -> Path:
     """The directory in which a run is now: its own, or that of its latest restart."""
-    live = desk.live(run_id)
+    live = service.live(run_id)
     if live is None:
-        return desk.run(run_id).logs_root
+        return service.run(run_id).logs_root
     restarts = sorted(
-        (place for place in desk.place(run_id).glob("restart-*") if place.is_dir()),
+        (place for place in service.place(run_id).glob("restart-*") if place.is_dir()),
         key=lambda place: int(place.name.rpartition("-")[2]) if place.name[8:].isdecimal() else 0,
     )
-    return restarts[-1] if restarts else desk.place(run_id)
+    return restarts[-1] if restarts else service.place(run_id)
 
 
 def _line(run: Run | None, summary: RunSummary, *, is_live: bool) -> dict[str, Any]:
@@ -195,18 +195,18 @@ def _seconds(moment: str) -> float:
         return 0.0
 
 
-def _readable(desk: RunService, run_id: str, summary: RunSummary) -> Run | None:
+def _readable(service: RunService, run_id: str, summary: RunSummary) -> Run | None:
     if summary.kind != "run":
         return None
     try:
-        return desk.run(run_id)
+        return service.run(run_id)
     except (RunError, StorageError):  # the line says what is wrong
         return None
 
 
-def _question_count(desk: RunService, run_id: str) -> int:
+def _question_count(service: RunService, run_id: str) -> int:
     try:
-        return len(questions_of(desk, run_id))
+        return len(questions_of(service, run_id))
     except (RunError, StorageError):
         return 0
 
@@ -350,24 +350,24 @@ def _no_file(detail: str) -> Problem:
 # The questions of runs as values, and the way of an answer to its gate.
 
 
-def questions_of(desk: RunService, run_id: str) -> list[WaitingQuestion]:
+def questions_of(service: RunService, run_id: str) -> list[WaitingQuestion]:
     """The questions of a run that wait, oldest first; of a run that stands still those that it left open."""
-    if run := desk.live(run_id):
+    if run := service.live(run_id):
         return [_here(run_id, run, gate) for gate in run.gates]
-    return _stored(run_id, desk.summary(run_id))
+    return _stored(run_id, service.summary(run_id))
 
 
-def questions_here(desk: RunService) -> list[WaitingQuestion]:
+def questions_here(service: RunService) -> list[WaitingQuestion]:
     """The questions of all runs whose engine works in this process: those that can be answered here."""
-    live = desk.live_runs()
+    live = service.live_runs()
     return [_here(run_id, run, gate) for run_id, run in live.items() for gate in run.gates]
 
 
-def all_questions(desk: RunService, summaries: Sequence[RunSummary]) -> list[WaitingQuestion]:
+def all_questions(service: RunService, summaries: Sequence[RunSummary]) -> list[WaitingQuestion]:
     """The questions of all runs of the root, whose lines these are; of what cannot be read there are none."""
-    live = desk.live_runs()
+    live = service.live_runs()
     found = [_here(run_id, run, gate) for run_id, run in live.items() for gate in run.gates]
-    before = desk.left_open
+    before = service.left_open
     kept: dict[str, tuple[RunSummary, list[WaitingQuestion]]] = {}
     for summary in summaries:
         if summary.kind != "run" or not (summary.is_live or summary.is_resumable):
@@ -380,21 +380,21 @@ def all_questions(desk: RunService, summaries: Sequence[RunSummary]) -> list[Wai
             known = summary, _readable_gate(run_id, summary)
         kept[run_id] = known
         found += known[1]
-    desk.left_open = kept
+    service.left_open = kept
     return sorted(found, key=lambda asked: asked.since)
 
 
-def take_answer(desk: RunService, run_id: str, question: str, given: Answer) -> AnswerTaken:
+def take_answer(service: RunService, run_id: str, question: str, given: Answer) -> AnswerTaken:
     """Hand an answer to its gate; when this returns it is in the log, and it is the answer."""
     answered_by = given.answered_by or "api"
-    if run := desk.live(run_id):
+    if run := service.live(run_id):
         gate = run.answer(question, given.choice, text=given.text, form=given.form, answered_by=answered_by)
         return AnswerTaken(pipeline=run_id, question=gate.id, stage=gate.stage, status="accepted")
-    summary = desk.summary(run_id)
+    summary = service.summary(run_id)
     waiting = _stored(run_id, summary)
     asked = next((one for one in waiting if question in {one.id, one.stage}), None)
     if asked is None or not summary.is_live:
-        raise _not_waiting(desk, run_id, question, summary, is_left=asked is not None)
+        raise _not_waiting(service, run_id, question, summary, is_left=asked is not None)
     if not _takes_answers(summary):
         raise locked_elsewhere(run_id, summary.owner)
     deliver_answer(
@@ -409,8 +409,10 @@ def take_answer(desk: RunService, run_id: str, question: str, given: Answer) -> 
     return AnswerTaken(pipeline=run_id, question=asked.id, stage=asked.stage, status="accepted")
 
 
-def _not_waiting(desk: RunService, run_id: str, question: str, summary: RunSummary, *, is_left: bool) -> AttractorError:
-    if not is_left and (answered := _answer_in_log(desk.place(run_id), question)):
+def _not_waiting(
+    service: RunService, run_id: str, question: str, summary: RunSummary, *, is_left: bool
+) -> AttractorError:
+    if not is_left and (answered := _answer_in_log(service.place(run_id), question)):
         return AlreadyAnswered(
             f"gate {question[:80]} was answered by {answered.answered_by or 'somebody'}", hint="the first answer counts"
         )

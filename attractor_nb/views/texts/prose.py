@@ -1,8 +1,8 @@
 """Texts as people read them: Markdown, code, JSON and diffs as a small tree that all views draw alike.
 
 A node is a text, or a list: ``"tag"`` or ``"tag.class"`` (``".class"`` is a span), attributes if there are,
-and its nodes. What tags and attributes there are stands in ``TAGS`` and ``ATTRIBUTES``; whoever draws
-(``prose_html.py``, ``web/prose.js``) takes no others. Whatever a text holds, a tree is bounded in characters,
+and its nodes. ``TAGS`` and ``ATTRIBUTES`` list all tags and attributes;
+``prose_html`` and ``web/prose.js`` accept no others. Whatever a text holds, a tree is bounded in characters,
 nodes and depth, links lead to http, https and mailto alone, and images are named and never loaded. The text
 itself is always kept beside its tree: a tree is one way to read it.
 """

@@ -28,8 +28,8 @@ async def until(claim):
         await asyncio.sleep(0)
 
 
-class Desk:
-    """A desk of gates, what it announced, and a question that waits in the background."""
+class OpenGates:
+    """The gates of a run, what it announced, and a question that waits in the background."""
 
     def __init__(self, inner=None, *, recorded=()):
         self.clock = ManualClock()
@@ -40,13 +40,13 @@ class Desk:
         return [type(event).__name__ for event in self.events]
 
 
-def within(desk, act, question=QUESTION):
+def within(gates, act, question=QUESTION):
     """Ask, let ``act`` hand something in as soon as the gate waits, and give the answer."""
 
     async def main():
-        asked = asyncio.ensure_future(desk.gates.ask(question))
-        await until(lambda: desk.gates.pending)
-        act(desk.gates)
+        asked = asyncio.ensure_future(gates.gates.ask(question))
+        await until(lambda: gates.gates.pending)
+        act(gates.gates)
         return await asked
 
     return asyncio.run(main())
@@ -55,37 +55,37 @@ def within(desk, act, question=QUESTION):
 @pytest.mark.parametrize("name", ["gate", "gate:1"])
 @pytest.mark.parametrize("choice", ["Y", "y", "[Y] Yes", "yes", "ship"])
 def test_a_gate_is_answered_by_node_or_id_with_key_label_or_target(name, choice):
-    desk = Desk()
-    answer = within(desk, lambda gates: gates.answer(name, choice, answered_by="test"))
+    gates = OpenGates()
+    answer = within(gates, lambda gates: gates.answer(name, choice, answered_by="test"))
     assert (answer.selected_option, answer.answered_by) == (OPTIONS[0], "test")
-    assert desk.names() == ["InterviewStarted", "InterviewCompleted"]
+    assert gates.names() == ["InterviewStarted", "InterviewCompleted"]
 
 
 def test_the_question_is_announced_with_its_options_before_its_answer():
-    desk = Desk()
-    within(desk, lambda gates: gates.answer("gate", "N"))
-    started, completed = desk.events
+    gates = OpenGates()
+    within(gates, lambda gates: gates.answer("gate", "N"))
+    started, completed = gates.events
     assert started.options == (("Y", "[Y] Yes"), ("N", "[N] No"))
     assert (completed.question_id, completed.label, completed.answer) == ("gate:1", "[N] No", "N")
 
 
 def test_an_answer_that_comes_at_once_is_logged_after_its_question():
-    desk, threads = Desk(), []
+    gates, threads = OpenGates(), []
 
     def hand_in():
         with contextlib.suppress(NoSuchGate):
-            desk.gates.answer("gate", "Y")
+            gates.gates.answer("gate", "Y")
 
     def announce(event):
         if isinstance(event, InterviewStarted):
             threads.append(threading.Thread(target=hand_in))
             threads[0].start()
             threads[0].join(0.2)
-        desk.events.append(event)
+        gates.events.append(event)
 
-    desk.gates = Gates(DeferredInterviewer(), announce, desk.clock)
-    assert asyncio.run(desk.gates.ask(QUESTION)).value == "Y"
-    assert desk.names() == ["InterviewStarted", "InterviewCompleted"]
+    gates.gates = Gates(DeferredInterviewer(), announce, gates.clock)
+    assert asyncio.run(gates.gates.ask(QUESTION)).value == "Y"
+    assert gates.names() == ["InterviewStarted", "InterviewCompleted"]
 
 
 def test_ruling_23_of_several_threads_the_first_answer_wins(make):
@@ -115,7 +115,7 @@ def test_ruling_23_of_several_threads_the_first_answer_wins(make):
 
 
 def test_ruling_23_a_refused_answer_leaves_the_gate_waiting():
-    desk = Desk()
+    gates = OpenGates()
 
     def act(gates):
         with pytest.raises(AnswerRefused, match="maybe"):
@@ -123,13 +123,13 @@ def test_ruling_23_a_refused_answer_leaves_the_gate_waiting():
         assert gates.pending
         gates.answer("gate", "Y")
 
-    assert within(desk, act).value == "Y"
+    assert within(gates, act).value == "Y"
 
 
 def test_ruling_23_an_interviewer_that_gives_a_wrong_answer_is_told_and_asked_again():
     inner = ScriptedInterviewer({"gate": ["maybe", "N"]})
-    desk = Desk(inner)
-    answer = asyncio.run(desk.gates.ask(QUESTION))
+    gates = OpenGates(inner)
+    answer = asyncio.run(gates.gates.ask(QUESTION))
     assert answer.value == "N"
     assert len(inner.questions) == 2
     assert "maybe" in inner.messages[0][0]
@@ -138,7 +138,7 @@ def test_ruling_23_an_interviewer_that_gives_a_wrong_answer_is_told_and_asked_ag
 def test_an_interviewer_that_only_gives_wrong_answers_comes_to_an_end():
     inner = ScriptedInterviewer({"gate": "maybe"})
     with pytest.raises(TerminalError, match=f"{MAX_REFUSALS} answers"):
-        asyncio.run(Desk(inner).gates.ask(QUESTION))
+        asyncio.run(OpenGates(inner).gates.ask(QUESTION))
     assert len(inner.questions) == MAX_REFUSALS
 
 
@@ -148,7 +148,7 @@ def test_an_interviewer_that_gives_no_answer_is_named():
             return 42
 
     with pytest.raises(TerminalError, match="answered gate gate with int"):
-        asyncio.run(Desk(Broken()).gates.ask(QUESTION))
+        asyncio.run(OpenGates(Broken()).gates.ask(QUESTION))
 
 
 def test_what_an_interviewer_raises_reaches_the_stage():
@@ -157,7 +157,7 @@ def test_what_an_interviewer_raises_reaches_the_stage():
             raise ConnectionError("chat is down")
 
     with pytest.raises(ConnectionError):
-        asyncio.run(Desk(Broken()).gates.ask(QUESTION))
+        asyncio.run(OpenGates(Broken()).gates.ask(QUESTION))
 
 
 def timed(**changes):
@@ -165,42 +165,42 @@ def timed(**changes):
 
 
 def test_ruling_23_a_timeout_without_a_default_is_timeout():
-    desk = Desk()
-    answer = asyncio.run(desk.gates.ask(timed()))
+    gates = OpenGates()
+    answer = asyncio.run(gates.gates.ask(timed()))
     assert answer.is_timeout
-    assert desk.names() == ["InterviewStarted", "InterviewTimeout"]
-    assert desk.clock.sleeps == [60]
+    assert gates.names() == ["InterviewStarted", "InterviewTimeout"]
+    assert gates.clock.sleeps == [60]
 
 
 def test_ruling_23_a_timeout_with_a_default_takes_it_and_records_who_answered():
-    desk = Desk()
-    answer = asyncio.run(desk.gates.ask(timed(default=Answer("N", selected_option=OPTIONS[1]))))
+    gates = OpenGates()
+    answer = asyncio.run(gates.gates.ask(timed(default=Answer("N", selected_option=OPTIONS[1]))))
     assert (answer.value, answer.answered_by) == ("N", "default")
-    assert desk.names() == ["InterviewStarted", "InterviewTimeout", "InterviewCompleted"]
+    assert gates.names() == ["InterviewStarted", "InterviewTimeout", "InterviewCompleted"]
 
 
 def test_an_answer_after_the_timeout_is_too_late():
-    desk = Desk()
-    asyncio.run(desk.gates.ask(timed()))
+    gates = OpenGates()
+    asyncio.run(gates.gates.ask(timed()))
     with pytest.raises(AlreadyAnswered):
-        desk.gates.answer("gate", "Y")
+        gates.gates.answer("gate", "Y")
 
 
 def test_an_interviewer_may_say_itself_that_time_is_over():
     inner = ScriptedInterviewer({"gate": Answer(AnswerValue.TIMEOUT)})
-    assert asyncio.run(Desk(inner).gates.ask(QUESTION)).is_timeout
+    assert asyncio.run(OpenGates(inner).gates.ask(QUESTION)).is_timeout
 
 
 def test_a_skipped_question_is_recorded_as_skipped():
-    desk = Desk(ScriptedInterviewer({}))
-    assert asyncio.run(desk.gates.ask(QUESTION)).is_skipped
-    assert desk.events[-1].answer == "skipped"
+    gates = OpenGates(ScriptedInterviewer({}))
+    assert asyncio.run(gates.gates.ask(QUESTION)).is_skipped
+    assert gates.events[-1].answer == "skipped"
 
 
 def test_no_gate_of_that_name_is_waiting():
-    desk = Desk()
+    gates = OpenGates()
     with pytest.raises(NoSuchGate) as caught:
-        desk.gates.answer("gate", "Y")
+        gates.gates.answer("gate", "Y")
     assert caught.value.hint == "no gate is waiting now"
 
     def act(gates):
@@ -209,19 +209,19 @@ def test_no_gate_of_that_name_is_waiting():
         assert caught.value.hint == "waiting now: gate"
         gates.answer("gate", "Y")
 
-    within(desk, act)
+    within(gates, act)
 
 
 def test_ruling_23_a_deadline_survives_a_restart():
     before = InterviewStarted(
         question="Ship?", stage="gate", question_id="gate:1", deadline=1_700_000_100.0, time=1_700_000_000.0
     )
-    desk = Desk(recorded=[before])
-    desk.clock.advance(90)
-    assert asyncio.run(desk.gates.ask(timed())).is_timeout
-    assert desk.clock.sleeps == [10]
-    assert isinstance(desk.events[-1], InterviewTimeout)
-    assert desk.events[-1].duration == 100
+    gates = OpenGates(recorded=[before])
+    gates.clock.advance(90)
+    assert asyncio.run(gates.gates.ask(timed())).is_timeout
+    assert gates.clock.sleeps == [10]
+    assert isinstance(gates.events[-1], InterviewTimeout)
+    assert gates.events[-1].duration == 100
 
 
 def test_ruling_23_a_recorded_answer_is_not_asked_for_again():
@@ -234,40 +234,40 @@ def test_ruling_23_a_recorded_answer_is_not_asked_for_again():
         answered_by="widget",
         keys=("N",),
     )
-    desk = Desk(recorded=[recorded])
-    answer = asyncio.run(desk.gates.ask(QUESTION))
+    gates = OpenGates(recorded=[recorded])
+    answer = asyncio.run(gates.gates.ask(QUESTION))
     assert (answer.selected_option, answer.answered_by) == (OPTIONS[1], "widget")
-    assert desk.events == []
+    assert gates.events == []
 
 
 def test_an_answer_that_cannot_be_logged_is_no_answer():
-    desk = Desk()
+    gates = OpenGates()
 
     def announce(event):
-        if isinstance(event, InterviewCompleted) and not desk.events[1:]:
-            desk.events.append(event)
+        if isinstance(event, InterviewCompleted) and not gates.events[1:]:
+            gates.events.append(event)
             raise StorageError("disk full")
-        desk.events.append(event)
+        gates.events.append(event)
 
-    desk.gates = Gates(DeferredInterviewer(), announce, desk.clock)
+    gates.gates = Gates(DeferredInterviewer(), announce, gates.clock)
 
     def act(gates):
         with pytest.raises(StorageError):
             gates.answer("gate", "Y")
         gates.answer("gate", "N")
 
-    assert within(desk, act).value == "N"
+    assert within(gates, act).value == "N"
 
 
 def test_several_questions_are_put_at_once_and_answered_in_order():
-    desk = Desk()
+    gates = OpenGates()
     other = Question("Why?", options=OPTIONS, stage="other", id="other:1")
 
     async def main():
-        asked = asyncio.ensure_future(desk.gates.ask_multiple([QUESTION, other]))
-        await until(lambda: len(desk.gates.pending) == 2)
-        desk.gates.answer("other", "N")
-        desk.gates.answer("gate", "Y")
+        asked = asyncio.ensure_future(gates.gates.ask_multiple([QUESTION, other]))
+        await until(lambda: len(gates.gates.pending) == 2)
+        gates.gates.answer("other", "N")
+        gates.gates.answer("gate", "Y")
         return [answer.value for answer in await asked]
 
     assert asyncio.run(main()) == ["Y", "N"]
@@ -275,21 +275,21 @@ def test_several_questions_are_put_at_once_and_answered_in_order():
 
 def test_news_go_to_the_log_and_to_the_interviewer():
     inner = ScriptedInterviewer({})
-    desk = Desk(inner)
-    asyncio.run(desk.gates.inform("half done", "gate"))
-    assert isinstance(desk.events[0], InterviewInformed)
+    gates = OpenGates(inner)
+    asyncio.run(gates.gates.inform("half done", "gate"))
+    assert isinstance(gates.events[0], InterviewInformed)
     assert inner.messages == [("half done", "gate")]
 
 
 def test_a_cancelled_question_is_no_longer_waiting():
-    desk = Desk()
+    gates = OpenGates()
 
     async def main():
-        asked = asyncio.ensure_future(desk.gates.ask(QUESTION))
-        await until(lambda: desk.gates.pending)
+        asked = asyncio.ensure_future(gates.gates.ask(QUESTION))
+        await until(lambda: gates.gates.pending)
         asked.cancel()
         await asyncio.gather(asked, return_exceptions=True)
-        return desk.gates.pending
+        return gates.gates.pending
 
     assert asyncio.run(main()) == ()
 
@@ -334,11 +334,11 @@ def test_ruling_23_an_answer_of_somebody_else_while_the_interviewer_was_asked_st
     class Late(ScriptedInterviewer):
         async def ask(self, question):
             asked.append(question.id)
-            desk.gates.answer("gate", "N", answered_by="somebody")
+            gates.gates.answer("gate", "N", answered_by="somebody")
             return Answer("Y", selected_option=OPTIONS[0], answered_by="late")
 
-    asked, desk = [], Desk(Late({}))
-    answer = asyncio.run(desk.gates.ask(QUESTION))
+    asked, gates = [], OpenGates(Late({}))
+    answer = asyncio.run(gates.gates.ask(QUESTION))
     assert asked == ["gate:1"]
     assert (answer.selected_option, answer.answered_by) == (OPTIONS[1], "somebody")
-    assert desk.names().count("InterviewCompleted") == 1
+    assert gates.names().count("InterviewCompleted") == 1
