@@ -85,7 +85,9 @@ def told(result):
     instead="    if False:",
 )
 @pytest.mark.protects(
-    "attractor_nb/decisions/bounds.py", "cost >= budget or math.isclose(cost, budget)", instead="cost > budget"
+    "attractor_nb/decisions/bounds.py",
+    "(cost >= budget or math.isclose(cost, budget)):\n        return _reached(",
+    instead="cost > budget:\n        return _reached(",
 )
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_each_bound_ends_its_loop_exactly_and_goes_on_with_a_higher_one(bound, tmp_path, figures):

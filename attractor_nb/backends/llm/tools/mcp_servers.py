@@ -130,7 +130,7 @@ class McpServers:
 
         if missing_packages("mcp"):
             raise TerminalError("MCP servers need mcp, which is not installed", hint=install_command("mcp"))
-        await call(_load, *(("mcp_http",) if self._declared[name].url else ()))
+        await call(_load)
         running = self._running.get(name)  # from here on nobody else looks: two stages start one server
         if running is None or running.is_dead:
             if self._starts.get(name, 0) >= MAX_STARTS:
@@ -382,14 +382,12 @@ def _innermost(error: BaseException) -> BaseException:
 def _connection(declared: ServerDeclaration, directory: Path | None) -> _Connection:
     if not declared.url:
         return mcp_transports.StdioConnection(declared, directory)
-    from attractor_nb.backends.llm.tools.mcp_transports import HttpConnection  # noqa: PLC0415 - as loaded by now
-
-    return HttpConnection(declared)
+    return mcp_transports.HttpConnection(declared)
 
 
-def _load(*own: str) -> None:
+def _load() -> None:
     """Import what takes seconds, and keep its tracebacks from the terminal where nobody has set up logging."""
-    for module in ("mcp", *(f"attractor_nb.backends.llm.tools.{name}" for name in own)):
+    for module in ("mcp", "attractor_nb.backends.llm.tools.mcp_transports"):
         importlib.import_module(module)
     for name in _LOGGERS:
         logger = logging.getLogger(name)
